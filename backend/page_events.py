@@ -144,7 +144,7 @@ class TurnMeasured(PageEvent, frozen=True, tag="turn_metrics"):
     wait_ms: int = 0
     """The silence after which this turn was believed over."""
     reason: str = ""
-    """Why that long: a reason of `conversation.patience`, empty for a typed turn."""
+    """Why that long: a reason of `turns.end_of_turn`, empty for a typed turn."""
     pieces: int = 1
     """The pieces of this turn, between which the caller paused."""
     discarded: int = 0

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 from benchmarks import report
 from benchmarks.callers import By
 from benchmarks.processes import Cores, leave_on_sigterm
@@ -146,7 +146,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
-    parser.add_argument("--without-reader", action="store_true", help="UTTERANCE_READER=false")
+    parser.add_argument("--without-reader", action="store_true", help="UTTERANCE_CLASSIFIER=false")
     parser.add_argument(
         "--without-pauses", action="store_true", help="callers send 50 packets a second in silence, too (RTC_DTX=false)"
     )

@@ -79,14 +79,14 @@ class ServerKind:
     endpointing: str = "balanced"
     """ENDPOINTING: how soon a reply may sound."""
     reader: bool = True
-    """UTTERANCE_READER: a process reads what short utterances say."""
+    """UTTERANCE_CLASSIFIER: a process reads what short utterances say."""
     by: By = By.WEBRTC
     """How callers reach it."""
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
         own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
-        own["UTTERANCE_READER"] = str(self.reader)
+        own["UTTERANCE_CLASSIFIER"] = str(self.reader)
         return SERVER_SETTINGS | own | (phone.SETTINGS if self.by is By.TWILIO else {})
 
     def plan(self, url: str, calls: int, seconds: float, seed: int) -> Plan:

@@ -28,7 +28,7 @@ from rich.table import Table
 from backend.media import g711
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
 from backend.media.resample import resample
-from backend.media.utterance_reader_worker import (
+from backend.media.utterance_classifier_worker import (
     FEATURES,
     RECOGNISER_RATE,
     TELEPHONE,

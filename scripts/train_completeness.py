@@ -1,4 +1,4 @@
-"""Learn the weights of `backend/turns/detectors/words.py` from callers' sentences, and measure them on others.
+"""Learn the weights of `backend/turns/completeness.py` from callers' sentences, and measure them on others.
 
     python -m scripts.train_completeness          # measure the weights as they are
     python -m scripts.train_completeness --write  # learn them again and write them
@@ -22,16 +22,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.turns.detectors.words import completeness, features
+from backend.turns.completeness import completeness, features
+from backend.turns.end_of_turn import EndpointingStyle, Expected, PauseContext, end_of_turn_wait
 from backend.turns.grammar import words_of
-from backend.turns.patience import EndpointingStyle, Expected, PauseContext, patience
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = ROOT / "tests" / "turns" / "caller_sentences.txt"
 UNSEEN = ROOT / "tests" / "turns" / "caller_sentences_unseen.txt"
-WEIGHTS = ROOT / "backend" / "turns" / "detectors" / "word_weights.json"
+WEIGHTS = ROOT / "backend" / "turns" / "languages" / "en_weights.json"
 LEARNED_KINDS = "qcsal"
-"""Dictation, fillers and self-corrections are left to the rules of `patience`."""
+"""Dictation, fillers and self-corrections are left to the rules of `end_of_turn_wait`."""
 PENALTY, DROP_BELOW = 3.0, 0.15
 RARE = 4
 """A feature of fewer cuts is not learned."""
@@ -199,7 +199,7 @@ def wait(name: str, judged: Sequence[Cut]) -> None:
     waits = []
     for cut, end in zip(judged, sentence_ends([cut.words for cut in judged]), strict=True):
         context = PauseContext(cut.words.lower().rstrip(".?"), expected=Expected(cut.expected), sentence_end=end)
-        waits.append(max(WORDS_KNOWN_MS, patience(context, EndpointingStyle.BALANCED).wait_ms))
+        waits.append(max(WORDS_KNOWN_MS, end_of_turn_wait(context, EndpointingStyle.BALANCED).wait_ms))
     whole = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete]
     questions = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete and cut.kind == "q"]
     soon = np.mean(np.array(questions) <= 450)

@@ -213,16 +213,6 @@ async def test_plugins_are_live_on_save_and_a_broken_one_leaves_everything_as_it
     assert "last words" in session["instructions"]
 
 
-async def test_without_reload_a_saved_plugin_waits_for_the_next_start(tmp_path: Path) -> None:
-    (tmp_path / "moon.py").write_text(MOON.format(words="first words"))
-    with running_server(None, PLUGIN_FOLDERS=str(tmp_path)) as server:
-        (tmp_path / "moon.py").write_text(MOON.format(words="other words"))
-        await asyncio.sleep(2.0)
-        async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
-            thinkers = (await http.get("/api/config")).json()["thinkers"]
-    assert "first words" in {each["description"] for each in thinkers}
-
-
 async def test_calls_under_way_keep_the_tool_they_have_and_the_next_has_the_new_one() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
 

@@ -85,7 +85,6 @@ def _credentials(settings: Settings, further: Iterable[str]) -> list[str]:
         "FINNHUB_API_KEY": settings.services.finnhub_api_key,
         "NEWSAPI_API_KEY": settings.services.newsapi_api_key,
         "BRAVE_API_KEY": settings.services.brave_api_key,
-        "NCBI_API_KEY": settings.services.ncbi_api_key,
         "MCP__SERVERS": settings.mcp.entries,
     }
     return [*(name for name, value in held.items() if value), *further]

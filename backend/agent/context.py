@@ -22,7 +22,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from backend.citations import Citation, as_texts
+from backend.citations import Citation
 from backend.models.base import ChatMessage, quoted
 from backend.storage.messages import ClientRound, Message, StoredCall
 from backend.users.profile import UserProfile
@@ -220,7 +220,7 @@ class Exchange:
         content = json.dumps(dict(self.result), ensure_ascii=False, default=str)
         return (
             Message("assistant", "", now, mode, tool_calls=(call,)),
-            Message("tool", content, now, mode, tool_call_id=id_, citations=as_texts(self.citations)),
+            Message("tool", content, now, mode, tool_call_id=id_, citations=self.citations),
         )
 
 

@@ -30,7 +30,6 @@ from backend.agent.context import (
 )
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
-from backend.citations import as_texts
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
@@ -132,7 +131,7 @@ class Turn:
         self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in exchanges:
             asked, *results = exchange.unit(time.time(), self.mode)
-            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
+            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
         for _ in range(self.agent.rounds):
@@ -174,7 +173,7 @@ class Turn:
             except ModelUnavailable:
                 if is_last or self.agent.shown or not self.partial:
                     raise
-                self.partial, calls = "", []  # nobody has seen them
+                self.partial, calls = "", []  # they were not shown
         self.tokens += end.tokens_in + end.tokens_out
         self.tokens_out += end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
@@ -209,7 +208,7 @@ class Turn:
         asked = Message("assistant", reply.text, now, self.mode, tool_calls=tuple(map(_stored, calls)))
         self._passing[asked.message_id] = {id_ for id_, result in results.items() if not result.persistent}
         answers = (
-            Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=as_texts(result.citations))
+            Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=result.citations)
             for id_, result in results.items()
         )
         self._add(asked, *answers)
@@ -264,7 +263,8 @@ class Turn:
         if incomplete:
             text = f"{text} {CUT_SHORT}" if reply.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
-        message = Message("assistant", reply.text, time.time(), self.mode, citations=as_texts(citations))
+        updates = [result.update for result in self.results if result.update]
+        message = Message("assistant", reply.text, time.time(), self.mode, citations=citations)
         self._add(message)
         self.partial = ""
         return ThinkerResponse(
@@ -283,7 +283,7 @@ class Turn:
             interruptible=all(result.interruptible for result in self.results),
             untrusted=self.untrusted,
             personal=any(result.personal for result in self.results),
-            update=merged(result.update for result in self.results),
+            update=merged(updates) if updates else None,
         )
 
     def _is_client_tool(self, call: ToolCall) -> bool:

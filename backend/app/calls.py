@@ -25,7 +25,7 @@ from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
-from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
+from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
 from backend.observability.logs import log_ids
 from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
@@ -51,8 +51,8 @@ from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
 
@@ -96,8 +96,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         if engine is None:
             _require_turns_found(providers)
             load_stand_in(settings.vad)
-        reads = settings.turns.utterance_reader and engine is not None
-        reader = await stack.enter_async_context(open_utterance_reader()) if reads else None
+        reads = settings.turns.utterance_classifier and engine is not None
+        reader = await stack.enter_async_context(open_utterance_classifier()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
@@ -180,7 +180,7 @@ async def _run_call(
 def _dependencies(
     foundation: Foundation,
     tasks: TaskSubsystem,
-    reader: UtteranceReader | None,
+    reader: UtteranceClassifier | None,
     meter: CallMeter,
     endpointing: Endpointer,
 ) -> CallDependencies:

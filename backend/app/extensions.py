@@ -19,7 +19,7 @@ from backend import extensions
 from backend.errors import BadPlugin, SetupError, VoiceError
 from backend.extension import Extension, Ground, Opened, OpenProvider
 from backend.http.app import Joined
-from backend.middleware.plan import steps_of
+from backend.middleware.pipeline import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
 from backend.settings.unknown import prefixes

@@ -22,8 +22,7 @@ from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
 from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores
-from backend.middleware.pipeline import NO_STEPS, Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import NO_STEPS, Pipeline, discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher

@@ -14,8 +14,8 @@ from backend.sessions.session import Session
 from backend.thinkers.base import Question
 from backend.tools.base import ToolContext, ToolRights
 from backend.turns.call_options import CallOptions
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from backend.users.profile import Preferences, UserProfile
 
 STYLES = frozenset(EndpointingStyle)

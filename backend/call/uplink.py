@@ -1,22 +1,20 @@
 """The uplink of one call: each frame of the microphone goes to the Responder, if it is speech, and to those who listen.
 
-What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, a voice is suspected before
-that, or is muffled. Nothing in here waits, since every 20 ms of every call pass through it.
+What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, there is a hint of a voice
+before that, or one is off-axis. Nothing in here waits, since every 20 ms of every call pass through it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 from backend.call.dependencies import CallDependencies
 from backend.call.responder_link import ResponderLink
 from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
-from backend.media.endpointing import ClientEndpointing, Endpointing, LocalEndpointing, ProviderEndpointing
+from backend.media.endpointing import Endpointing, LocalEndpointing, ProviderEndpointing
 from backend.media.frame import Frame
-from backend.media.prosody import Prosody
 from backend.responders.base import Endpointer
 from backend.sessions.recorder import Recorder
 from backend.sessions.session import Session
@@ -49,12 +47,10 @@ class Uplink:
         self._echo = echo
         self._recorder = recorder
         self._tap = tap
-        self._prosody = Prosody()
         self.floor: str = Floor.LISTENING
         """Who has the floor, one of `Floor`: over a reply it matters whose voice is heard."""
-        self._voiced = False  # a voice sounds, and has not paused
-        self._muffled = False  # the voice under way, as the machine knows it
-        self._suspected = False  # the same of a voice that may be beginning
+        self._off_axis = False  # the voice under way, as the machine knows it
+        self._hinted = False  # the same of a voice that may be beginning
         self._endpointing = self._open(finder)
 
     def __repr__(self) -> str:
@@ -75,9 +71,9 @@ class Uplink:
                 self._on_voice(result)
             else:
                 self._on_speech(result)
-        if self._suspects() is not self._suspected:
-            self._suspected = not self._suspected
-            self._dispatch(ev.VoiceSuspected(self._suspected))
+        if self._hints() is not self._hinted:
+            self._hinted = not self._hinted
+            self._dispatch(ev.OnsetHinted(self._hinted))
 
     def follow_line(self, *, stands: bool) -> None:
         """Note that the connection to the provider is lost, or stands again."""
@@ -108,7 +104,7 @@ class Uplink:
         endpointing: Endpointing
         match finder:
             case "client":
-                endpointing = ClientEndpointing()
+                endpointing = ProviderEndpointing(name="client")
             case "provider":
                 endpointing = ProviderEndpointing(self._open_local)
             case "local":
@@ -116,29 +112,24 @@ class Uplink:
         self._session.levels = endpointing.levels
         return endpointing
 
-    def _suspects(self) -> bool:
+    def _hints(self) -> bool:
         """Return whether a voice may be beginning; in a pause any sound near the caller's level may be one."""
         if self.floor in DURING_REPLY:
-            return self._endpointing.suspected
+            return self._endpointing.hinted
         return self.floor == Floor.PAUSING and self._endpointing.near_sound
 
     def _on_voice(self, frame: Frame) -> None:
         """Send a frame of speech, or of the silence around it."""
-        if self._voiced:
-            self._prosody.append(frame)
         if self._tap.recording:
             self._tap.on_frame(frame)
-        if self.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
-            self._muffled = not self._muffled
-            self._dispatch(ev.VoiceMuffled(self._muffled))
+        if self.floor in DURING_REPLY and self._endpointing.off_axis is not self._off_axis:
+            self._off_axis = not self._off_axis
+            self._dispatch(ev.VoiceOffAxis(self._off_axis))
         if responder := self._link.connection:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports; an end says how the voice ended."""
-        self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
-        self._muffled &= not isinstance(event, ev.SpeechStarted)
+        """Dispatch what endpointing reports."""
+        self._off_axis &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)
-        if isinstance(event, ev.SpeechStopped):
-            event = replace(event, ending=self._prosody.ending())
         self._dispatch(event)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.utterance_reader import LONGEST_MS, Reading
+from backend.media.utterance_classifier import LONGEST_MS, Reading
 from backend.turns import events as ev
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ AT_ONCE = 4
 
 
 class Reader(Protocol):
-    """Reads short utterances: see `media.utterance_reader`. No method raises; None: no answer in time."""
+    """Reads short utterances: see `media.utterance_classifier`. No method raises; None: no answer in time."""
 
     def begin(self) -> None:
         """Get ready, without waiting: a call has begun."""

@@ -14,17 +14,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, replace
 
 import msgspec
 
 from backend.chat.peer_turns import PeerTurns
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.chat.turn_runner import ChatDependencies, TurnRunner
-from backend.citations import as_texts, from_texts
 from backend.errors import BadRequest, Conflict, NoAnswer, TooMany, VoiceError
 from backend.runtime.faults import decode_or_skip
-from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all
 from backend.storage.memory import HISTORY_TTL_S, briefly
 from backend.users.modes import Modes
@@ -50,22 +47,10 @@ Key = tuple[str, str]
 
 class _StoredReply(msgspec.Struct):
     question: str
-    reply: Json
-    """The fields of a `ChatReply`, its citations as text."""
+    reply: ChatReply
 
 
 _stored_decoder = msgspec.json.Decoder(_StoredReply)
-
-
-def _encoded(question: str, reply: ChatReply) -> str:
-    fields = asdict(reply) | {"citations": as_texts(reply.citations)}
-    return msgspec.json.encode(_StoredReply(question, fields)).decode()
-
-
-def _decoded(raw: str) -> tuple[str, ChatReply]:
-    stored = _stored_decoder.decode(raw)
-    reply = msgspec.convert(stored.reply | {"citations": ()}, ChatReply)
-    return stored.question, replace(reply, citations=from_texts(stored.reply["citations"]))
 
 
 class Chat:
@@ -155,12 +140,11 @@ class Chat:
         """Return an ended turn with the reply that memory has for this message."""
         loading = self._dependencies.memory.cache_get(request.user_id, _key(request))
         raw = await briefly(loading, None, within_s=MEMORY_WITHIN_S)
-        if raw is None or (stored := decode_or_skip("typed turn's reply", raw, _decoded)) is None:
+        if raw is None or (stored := decode_or_skip("typed turn's reply", raw, _stored_decoder.decode)) is None:
             return None
-        question, reply = stored
-        _check_same(request, question, reply.conversation_id)
+        _check_same(request, stored.question, stored.reply.conversation_id)
         turn = ChatTurn(request)
-        turn.finish(reply)
+        turn.finish(stored.reply)
         return turn
 
     def _check_room(self, request: ChatRequest) -> None:
@@ -224,15 +208,15 @@ class Chat:
             task.exception()
         turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
         if self._by_message.get(key) is turn and not turn.answered:
-            del self._by_message[key]  # a retry asks anew
+            del self._by_message[key]  # a retry asks again
         while len(self._by_message) > RECENT + len(self._tasks):
             oldest = next(key for key, each in self._by_message.items() if each.over)
             del self._by_message[oldest]
 
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
-        value = _encoded(request.text, reply)
+        value = msgspec.json.encode(_StoredReply(request.text, reply)).decode()
         storing = self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
-        warning = "a reply could not be stored, so a retry after a restart is answered anew"
+        warning = "a reply could not be stored, so a retry after a restart is answered again"
         await briefly(storing, None, within_s=MEMORY_WITHIN_S, warning=warning)
 
     async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:

@@ -21,8 +21,8 @@ HISTORY_WITHIN_S = 0.4
 class ChatHistory:
     """The `ContextStore` over memory, where voice calls keep the same conversations.
 
-    A conversation lies among its owner's keys, so nobody else who names its id finds it. Those of a user we do not
-    know are not kept: nobody could claim them. Where nothing is kept yet, the client's messages begin the
+    A conversation lies among its owner's keys, so another user who names its id does not find it. Those of an unknown
+    user are not kept. Where nothing is kept yet, the client's messages begin the
     conversation. One that cannot be read is answered from the client's messages; then nothing of those is kept.
     """
 

@@ -18,7 +18,7 @@ from backend.users.profile_updates import CountTopic, ProfileUpdate, update_prof
 from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
-"""Conversations whose turns are counted at once; of more, the one longest idle is counted again."""
+"""Conversations that are counted at the same time; of more, the one longest idle is counted again."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class _Recent:
 
 
 class ChatProfileUpdater:
-    """Learns from every turn that was answered, and returns at once."""
+    """Learns from every turn that was answered. It does not wait."""
 
     def __init__(self, enqueue: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
         self._enqueue = enqueue

@@ -96,7 +96,7 @@ class ChatTurn:
         self.wanted = True
         """Whether anybody still waits; a turn cancelled before it has begun never begins."""
         self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # retrieved: perhaps nobody waits
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # retrieved: perhaps none waits
         self._streams = 0
         self._waits = 0
 

@@ -80,7 +80,7 @@ class ChatDependencies:
     claims: TurnClaims | None = None
     """Which conversations other processes answer; None: there are none."""
     confirmations: Confirmations | None = None
-    """Hears what each message answers; None: nobody is asked."""
+    """Hears what each message answers; None: no user is asked."""
     ledger: Ledger | None = None
     """Keeps what was said for longer than memory; None: nothing does."""
 

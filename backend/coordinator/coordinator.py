@@ -52,9 +52,9 @@ from backend.tasks.task import Task, TaskState
 log = logging.getLogger(__name__)
 
 POLL_S = 0.25
-"""Seconds between two looks at whose entries wait, while somebody's do."""
+"""Seconds between two looks for waiting entries, while there are some."""
 IDLE_POLL_S = 2.0
-"""Seconds between two looks while nobody's do: a message that wakes the coordinator may be lost."""
+"""Seconds between two looks while there are none: a message that wakes the coordinator may be lost."""
 CONCURRENCY = 4
 """Users one process works for at the same time; others wait for the next look."""
 TASKS_SHOWN = 20
@@ -268,7 +268,7 @@ class Coordinator:
             await self.dependencies.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
         if plan.decision:
             await self._notify(user_id, plan)
-        # The user stays listed until the plan is finished: otherwise nobody would look for a plan that is not.
+        # The user stays listed until the plan is finished: otherwise a broken-off plan would not be found.
         await self.dependencies.channels.acknowledge(user_id, plan.entries)
         await self.dependencies.state.finish(user_id, plan)
         await self.dependencies.channels.unlist(user_id)

@@ -14,7 +14,7 @@ entry's id. A plan is written before anything of it is carried out, and the firs
 is carried on instead of decided again. All writes go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
-a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, counted and logged.
+a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, and that is logged.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is acknowledged and deleted with those beside it, a history entry
@@ -43,15 +43,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ACTIVE = "channels:active"
-DROPPED = "channels:dropped"
-"""The number of inputs that were dropped so far, over all users."""
 GROUP = "coordinator"
 INPUTS_LIMIT = 200
 """Entries waiting for one user from which on inputs are dropped."""
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
-"""Seconds a channel nobody reads is kept."""
+"""Seconds an unread channel is kept."""
 SWEEP = 50
 """Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
@@ -129,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True):
     at: float
     entries: tuple[str, ...]
     sources: tuple[str, ...] = ()
-    """The tasks whose results are among them."""
+    """The tasks that ended in one of them."""
     decision: str = ""
     """The words to notify the user with; empty: none."""
     actions: tuple[Action, ...] = ()
@@ -284,9 +282,7 @@ class Channels(RedisStore):
         oldest = await self.waiting(user_id, SWEEP + surplus)
         if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
             log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
-            pipe = self._removal(user_id, ids)
-            pipe.incrby(DROPPED, len(ids))
-            await self._client.execute(pipe)
+            await self.acknowledge(user_id, ids)
 
     def _removal(self, user_id: str, ids: Sequence[str]) -> Pipe:
         pipe = self._client.pipeline()

@@ -22,7 +22,6 @@ from backend.access.principal import Grant
 from backend.access.reach import Reach
 from backend.access.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.citations import as_json
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.budgets import spend, take_permit
@@ -159,8 +158,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
-    shown = [asdict(message) | {"citations": as_json(message.cited)} for message in messages]
-    return {"conversation_id": conversation_id, "busy": busy, "messages": shown}
+    return {"conversation_id": conversation_id, "busy": busy, "messages": list(map(asdict, messages))}
 
 
 @router.get("/api/conversations/{conversation_id}/export")

@@ -15,6 +15,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from backend.access.credentials import Identity
 from backend.access.permits import PermitKind
 from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
@@ -29,17 +30,15 @@ from backend.observability.security_log import SecurityEvent, security_event
 from backend.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
-from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
+from backend.users.profile import INSTRUCTION_CHARS, CallPreferenceName, PreferenceName, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
     SUMMARY_CHARS,
     AddFact,
     AddInstruction,
-    CallPreferenceName,
     DropFact,
     DropInstruction,
     DropPreference,
-    PreferenceName,
     ProfileUpdate,
     SetMode,
     SetPreference,
@@ -240,7 +239,7 @@ async def my_events(request: Request, here: Here, caller: Caller) -> Response:
     """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open."""
     page = here.services.pages.reserve(caller.user)
     permit = await take_permit(request, PermitKind.STREAMS)
-    return EventStream(holding(permit, _stream(page, here)))
+    return EventStream(holding(permit, _stream(page, here, caller)))
 
 
 @router.post("/api/me/notices/{notice_id}/seen")
@@ -250,7 +249,8 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
     return {"still_waited": await here.services.notices.mark_seen(caller.user, notice_id[:200])}
 
 
-async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None]:
+async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGenerator[bytes, None]:
+    """Yield what happens to the user, until the page leaves or its cookie is revoked."""
     pages = here.services.pages
     unwatch = here.services.memory.listeners.add(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
@@ -262,9 +262,16 @@ async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None
                 page.event_log.publish(NoticeChanged(notice.id, "waiting", content))
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
+                if not events and await _is_revoked(here, caller):
+                    return
                 if not events:
                     await pages.renew(page)
                 yield encode_events(events)
     finally:
         unwatch()
         await pages.remove(page)
+
+
+async def _is_revoked(here: Context, caller: Identity) -> bool:
+    known = await here.services.access_store.epoch(caller.account) if caller.account else None
+    return known is not None and known != caller.epoch

@@ -37,7 +37,7 @@ class ReasoningTask(BaseModel):
     """`POST /api/reasoning`."""
 
     task: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
-    strategy: Strategy = Field("mono", description="One model or two, each also by the metacognitive framework.")
+    strategy: Strategy = Field("mono", description="One model or two.")
     stream: bool = Field(
         False, description="Server-sent events: `stage` as the work goes on, then `result` or `error`."
     )

@@ -62,7 +62,7 @@ _PART_OF_DAY = re.compile(r"(?<!the)(?<!this) (?:morning|afternoon|evening|night
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
     """Return what `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
 
-    `now` is aware; `zone` is the user's, or None when nobody knows it. Raises `BadMoment`.
+    `now` is aware; `zone` is the user's, or None when it is not known. Raises `BadMoment`.
     """
     here = now.astimezone(zone or UTC)
     try:

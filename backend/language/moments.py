@@ -1,7 +1,7 @@
 """Moments: when something is, as people have it. They are read from ISO 8601, and written, and said. Pure.
 
 A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
-wherever I am", which is all that can be said for a user whose time zone nobody knows.
+wherever I am", which is all that can be said where the user's time zone is not known.
 """
 
 from __future__ import annotations

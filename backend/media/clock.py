@@ -201,7 +201,7 @@ class MediaClock:
             self.read_all_at = min((each for each in up_to if each is not None), default=now)
 
     def _next_slot(self) -> float:
-        """Return when somebody must be played for next; infinity when nobody must."""
+        """Return when the next call must be played for; infinity when none must."""
         moment = inf
         for phase in self._phases:
             if phase.slots and phase.due < moment:
@@ -215,7 +215,7 @@ class MediaClock:
 
 
 class SlotStream:
-    """The slots of one call whose sender has to await its network: a slot missed meanwhile is skipped, as in a stall.
+    """The slots of one call that has to await its network to send: a slot missed meanwhile is skipped, as in a stall.
 
     One user, one loop; `leave` it at the end.
     """

@@ -1,9 +1,8 @@
 """Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
 
-It is local (our VAD, `NearVoice` and `Segmenter`) or the provider's (everything is forwarded); while no provider is
-connected, a local one stands in for that. The detector's score of
-each frame can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A
-watcher gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
+It is local (our VAD, `PrimarySpeaker` and `Segmenter`) or the provider's (everything is forwarded); while no provider
+is connected, a local one stands in for that. The detector's score of each frame can be watched (`Levels`). A watcher
+gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal
 
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
-from backend.media.near_voice import NearVoice
+from backend.media.onset_hint import OnsetHint
+from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter, SegmenterState
-from backend.media.suspicion import Suspicion
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
@@ -34,53 +33,11 @@ WATCHERS = 4
 Ring = deque[float]
 
 
-class Endpointing(Protocol):
-    """One caller's endpointing: frames in, frames to forward and speech events out, in order."""
-
-    name: str
-    """The detector: 'ten', 'silero' or 'provider'."""
-    levels: Levels | None
-    """The detector's score of each frame; None where nothing is detected here."""
-
-    @property
-    def muffled(self) -> bool:
-        """Whether the utterance under way, or else the last, sounds muffled: somebody else's, or turned away.
-
-        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
-        """
-        ...
-
-    @property
-    def suspected(self) -> bool:
-        """Whether the caller's voice may just be beginning, as of the latest frame: see `Suspicion`."""
-        ...
-
-    @property
-    def near_sound(self) -> bool:
-        """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
-
-        A voice is noticed some 20 ms sooner by that than it is suspected; so is more that is no voice.
-        """
-        ...
-
-    def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
-        """Return frames for the Responder and events for the turn machine."""
-        ...
-
-    def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
-        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
-        ...
-
-    def close(self) -> None:
-        """Release the detector. Safe to call twice."""
-        ...
-
-
-class LocalEndpointing(Endpointing):
+class LocalEndpointing:
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     def __init__(
-        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: NearVoice | None = None
+        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: PrimarySpeaker | None = None
     ) -> None:
         """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough.
 
@@ -92,43 +49,49 @@ class LocalEndpointing(Endpointing):
         self._segmenter = segmenter
         self._threshold = threshold
         self._onset = min(onset, threshold)
-        self._suspicion = Suspicion()
-        self._near_sound = False
-        self.levels: Levels | None = Levels(threshold)
-        self._note = self.levels.note
+        self._hint = OnsetHint()
+        self.near_sound = False
+        """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
+
+        A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
+        """
+        self.levels = Levels(threshold)
 
     def __repr__(self) -> str:
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
     @property
-    def muffled(self) -> bool:
-        return self._near is not None and self._near.muffled
+    def off_axis(self) -> bool:
+        """Whether the utterance under way, or else the last, is off-axis: somebody else's, or of one turned away.
+
+        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
+        """
+        return self._near is not None and self._near.off_axis
 
     @property
-    def suspected(self) -> bool:
-        return self._suspicion.stands
-
-    @property
-    def near_sound(self) -> bool:
-        return self._near_sound
+    def hinted(self) -> bool:
+        """Whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
+        return self._hint.stands
 
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
+        """Return frames for the Responder and events for the turn machine, in order."""
         score = self._vad.score(frame)
-        self._note(score)
+        self.levels.note(score)
         is_begun = self._segmenter.state is not SegmenterState.SILENCE
         is_voice = score >= (self._threshold if is_begun else self._onset)
         if self._near is None:
             return self._segmenter.push(frame, is_voice)
         out = self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
         if is_begun or self._segmenter.state is not SegmenterState.SILENCE:
-            self._suspicion.settle()
-            self._near_sound = False
+            self._hint.settle()
+            self.near_sound = False
         else:
-            self._near_sound = score > 0 and self._near.may_begin()
-            self._suspicion.follow(score, is_near=self._near_sound)
+            self.near_sound = score > 0 and self._near.may_begin()
+            self._hint.follow(score, is_near=self.near_sound)
         return out
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        """The connection to the provider means nothing to a detector of ours."""
         return []
 
     def finish(self) -> list[ev.SpeechEvent]:
@@ -136,25 +99,35 @@ class LocalEndpointing(Endpointing):
         return self._segmenter.finish()
 
     def close(self) -> None:
+        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
-class ProviderEndpointing(Endpointing):
-    """Endpointing by the provider: everything is forwarded. While none is connected, a local one stands in."""
+class ProviderEndpointing:
+    """Endpointing by the provider, or by the caller's program: everything is forwarded, and nothing detected.
 
-    name = "provider"
-    levels: Levels | None = None
-    muffled = suspected = near_sound = False
+    While no provider is connected, a local one stands in.
+    """
 
-    def __init__(self, open_stand_in: Callable[[], LocalEndpointing] | None = None) -> None:
-        """Without `open_stand_in`, and where no detector can run, nobody hears who speaks meanwhile."""
+    levels: None = None
+    off_axis = hinted = near_sound = False
+
+    def __init__(
+        self,
+        open_stand_in: Callable[[], LocalEndpointing] | None = None,
+        name: Literal["provider", "client"] = "provider",
+    ) -> None:
+        """Without `open_stand_in`, and where no detector can run, speech is not noticed meanwhile."""
+        self.name = name
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
+        """Return the frame itself, or what the one that stands in makes of it."""
         return self._stand_in.process(frame) if self._stand_in else (frame,)
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
+        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
         if not stands:
             if self._open_stand_in and not self._stand_in:
                 with suppress(MissingLibrary):
@@ -165,15 +138,14 @@ class ProviderEndpointing(Endpointing):
         return events
 
     def close(self) -> None:
+        """Release the detector. Safe to call twice."""
         if self._stand_in:
             self._stand_in.close()
             self._stand_in = None
 
 
-class ClientEndpointing(ProviderEndpointing):
-    """Endpointing by the caller's program, which hands its turns in: everything is forwarded, and nothing detected."""
-
-    name = "client"
+Endpointing = LocalEndpointing | ProviderEndpointing
+"""One caller's endpointing: frames in, frames to forward and speech events out."""
 
 
 class Levels:
@@ -211,31 +183,32 @@ class Levels:
 def open_endpointing(settings: VadSettings) -> LocalEndpointing:
     """Return our own endpointing as the settings have it, new for each call. Raises `MissingLibrary`."""
     vad = make_vad(settings)
-    near = _near_voice(settings)
-    held_ms = settings.near_voice_pre_roll_ms if near else 0
+    near = _primary_speaker(settings)
+    held_ms = settings.primary_speaker_pre_roll_ms if near else 0
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, held_ms)
     # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
     onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
     return LocalEndpointing(vad, segmenter, settings.threshold, onset, near)
 
 
-def _near_voice(settings: VadSettings) -> NearVoice | None:
-    if not settings.near_voice:
+def _primary_speaker(settings: VadSettings) -> PrimarySpeaker | None:
+    if not settings.primary_speaker:
         return None
-    return NearVoice(
-        settings.near_voice_below_db, settings.utterance_max_s, settings.near_voice_relearn_s, settings.muffled_db
+    return PrimarySpeaker(
+        settings.primary_speaker_below_db,
+        settings.utterance_max_s,
+        settings.primary_speaker_relearn_s,
+        settings.off_axis_db,
     )
 
 
 def make_vad(settings: VadSettings) -> Vad:
-    """Return a detector for one call. Raises `MissingLibrary` where the engine asked for cannot run."""
-    name = choose_engine(settings.engine)
-    return assembled(_build(name, settings.vad_frame_ms), settings.threshold)
+    """Return a detector for one call, which rests while the room is quiet.
 
-
-def assembled(engine: Engine, sure: float) -> Vad:
-    """Return a detector made of `engine`, fed hop by hop, which rests while the room is quiet."""
-    return RestingVad(HopVad(engine, sure), RoomGate())
+    Raises `MissingLibrary` where the engine asked for cannot run.
+    """
+    engine = _build(choose_engine(settings.engine), settings.vad_frame_ms)
+    return RestingVad(HopVad(engine, settings.threshold), RoomGate())
 
 
 @cache
@@ -259,7 +232,7 @@ def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
 
 
 def load_stand_in(settings: VadSettings) -> None:
-    """Load the detector that stands in for a provider's, if one can run: nobody should wait for it in an outage."""
+    """Load the detector that stands in for a provider's, if one can run: no call should wait for it in an outage."""
     with suppress(MissingLibrary):
         choose_engine(settings.engine)
 
@@ -288,7 +261,7 @@ def _try(name: EngineName) -> None:
 
 
 def _build(name: EngineName, hop_ms: int) -> Engine:
-    """Return a new engine, whose module is imported at its first use."""
+    """Return a new engine; its module is imported at its first use."""
     if name == "ten":
         from backend.media.vad_ten import TenEngine
 

@@ -128,7 +128,7 @@ class OpusEncoder(_Native):
     ) -> None:
         """Take `bitrate` in bit/s and `complexity` 0–10; redundancy (FEC) is sized for the expected loss.
 
-        With `pauses`, packets of 1 or 2 bytes come out while nobody speaks: the first says so, others need not be sent.
+        With `pauses`, packets of 1 or 2 bytes come out in silence: the first says so, others need not be sent.
         """
         super().__init__("encoder", _APPLICATION_VOIP)
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)

@@ -64,7 +64,7 @@ class Playout:
         """Keep at most `limit_ms` of audio; `on_playback` is called from within `pull`."""
         self.on_playback = on_playback
         self.on_played: OnPlayed | None = None
-        """Is called with what each slot plays; None: nobody wants to know."""
+        """Is called with what each slot plays; None: it is not asked for."""
         self._limit = limit_ms * BYTES_PER_MS
         self._pieces: deque[tuple[str, bytes]] = deque()
         self._offset = 0  # bytes of the first piece already played

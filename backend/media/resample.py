@@ -88,7 +88,7 @@ class Resampler:
 
 
 def resample(pcm: bytes, source_rate: int, target_rate: int) -> bytes:
-    """Resample a whole recording at once."""
+    """Resample a whole recording."""
     resampler = Resampler(source_rate, target_rate)
     return resampler.push(pcm) + resampler.flush()
 

@@ -64,7 +64,7 @@ class SendPipeline:
         """Take a report that a share of `lost` (0 to 1) of our packets got lost, and switch redundancy by it."""
         if self._fec.report(lost):
             self._encoder.set_fec(self._fec.wanted)
-            self._silent = 0  # the encoder has to come to rest anew
+            self._silent = 0  # the encoder has to come to rest again
 
     def close(self) -> None:
         """Release the encoder. Safe to call twice."""

@@ -216,7 +216,7 @@ class RoomGate:
         return loud
 
     def pause(self) -> None:
-        """Note a frame that nobody sent."""
+        """Note a frame that was not sent."""
         self._paused = min(self._paused + 1, LONGEST_PAUSE)
 
 

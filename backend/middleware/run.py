@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -20,7 +19,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from backend.agent.context import Exchange, Note
 from backend.errors import VoiceError
 from backend.middleware.base import Amended, Aside, MiddlewareStep, Output
-from backend.middleware.plan import graph_of
 from backend.models.base import quoted
 from backend.runtime.supervisor import leave_behind
 
@@ -53,16 +51,24 @@ async def run_steps(
     within_s: float,
     given: Mapping[str, Output] | None = None,
 ) -> list[StepOutcome]:
-    """Run `steps`, all of one stage, and return their outcomes in the order they ended.
+    """Run `steps`, all of one stage and in order, and return their outcomes in the order they ended.
 
     `given` are outputs of an earlier stage. A step that is not done after `within_s` seconds is a timeout. Raises
     nothing but `CancelledError`, and then every step has been cancelled.
     """
     ends_at = time.monotonic() + within_s
-    by_name = {step.name: step for step in steps}
     outputs, outcomes = dict(given or {}), list[StepOutcome]()
+    running: dict[str, asyncio.Task[None]] = {}
 
-    async def run(step: MiddlewareStep) -> StepOutcome:
+    async def run(step: MiddlewareStep) -> None:
+        if waits_for := [running[name] for name in step.depends_on if name in running]:
+            await asyncio.wait(waits_for)
+        outcome = await outcome_of(step)
+        outcomes.append(outcome)
+        if outcome.output is not None:
+            outputs[step.name] = outcome.output
+
+    async def outcome_of(step: MiddlewareStep) -> StepOutcome:
         began = time.monotonic()
         left_s = min(step.deadline_s, ends_at - began)
         if left_s <= 0:
@@ -71,22 +77,12 @@ async def run_steps(
         kind, output = await _finished(step, call(step, earlier), left_s)
         return StepOutcome(step.name, kind, time.monotonic() - began, output)
 
-    sorter = TopologicalSorter(graph_of(steps))
-    sorter.prepare()
-    running: dict[asyncio.Task[StepOutcome], str] = {}
     try:
-        while sorter.is_active():
-            for name in sorter.get_ready():
-                running[asyncio.create_task(run(by_name[name]), name=f"step {name}")] = name
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                outcome = task.result()
-                outcomes.append(outcome)
-                if outcome.output is not None:
-                    outputs[outcome.name] = outcome.output
-                sorter.done(running.pop(task))
+        for step in steps:
+            running[step.name] = asyncio.create_task(run(step), name=f"step {step.name}")
+        await asyncio.gather(*running.values())
     finally:
-        for task in running:
+        for task in running.values():
             task.cancel()
     return outcomes
 

@@ -29,7 +29,7 @@ class MessageCall(TypedDict):
 
 
 class ChatMessage(TypedDict):
-    """A message in the chat completions API's form; `tool_call_id` is that of the call whose result it is."""
+    """A message in the chat completions API's form; `tool_call_id` names the call that it is the result of."""
 
     role: str
     content: str

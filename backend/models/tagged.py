@@ -55,8 +55,7 @@ class TaggedChatModel:
     async def _tagged(
         self, messages: Sequence[ChatMessage], model: str, tools: Sequence[Json]
     ) -> AsyncGenerator[Delta, None]:
-        names = names_of(tools)
-        reader = TagReader(names)
+        reader = TagReader()
         called, end = False, Finished("stop")
         async with aclosing(self._inner.stream(as_text(messages, tools), model=model)) as deltas:
             async for delta in deltas:

@@ -25,7 +25,7 @@ from backend.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, Rep
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
 from backend.turns import events as ev
-from backend.turns.patience import Reason
+from backend.turns.end_of_turn import Reason
 from backend.turns.utterances import UtteranceKind
 
 OTHER = "other"

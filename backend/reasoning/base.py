@@ -17,11 +17,9 @@ from backend.page_events import ToolCallFinished, ToolCallStarted
 from backend.runtime.prompts import Prompts
 from backend.tools.base import ToolContext, ToolRights
 
-Strategy = Literal["mono", "dual", "metacognitive", "metacognitive_dual"]
+Strategy = Literal["mono", "dual"]
 ROUND_LIMIT = 20
-"""Rounds of planner and executor, at most."""
-REFLECTION_LIMIT = 3
-"""Times a draft is looked through, at most."""
+"""Turns of one model, or rounds of two, at most."""
 NOT_FINISHED = "I did not get to the end of this."
 
 
@@ -32,11 +30,11 @@ class ReasoningRequest:
     text: str = field(repr=False)
     strategy: Strategy = "mono"
     context: ToolContext = field(default_factory=lambda: ToolContext(""), repr=False)
-    """On whose behalf tools run."""
+    """The user and the turn for which tools run."""
     source_mode: SourceMode = "chat"
     """How the result is delivered."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may use, never all. Those that need consent refuse, since nobody can be asked."""
+    """Names of the tools it may use, never all. Those that need consent refuse, since no user can be asked."""
     situation: Situation | None = field(default=None, repr=False)
     guidance: str = ""
     """Further instructions for the model that words the result."""
@@ -44,7 +42,7 @@ class ReasoningRequest:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage worth showing: 'drafting', 'planning', 'calling clock'; never anybody's words, nor a thought."""
+    """A stage worth showing: 'thinking', 'planning', 'calling clock'; never anybody's words, nor a thought."""
 
     detail: str
     round: int = 0
@@ -62,7 +60,7 @@ class Reasoned:
     """`incomplete`: the rounds or the time ran out; `text` says so."""
     strategy: Strategy
     rounds: int = 0
-    """Mono: how often the draft was looked through; dual: rounds of planner and executor; else: turns."""
+    """Turns of the one model, or rounds of the two."""
     tool_calls: int = 0
     tokens: int = 0
     citations: tuple[Citation, ...] = ()
@@ -101,7 +99,7 @@ class ReasoningRun:
         """Tokens used so far."""
         return sum(response.tokens_used for response in self.responses)
 
-    def session(self, part: str, prompt: str, *, tools: bool, model: str = "", situated: bool = True) -> ThinkerSession:
+    def session(self, part: str, prompt: str, *, tools: bool, model: str = "") -> ThinkerSession:
         """Open a conversation with one of the models, with the task's tools or none."""
         agent = replace(
             self.agent,
@@ -114,14 +112,14 @@ class ReasoningRun:
             system_prompt=prompt,
             user_id=self.task.context.user_id,
             on_event=self._on_agent_event,
-            situation=self.task.situation if situated else None,
+            situation=self.task.situation,
             private=True,
             rights=self._rights,
         )
 
-    async def think(self, session: ThinkerSession, text: str, mode: SourceMode = "chat") -> ThinkerResponse:
+    async def think(self, session: ThinkerSession, text: str) -> ThinkerResponse:
         """Run one turn of `session`. Raises `NoAnswer` or `ModelUnavailable`."""
-        response = await session.think(text, mode, raises=True)
+        response = await session.think(text, "chat", raises=True)
         response = replace(response, text=without_thoughts(response.text))
         self.responses.append(response)
         if response.state is not TurnState.COMPLETE or not response.text:

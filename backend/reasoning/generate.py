@@ -40,12 +40,12 @@ async def call_function(tools: Toolbox, text: str, context: ToolContext | None =
 
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
-    reader = TagReader(tools.names)
+    reader = TagReader()
     calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
     if not calls:
         return None
-    whom = context or ToolContext("")
-    return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls[:CALLS_LIMIT])))
+    made_for = context or ToolContext("")
+    return list(await asyncio.gather(*(_made(tools, call, made_for) for call in calls[:CALLS_LIMIT])))
 
 
 async def _made(tools: Toolbox, call: ToolCall, context: ToolContext) -> ToolResult:

@@ -1,13 +1,14 @@
-"""Two further ways to think a task through, by the metacognitive framework: a model says what state its thinking is in.
+"""The two ways to think a task through, by the metacognitive framework: a model says what state its thinking is in.
 
-    metacognitive:       one model, in turns       <deep_thinking> … <action>            at most `rounds` turns
-    metacognitive_dual:  Thinker ── <instruction>, <input> ──▶ Actor ── <shallow_thinking> … <action>
-                            ▲                                    │
-                            └── report, <function_call_result> ──┘
+    mono:  one model, in turns       <deep_thinking> … <action>            at most `rounds` turns
+    dual:  Thinker ── <instruction>, <input> ──▶ Actor ── <shallow_thinking> … <action>
+              ▲                                    │
+              └── report, <function_call_result> ──┘                       at most `rounds` rounds
 
 Either ends with a `<deliverable>`: objective, context, key points, output. The one model, or the Thinker, says
-TASK_DONE first; who then delivers nothing is reminded. Unlike the planner of `dual`, the Thinker sees the results of
-tools themselves, so that it need not believe the Actor. Of what it thinks, the Actor sees nothing.
+TASK_DONE first; if nothing is delivered then, it is reminded. One model that ignores the form has answered with its
+first words. The Thinker sees the results of tools themselves, so that it need not believe the Actor. Of what it thinks,
+the Actor sees nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from backend.agent.speech import speakable
 from backend.models.base import quoted
 from backend.page_events import ToolCallFinished
 from backend.reasoning.base import Reasoned, ReasoningRun
-from backend.reasoning.strategies import BEGIN, BEST_LIMIT, CLOSE, OPEN, deliverable
 
+OPEN, CLOSE = "<deliverable>", "</deliverable>"
 TASK_DONE = "TASK_DONE"
+BEGIN = "Give the first instruction."
 GO_ON = "Go on."
 DELIVER = f"The task is done. Now write its result between {OPEN} and {CLOSE}."
 REPORT = "The Actor reports (data):\n{report}"
 NEXT = "\nGive the next instruction."
+BEST_LIMIT = 2_000
+"""Characters given of a report that is no deliverable."""
 RESULT_LIMIT = 2_000
 """Characters of a tool's result that the Thinker is shown."""
 RESULTS_SHOWN = 20
@@ -43,7 +47,7 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """What a model wrote in one turn. `payload` has all tags, and thoughts that are nobody else's business."""
+    """What a model wrote in one turn. `payload` has all tags, and private thoughts."""
 
     payload: str = field(repr=False)
 
@@ -69,6 +73,13 @@ def conclude(memory: ReasonerMemory) -> str:
     return deliverable(said) or _MARKS.sub("", said).strip()
 
 
+def deliverable(text: str) -> str | None:
+    """Return the text between the tags; None when there is none. The closing tag may be missing."""
+    _, opened, rest = text.partition(OPEN)
+    result = rest.partition(CLOSE)[0].strip()
+    return result if opened and result else None
+
+
 def output_of(text: str) -> str:
     """Return the output of a deliverable; all of it where no section is called that."""
     marks = list(_SECTION.finditer(text))
@@ -82,7 +93,7 @@ def between(text: str, tag: str) -> str:
     return _said(text).partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
-async def think_metacognitive(run: ReasoningRun, *, rounds: int) -> Reasoned:
+async def think_mono(run: ReasoningRun, *, rounds: int) -> Reasoned:
     """Think with one model. Raises `NoAnswer` or `ModelUnavailable`."""
     prompt = _prompt(run, "mono", metacognition=run.prompts.worded("reasoning/metacognition"))
     session, memory = run.session("mono", prompt, tools=True), ReasonerMemory()
@@ -90,13 +101,13 @@ async def think_metacognitive(run: ReasoningRun, *, rounds: int) -> Reasoned:
     for run.round in range(1, rounds + 1):
         run.stage("thinking")
         response = await run.think(session, asked)
-        if _ends(run, memory, response.text):
+        if _ends(run, memory, response.text) or _is_plain(response.text):
             return run.reasoned(run.best, complete=not response.incomplete)
         asked = DELIVER if _is_done(response.text) else GO_ON
     return run.reasoned(run.best, complete=False)
 
 
-async def think_metacognitive_dual(run: ReasoningRun, *, thinker: str, actor: str, rounds: int) -> Reasoned:
+async def think_dual(run: ReasoningRun, *, thinker: str, actor: str, rounds: int) -> Reasoned:
     """Think with two models, named by `thinker` and `actor`. Raises `NoAnswer` or `ModelUnavailable`."""
     prompt = run.prompts.worded(
         "reasoning/thinker",
@@ -163,6 +174,11 @@ def _ends(run: ReasoningRun, memory: ReasonerMemory, text: str) -> bool:
     if result:
         run.best = result if is_last else result[:BEST_LIMIT]
     return is_last and bool(result)
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has none of the framework's marks: its model does not follow it."""
+    return _MARKS.search(text) is None
 
 
 def _is_done(text: str) -> bool:

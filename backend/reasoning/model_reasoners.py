@@ -19,7 +19,7 @@ from backend.reasoning.reasoner import Reasoner
 class MonoModelReasoner:
     """Thinks with one model, by the metacognitive framework."""
 
-    strategy: ClassVar[Strategy] = "metacognitive"
+    strategy: ClassVar[Strategy] = "mono"
 
     def __init__(self, reasoner: Reasoner) -> None:
         self._reasoner = reasoner
@@ -46,4 +46,4 @@ class MonoModelReasoner:
 class DualModelReasoner(MonoModelReasoner):
     """Thinks with two models, Thinker and Actor, by the metacognitive framework."""
 
-    strategy: ClassVar[Strategy] = "metacognitive_dual"
+    strategy: ClassVar[Strategy] = "dual"

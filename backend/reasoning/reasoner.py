@@ -14,17 +14,8 @@ from dataclasses import replace
 from backend.agent.session import Agent
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
 from backend.observability.tracing import NO_TRACER, Tracer, opened_or_rooted
-from backend.reasoning.base import (
-    REFLECTION_LIMIT,
-    ROUND_LIMIT,
-    OnStage,
-    Reasoned,
-    ReasoningRequest,
-    ReasoningRun,
-    Strategy,
-)
-from backend.reasoning.metacognitive import think_metacognitive, think_metacognitive_dual
-from backend.reasoning.strategies import think_dual, think_mono
+from backend.reasoning.base import ROUND_LIMIT, OnStage, Reasoned, ReasoningRequest, ReasoningRun, Strategy
+from backend.reasoning.metacognitive import think_dual, think_mono
 from backend.runtime.prompts import Prompts
 from backend.settings.agent import ReasoningSettings
 
@@ -35,7 +26,7 @@ AT_ONCE = 16
 
 
 class Reasoner:
-    """Thinks any number of tasks through at once. `agent` holds the model and every tool there is."""
+    """Thinks any number of tasks through at the same time. `agent` holds the model and every tool there is."""
 
     def __init__(
         self,
@@ -52,7 +43,6 @@ class Reasoner:
         self._agent = replace(agent, model_name=self._planner)
         self._executor = settings.executor_model or fast
         self._rounds = min(settings.rounds, ROUND_LIMIT)
-        self._reflections = min(settings.reflections, REFLECTION_LIMIT)
         self._deadline_s = settings.deadline_s
         self._allowed = settings.allowed_tools
         self._prompts = prompts or Prompts()
@@ -65,7 +55,10 @@ class Reasoner:
     @property
     def tools(self) -> tuple[str, ...]:
         """The names of the tools that a task may use which names none itself: those the settings allow."""
-        return tuple(name for name in self._allowed if name in self._agent.toolbox)
+        box = self._agent.toolbox
+        if not self._allowed:
+            return tuple(tool.name for tool in box.offered() if tool.cache and not tool.writes)
+        return tuple(name for name in self._allowed if name in box)
 
     async def infer(
         self,
@@ -114,13 +107,6 @@ class Reasoner:
         return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
 
     def _thinking(self, run: ReasoningRun) -> Awaitable[Reasoned]:
-        planner, executor, rounds = self._planner, self._executor, self._rounds
-        match run.task.strategy:
-            case "mono":
-                return think_mono(run, reflections=self._reflections)
-            case "dual":
-                return think_dual(run, planner=planner, executor=executor, rounds=rounds)
-            case "metacognitive":
-                return think_metacognitive(run, rounds=rounds)
-            case "metacognitive_dual":
-                return think_metacognitive_dual(run, thinker=planner, actor=executor, rounds=rounds)
+        if run.task.strategy == "mono":
+            return think_mono(run, rounds=self._rounds)
+        return think_dual(run, thinker=self._planner, actor=self._executor, rounds=self._rounds)

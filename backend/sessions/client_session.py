@@ -12,7 +12,7 @@ from typing import Any
 from backend.media.g711 import Law
 from backend.realtime.session import FORMATS, RealtimeSession, Takes
 from backend.turns.call_options import OUR_TOOLS, CallOptions, ClientTool
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 
 LAWS: Mapping[str, Law | None] = {"audio/pcm": None, "audio/pcmu": Law.MU, "audio/pcma": Law.A}
 EAGERNESS: Mapping[str, EndpointingStyle] = {

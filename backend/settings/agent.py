@@ -46,19 +46,16 @@ class ReasoningSettings(BaseModel):
 
     planner_model: str = Field("", description="Model that thinks alone, or plans; empty: THINKER_MODEL_ADVANCED.")
     executor_model: str = Field("", description="Model that carries out a plan, with tools; empty: THINKER_MODEL.")
-    voice_strategy: Literal["mono", "dual", "metacognitive", "metacognitive_dual"] = Field(
-        "mono",
-        description="How the Thinker `reason` works: mono, one model; dual, a planner and an executor; metacognitive, "
-        "metacognitive_dual: the same by the metacognitive framework.",
+    voice_strategy: Literal["mono", "dual"] = Field(
+        "mono", description="How the Thinker `reason` works: mono, one model; dual, one that plans and one that acts."
     )
-    rounds: int = Field(20, ge=1, le=20, description="Most rounds of planner and executor, or turns of one model.")
-    reflections: int = Field(1, ge=0, le=3, description="Most times that one model alone reviews its draft.")
+    rounds: int = Field(20, ge=1, le=20, description="Most turns of one model, or rounds of two.")
     deadline_s: float = Field(120, gt=0, description="Seconds a task may take; then it answers with what it has.")
     per_minute: int = Field(10, ge=0, description="Tasks over HTTP per minute and caller.")
     tools: str = Field(
-        "calculate, web_search, kb_search, pubmed_search, get_news_headlines, get_current_weather, get_stock_price, "
-        "medical_calculator",
-        description="Tools that POST /api/reasoning may use, comma-separated, as far as its caller may.",
+        "",
+        description="Tools that POST /api/reasoning may use, comma-separated, as far as its caller may; empty: all "
+        "that look up what is no user's own.",
     )
 
     @property

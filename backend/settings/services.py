@@ -25,8 +25,6 @@ class ServiceSettings(PluginSettings):
         None, description="Brave Search key, for web searches where SEARXNG_URL is unset."
     )
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
-    ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
-    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key, for more PubMed requests per second.")
     research_delay_s: float = Field(
         0,
         ge=0,

@@ -22,7 +22,7 @@ class TurnSettings(PluginSettings):
     interruption_min_ms: int = Field(
         580, ge=0, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
-    utterance_reader: bool = Field(
+    utterance_classifier: bool = Field(
         True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
     )
     interruption_onset: Literal["duck", "hold"] = Field(

@@ -30,21 +30,21 @@ class VadSettings(PluginSettings, env_prefix="VAD__"):
     )
     post_roll_ms: int = Field(300, ge=0, le=2000, description="Most milliseconds of trailing silence that are sent.")
     hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
-    near_voice: bool = Field(True, description="Take voices far below the caller's level for the room.")
-    near_voice_below_db: float = Field(
+    primary_speaker: bool = Field(True, description="Take voices far below the caller's level for the room.")
+    primary_speaker_below_db: float = Field(
         8.0, ge=3, le=30, description="Decibels below the caller's level from which a voice is another's."
     )
-    near_voice_pre_roll_ms: int = Field(
+    primary_speaker_pre_roll_ms: int = Field(
         500, ge=0, le=2000, description="Most milliseconds of a voice in doubt that are sent once it is the caller's."
     )
-    near_voice_relearn_s: float = Field(
+    primary_speaker_relearn_s: float = Field(
         15.0, ge=1, le=120, description="Seconds of quieter voice, without a wait, after which it may be the caller's."
     )
     utterance_max_s: float = Field(
         15.0, ge=0, le=120, description="Seconds of voice without any fall that are taken for the room; 0: any."
     )
-    muffled_db: float = Field(
-        9.0, ge=3, le=40, description="Decibels of treble below the caller's usual from which a voice is muffled."
+    off_axis_db: float = Field(
+        9.0, ge=3, le=40, description="Decibels of treble below the caller's usual from which a voice is off-axis."
     )
 
     @field_validator("vad_frame_ms", mode="before")

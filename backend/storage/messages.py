@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from backend.citations import Citation, from_texts
+from backend.citations import Citation
 from backend.storage.record_format import FORMAT, Format
 
 
@@ -38,14 +38,9 @@ class Message:
     tool_call_id: str | None = None
     """The call a tool's result answers."""
     tool_calls: tuple[StoredCall, ...] = ()
-    citations: tuple[str, ...] = ()
-    """The sources of the answer, as text; `cited` has them as records."""
+    citations: tuple[Citation, ...] = ()
+    """The sources of the answer."""
     format: Format = FORMAT
-
-    @property
-    def cited(self) -> tuple[Citation, ...]:
-        """Return the sources with title and address."""
-        return from_texts(self.citations)
 
     @property
     def said(self) -> bool:

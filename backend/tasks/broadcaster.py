@@ -20,7 +20,6 @@ import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from backend.citations import from_texts
 from backend.errors import MemoryUnavailable
 from backend.page_events import TaskChanged, TaskFindings
 from backend.runtime.faults import decode_or_skip
@@ -118,6 +117,6 @@ class TaskBroadcaster:
         task = await self.repository.find(change.task_id)
         if task is None or task.owner != change.owner:
             return
-        found = TaskFindings(task.result, task.source, from_texts(task.citations)) if change.event == "done" else None
+        found = TaskFindings(task.result, task.source, task.citations) if change.event == "done" else None
         event = TaskChanged(task.id, change.event, task.kind, task.instruction, change.detail, found)
         self.publish(task.owner, event)

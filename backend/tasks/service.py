@@ -17,7 +17,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from backend.access.reach import PUBLIC, Reach
-from backend.citations import as_json, from_texts
+from backend.citations import as_json
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.runtime.json_objects import Json
@@ -159,7 +159,7 @@ class TaskQueries:
                 if notice.source == task_id:
                     await self.notices.withdraw(user_id, notice.id)
         ended = {"result": task.result, "source": task.source, "error": task.error}
-        return {**task.summary(), **ended, "citations": as_json(from_texts(task.citations))}
+        return {**task.summary(), **ended, "citations": as_json(task.citations)}
 
     async def cancel(self, user_id: str, task_id: str) -> str:
         return await self.tasks.cancel(user_id, task_id)

@@ -26,7 +26,7 @@ from typing import Literal
 import msgspec
 
 from backend.access.reach import PUBLIC, Reach
-from backend.citations import Citation, as_texts, from_texts
+from backend.citations import Citation
 from backend.errors import PeerError
 from backend.storage.record_format import FORMAT, Format
 
@@ -89,8 +89,8 @@ class Task:
     result: str = ""
     source: str = ""
     """Where the answer comes from: live, cache, sample or model."""
-    citations: tuple[str, ...] = ()
-    """The sources of the answer, as text."""
+    citations: tuple[Citation, ...] = ()
+    """The sources of the answer."""
     error: str = ""
     """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
     started_at: float | None = None
@@ -113,8 +113,7 @@ class Task:
 
     def shown(self) -> ShownTask:
         """Return what the task's owner is shown of it."""
-        shown = msgspec.convert(replace(self, citations=()), ShownTask, from_attributes=True)
-        return msgspec.structs.replace(shown, citations=from_texts(self.citations))
+        return msgspec.convert(self, ShownTask, from_attributes=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def done(task: Task, run: int, result: TaskResult, now: float) -> Task:
     """End the task with the answer of its run."""
     owns(task, run)
     ended = _ended(task, TaskState.DONE, now)
-    return replace(ended, result=result.text, source=result.source, citations=as_texts(result.citations))
+    return replace(ended, result=result.text, source=result.source, citations=result.citations)
 
 
 def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_after_s: float) -> Task:

@@ -96,7 +96,7 @@ class Manifest:
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may call. A Thinker whose tools do not all exist is refused."""
+    """Names of the tools it may call. A Thinker is refused if one does not exist."""
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
     cache_scope: Literal["shared", "user"] = "shared"
@@ -147,8 +147,8 @@ class Addition:
     domain: str
     """The Thinker's; where settings leave it out, nothing is added."""
     tools: tuple[str, ...]
-    description: str
-    prompt: str
+    description: str = ""
+    prompt: str = ""
     """A few sentences that are added to the Thinker's task."""
     examples: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -158,8 +158,8 @@ class Addition:
         return replace(
             manifest,
             tools=(*manifest.tools, *self.tools),
-            description=f"{self.description}; {manifest.description}",
-            prompt=f"{manifest.prompt} {self.prompt}",
+            description="; ".join(filter(None, (self.description, manifest.description))),
+            prompt=f"{manifest.prompt} {self.prompt}".strip(),
             examples=(*manifest.examples, *self.examples),
             phrases=(*manifest.phrases, *self.phrases),
         )

@@ -1,9 +1,9 @@
-"""The answer cache: `cache:{domain}:{hash}` in memory, and one computation for everybody who asks at once.
+"""The answer cache: `cache:{domain}:{hash}` in memory, and one computation for all who ask at the same time.
 
 The key covers the normalised question and what parts its answers: the user's date, their unit and language, and
 everything personal the Thinker is shown. An answer is kept for everybody unless anything personal went into it: what
 was shown, or what a tool asked of the profile, such as the home of a user who named no place. That one is kept in its
-user's own scope, so that nobody else can ever be served it; a caller we do not know gets no such entry at all.
+user's own scope and never served to another; an unknown caller gets no such entry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from backend.access.reach import Reach
 from backend.agent.context import Exchange, Note, Situation
-from backend.citations import as_texts, from_texts
+from backend.citations import Citation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
@@ -42,7 +42,7 @@ _OF_TIME = re.compile(
     r"soon|until|till|since|ago|open|closed|awake)\b",
     re.IGNORECASE,
 )
-"""Words of a question whose answer may depend on the time of day."""
+"""Words by which an answer may depend on the time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ Compute = Callable[[OnProgress], Awaitable[Computed]]
 
 class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
     text: str
-    citations: tuple[str, ...]
+    citations: tuple[Citation, ...]
     interruptible: bool = True
     untrusted: bool = False
     update: ContextUpdate | None = None
@@ -236,9 +236,7 @@ class AnswerCache:
         return running
 
     async def _keep(self, slot: Slot, answer: Answer, ttl_s: int) -> None:
-        stored = _StoredAnswer(
-            answer.text, as_texts(answer.citations), answer.interruptible, answer.untrusted, answer.update
-        )
+        stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted, answer.update)
         storing = self._memory.cache_put(slot.scope, slot.key, msgspec.json.encode(stored).decode(), ttl_s)
         await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
 
@@ -265,7 +263,7 @@ class AnswerCache:
             return Answer(
                 found.text,
                 "cache",
-                from_texts(found.citations),
+                found.citations,
                 interruptible=found.interruptible,
                 untrusted=found.untrusted,
                 update=found.update,

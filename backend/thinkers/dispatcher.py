@@ -3,7 +3,7 @@
     start(call) ──┬─ asked to work in the background ───────────▶ handed off: "I've started on it …"
                   ├─ answer, kept in the cache or thought out ──▶ the answer
                   ├─ deadline passed, and it may take minutes ──▶ handed off: "It takes longer …"
-                  └─ anything else that goes wrong ─────────────▶ an error whose text can be spoken
+                  └─ anything else that goes wrong ─────────────▶ an error, in words that can be spoken
 
 Every call of `route_to_thinker` is one asyncio task with exactly one outcome. The dispatcher owns the task, the
 deadline, the cache and the hand-off to the background; `run` gathers what the Thinker is shown, the findings of the
@@ -39,7 +39,7 @@ STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
 
 OnChange = Callable[[ThinkerChanged], None]
-"""Shows how far a call has got, and what its Thinker is doing. Returns at once."""
+"""Shows how far a call has got, and what its Thinker is doing. Does not wait."""
 
 
 class Handoff(Protocol):
@@ -122,11 +122,11 @@ class ThinkerCall:
 
 
 Find = Callable[[ThinkerCall], Awaitable[Answer]]
-"""Finds the answer of a call. Raises `VoiceError`, whose text can be spoken."""
+"""Finds the answer of a call. Raises `VoiceError` with words that can be spoken."""
 
 
 class ThinkerDispatcher:
-    """Asks the Thinkers of a registry, any number of questions at once."""
+    """Asks the Thinkers of a registry, any number of questions at the same time."""
 
     def __init__(
         self, registry: ThinkerRegistry, handoff: Handoff | None = None, cache: AnswerCache | None = None
@@ -175,7 +175,7 @@ class ThinkerDispatcher:
         """Answer `question` within the Thinker's deadline; if `patient`, the caller sets the limit by cancelling.
 
         `checkpoints` hold the steps an earlier run has done, and keep those done now. Raises `TookTooLong` after the
-        deadline, `NoAnswer`, whose text can be spoken, or `BadRequest` for a domain that no Thinker serves.
+        deadline, `NoAnswer` with words that can be spoken, or `BadRequest` for a domain that no Thinker serves.
         """
         thinker = self.registry.serving(question.domain)
         label, deadline_s = thinker.manifest.label, self.deadline_s(question)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from backend.citations import as_texts
+from backend.citations import as_json
 from backend.storage.ledger.entries import Entry
 from backend.thinkers.dispatcher import ThinkerCall
 
@@ -17,7 +17,7 @@ def entries_of(call: ThinkerCall, entry_id: str, **known: Any) -> Iterator[Entry
     details: dict[str, Any] = {"query": call.question.query}
     details |= {"source": answer.source} if answer else {"failed": True}
     if answer and answer.citations:
-        details["citations"] = list(as_texts(answer.citations))
+        details["citations"] = as_json(answer.citations)
     entry = Entry(
         entry_id[:128],
         call.question.user_id,

@@ -10,12 +10,12 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import msgspec
 
 from backend.agent.turn import say_sample
-from backend.citations import as_texts, from_texts
 from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
@@ -40,7 +40,7 @@ MANIFEST = Manifest(
         "sources, then what remains open or contradictory. Say which sources could not be searched."
     ),
     tier="advanced",
-    tools=("web_search", "get_news_headlines", "kb_search", "pubmed_search"),
+    tools=("web_search", "get_news_headlines", "kb_search"),
     cache_ttl_s=1800,
     deadline_s=240,
     filler="I am still going through the sources.",
@@ -96,8 +96,8 @@ MANIFEST = Manifest(
 )
 PLAN = (
     "You plan a search. Break the question into at most {limit} searches that together answer it. For each, choose "
-    'sources from: "web", "news", "documents" (the operator\'s own), "medicine" (research articles). Reply with JSON '
-    'only, in the form {{"searches": [{{"query": "…", "sources": ["web"]}}]}}.'
+    'sources, by their names: {sources}. Reply with JSON only, in the form {{"searches": [{{"query": "…", "sources": '
+    '["web_search"]}}]}}.'
 )
 GAPS = PLAN + (
     " Searches were already made; their findings stand in the question as data. Plan only what is still missing, and "
@@ -112,17 +112,10 @@ CITATION_LIMIT = 12
 DELAY_STEP_S = 5.0
 """Seconds between two progress messages of a demonstration's delay."""
 
-TOOLS = {
-    "web": ("web_search", "the web", "query"),
-    "news": ("get_news_headlines", "the news", "topic"),
-    "documents": ("kb_search", "the documents", "query"),
-    "medicine": ("pubmed_search", "medical research", "query"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One planned search."""
+    """One planned search; the source is the name of a tool."""
 
     query: str
     source: str
@@ -166,21 +159,29 @@ async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
     question = run.question.query
     if run.dependencies.without_model:
         return [] if findings else _everywhere(question)
-    task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
+    sources = _sources(run)
+    listed = ", ".join(f"{name} ({words})" for name, words in sources.items())
+    task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT, sources=listed)
     text = f"{question}\n\nFindings (data): {_quoted(findings)}" if findings else question
     response = await run.ask(task, text, tools=(), mode="chat", quiet=True)
-    planned = read_plan(response.text)
+    planned = read_plan(response.text, list(sources))
     if planned is None and not findings:
         return _everywhere(question)
     return planned or []
 
 
 def _everywhere(question: str) -> list[Search]:
-    return [Search(question[:300], source) for source in ("web", "news", "documents")]
+    return [Search(question[:300], source) for source in MANIFEST.tools]
 
 
-def read_plan(text: str) -> list[Search] | None:
-    """Return the searches of a plan; None when the text is none."""
+def _sources(run: ThinkerRun) -> dict[str, str]:
+    """Return the names of the tools that search, those of extensions too, each with what it searches."""
+    tools = map(run.dependencies.toolbox.get_tool, run.manifest.tools)
+    return {tool.name: tool.searches for tool in tools if tool and tool.searches}
+
+
+def read_plan(text: str, sources: Sequence[str]) -> list[Search] | None:
+    """Return the searches of a plan; None when the text is none. Without a known source, the first is searched."""
     match = re.search(r"\{.*\}", text, re.DOTALL)
     try:
         steps = json.loads(match[0])["searches"] if match else None
@@ -192,22 +193,22 @@ def read_plan(text: str) -> list[Search] | None:
     for step in steps[:SEARCH_LIMIT]:
         if not isinstance(step, dict) or not isinstance(query := step.get("query"), str) or not query.strip():
             continue
-        sources = step.get("sources")
-        known = [source for source in sources if source in TOOLS] if isinstance(sources, list) else []
-        searches += [Search(query.strip()[:300], source) for source in dict.fromkeys(known or ["web"])]
+        chosen = step.get("sources")
+        known = [source for source in chosen if source in sources] if isinstance(chosen, list) else []
+        searches += [Search(query.strip()[:300], source) for source in dict.fromkeys(known or sources[:1])]
     return searches
 
 
 async def _gather(run: ThinkerRun, searches: list[Search]) -> Findings:
     """Make all searches at the same time, and show each as it ends."""
-    done = 0
+    sources, done = _sources(run), 0
 
     async def look(search: Search) -> ToolResult:
         nonlocal done
         result = await _searched(run, search)
         done += 1
         outcome = "searched" if result.error is None else "could not search"
-        run.progress(f"{outcome} {TOOLS[search.source][1]} ({done} of {len(searches)})")
+        run.progress(f"{outcome} {sources[search.source]} ({done} of {len(searches)})")
         return result
 
     async with asyncio.TaskGroup() as group:
@@ -219,12 +220,12 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
     if (saved := run.checkpoints.load(name)) is not None:
-        result = msgspec.convert(saved | {"citations": ()}, ToolResult)
-        return replace(result, citations=from_texts(saved["citations"]))
-    tool, _, parameter = TOOLS[search.source]
-    result = await run.call(tool, {parameter: search.query[:200]})
+        return msgspec.convert(saved, ToolResult)
+    tool = run.dependencies.toolbox.get_tool(search.source)
+    words_go_in = next(iter(tool.parameters["properties"])) if tool else "query"
+    result = await run.call(search.source, {words_go_in: search.query[:200]})
     if result.error is None:
-        await run.checkpoints.save(name, asdict(result) | {"citations": as_texts(result.citations)})
+        await run.checkpoints.save(name, msgspec.to_builtins(result))
     return result
 
 
@@ -255,12 +256,13 @@ async def _written(run: ThinkerRun, findings: Findings) -> Answer:
 
 def _listed(run: ThinkerRun, findings: Findings) -> Answer:
     """Return what each source says, for want of a model that would compare them."""
+    sources = _sources(run)
     said = [
-        f"From {TOOLS[search.source][1]}: {words}"
+        f"From {sources[search.source]}: {words}"
         for search, result in findings.items()
         if not result.error and not result.empty and (words := json.loads(result.content).get("spoken"))
     ]
-    if failed := [TOOLS[search.source][1] for search, result in findings.items() if result.error]:
+    if failed := [sources[search.source] for search, result in findings.items() if result.error]:
         said.append(f"I could not search {' and '.join(failed)}.")
     text = " ".join(said) or "I found nothing about that in any source."
     return Answer(text, "model", latency_ms=round((time.perf_counter() - run.began) * 1000))
@@ -270,7 +272,7 @@ def _quoted(findings: Findings) -> str:
     """Return the findings as quoted data, each cut to its share of `FINDINGS_LIMIT`."""
     share = FINDINGS_LIMIT // max(1, len(findings))
     shown = (
-        {"query": search.query, "source": TOOLS[search.source][1], "found": json.loads(result.content)}
+        {"query": search.query, "source": search.source, "found": json.loads(result.content)}
         for search, result in findings.items()
     )
     return "\n".join(quoted(finding)[:share] for finding in shown) or "none"

@@ -140,9 +140,7 @@ class ThinkerRun:
         )
         response = await session.think(text, mode or self.question.source_mode, raises=True)
         self.tokens += response.tokens_used
-        self.untrusted = self.untrusted or response.untrusted
-        self.personal = self.personal or response.personal
-        self.update = merged([self.update, response.update])
+        self._take_in(response)
         if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
@@ -169,11 +167,16 @@ class ThinkerRun:
         call_id = f"own-{next(self._call_numbers)}"
         self.progress("", ToolProgress(call_id, tool, "started"))
         result = await traced_call(box, tool, json.dumps(arguments), self.context)
-        self.untrusted = self.untrusted or result.untrusted
-        self.personal = self.personal or result.personal
-        self.update = merged([self.update, result.update])
+        self._take_in(result)
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
+
+    def _take_in(self, found: ThinkerResponse | ToolResult) -> None:
+        """Note what has entered the run with a turn of the agent, or with a tool's result."""
+        self.untrusted = self.untrusted or found.untrusted
+        self.personal = self.personal or found.personal
+        if found.update:
+            self.update = merged([self.update, found.update])
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Return the saved result of a step (JSON data), or do `work` now and save what it gives."""

@@ -1,7 +1,7 @@
 """Share prices and how they moved today, from a live service.
 
-The model asks for all companies of a question at once, one tool call each. 'My stocks' are the tickers the user has
-asked to watch or asked about, which the tool knows: they and the conversation are not shown, so that answers can be
+The model asks for all companies of a question in one round, one tool call each. 'My stocks' are the tickers the user
+has asked to watch or asked about, which the tool knows: they and the conversation are not shown, so that answers can be
 shared between users. A quote is served again for a minute at most: it is stale sooner than anything else here.
 """
 

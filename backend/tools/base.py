@@ -9,7 +9,7 @@
 
 A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, unions of these) is an argument and
 goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
-settings, memory, the `ToolContext` of the call. One annotated `Service | None` receives None where nobody provides it.
+settings, memory, the `ToolContext` of the call. One annotated `Service | None` receives None where it is not provided.
 
 The decorator's options declare who may see and call the tool, whether the user must agree first, and whether its result
 is remembered. `runner` enforces all of them, and nothing else does.
@@ -70,7 +70,7 @@ class ToolRights:
     reach: Reach = PUBLIC
     """The tools within the caller's reach; others are neither offered nor run."""
     attended: bool = True
-    """False where nobody can be asked: in reasoning and in background work. What needs consent is not done there."""
+    """False where no user can be asked: in reasoning and in background work. What needs consent is not done there."""
     untrusted: bool = False
     """True once text of others (a web page, an issue, a document) has entered the turn: now whatever writes asks."""
     unsure: bool = False
@@ -83,7 +83,7 @@ class ToolRights:
         return replace(self, untrusted=True)
 
     def alone(self) -> ToolRights:
-        """Return the rights of work that nobody attends."""
+        """Return the rights of unattended work."""
         return replace(self, attended=False)
 
 
@@ -132,7 +132,7 @@ ReadArguments = Callable[[str], Json]
 SetUp = Callable[[Settings], bool]
 """A check of the settings: true if everything the tool needs is configured."""
 TierFor = Callable[[Settings], Tier]
-"""The tier of a tool whose credentials depend on the settings."""
+"""The tier of a tool, where its credentials depend on the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +175,11 @@ class Tool:
     clients: frozenset[Client] = OURS
     """The kinds of client that may see and call the tool."""
     also_called: tuple[str, ...] = ()
-    """Further names a call may use; nobody is offered the tool under these."""
+    """Further names a call may use; the tool is not offered under these."""
     client_side: bool = False
     """True if the client of the turn carries it out: the turn ends with its call."""
+    searches: str = ""
+    """The source that it searches, as in "the web": research makes use of all such tools that it has; empty: none."""
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
@@ -237,6 +239,7 @@ def tool(
     always: bool = False,
     clients: Iterable[Client] = OURS,
     also_called: tuple[str, ...] = (),
+    searches: str = "",
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
@@ -287,6 +290,7 @@ def tool(
             always=always,
             clients=allowed,
             also_called=also_called,
+            searches=searches,
             deadline_s=deadline_s,
             output_cap=output_cap,
         )
@@ -365,7 +369,7 @@ def provided(hint: Any, services: Mapping[Any, Any]) -> bool:
 
 
 def injected(hint: Any, services: Mapping[Any, Any]) -> Any:
-    """Return the service, or None for an optional one that nobody provides. Raise `KeyError` for a missing one."""
+    """Return the service, or None for an optional one that is missing. Raise `KeyError` for a missing one."""
     kind, optional = service_type(hint)
     return services.get(kind) if optional else services[kind]
 

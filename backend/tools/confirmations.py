@@ -5,7 +5,7 @@
     ask ──▶ open ──▶ a later message of the user agrees, or their button ──▶ granted ──▶ taken, once, by that very call
               └────▶ any other message, a refusal, five minutes ───────────▶ gone
 
-A question is bound to its user, conversation, tool and canonical arguments, and has an id that nobody can guess. Only
+A question is bound to its user, conversation, tool and canonical arguments, and has an id that cannot be guessed. Only
 `take_answer` and `answer` grant it, and only the user's own words or click lead there; `ask`, which a model can cause
 as often as it likes, never does. Each step is one transaction: an agreement is carried out once.
 """
@@ -64,7 +64,7 @@ class Confirmation(msgspec.Struct, frozen=True):
     arguments: str
     """Canonical JSON."""
     message: str
-    """The id of the typed message whose turn asked it; empty by voice."""
+    """The id of the typed message in the turn of which it was asked; empty by voice."""
     asked_at: float
     granted_at: float = 0.0
     """0: not answered."""

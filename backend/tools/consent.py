@@ -2,7 +2,7 @@
 
 The whole utterance must consist of words of agreement, words of courtesy, and words that name the act itself. Anything
 else, a condition, a doubt, a change or a question, is no agreement: the user is then asked again, which costs a
-sentence; an act that nobody wanted can cost more.
+sentence; an unwanted act can cost more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UTTERANCE_LIMIT = 200
 
 AGREEMENT = frozenset(
     (
-        *(
+        *[
             "yes",
             "y",
             "yeah",
@@ -31,24 +31,34 @@ AGREEMENT = frozenset(
             "absolutely",
             "definitely",
             "affirmative",
-        ),
-        *(
             "agreed",
             "approved",
             "confirmed",
+        ],
+        *[
             "confirm",
             "correct",
             "alright",
             "fine",
             "gladly",
-            "of course",
-            "all right",
-        ),
+            "ja",
+            "oui",
+            "sí",
+            "si",
+            "sì",
+            "sim",
+            "da",
+            "hai",
+            "tak",
+            "evet",
+            "vale",
+            "claro",
+            "certo",
+        ],
+        *("はい", "是的", "好的", "да", "👍", "✅", "ja gerne", "ja bitte", "d'accord", "of course", "all right"),
         *("go ahead", "go on", "go for it", "do it", "do that", "do so", "do this", "please do", "sounds good"),
         *("that is fine", "that's fine", "that is right", "that's right", "that is correct", "that's correct"),
         *("i agree", "i confirm", "i do", "i approve", "yes i do", "you may"),
-        *("ja", "oui", "sí", "si", "sì", "sim", "da", "hai", "tak", "evet", "ja gerne", "ja bitte", "d'accord", "vale"),
-        *("claro", "certo", "はい", "是的", "好的", "да", "👍", "✅"),
     )
 )
 """Words that agree."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
 from pydantic import Field, PlainSerializer
@@ -21,7 +21,6 @@ from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 from backend.tools.own_profile import OwnProfile
-from backend.tools.sample_places import KnownPlace, places_named
 from backend.users.context_update import ContextUpdate
 
 SERVICE = "The weather service"
@@ -79,17 +78,17 @@ async def get_current_weather(
         str, Field(max_length=100, description="The one day that is asked about, e.g. 'Saturday'; empty for now.")
     ] = "",
 ) -> Result:
-    """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when no such place is known."""
+    """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when there is no such place."""
     if not (location := location.strip() or (await own.preferences()).default_location):
         raise refused("No place was named, and the user's default location is not known. Ask which place is meant.")
-    place: Place | KnownPlace | None = None
+    place: Place | None = None
     try:
         place = await _find_place(http, settings, location)
         unit = _unit_for(unit, place.country_code)
         return _report(place, await _forecast(http, settings, place, unit, DAYS if day else days), unit, day)
     except ServiceUnreachable as error:
-        known = place or _known_place(location)
-        return _sample(known.name, _unit_for(unit, known.country_code), str(error))
+        name, country = (place.name, place.country_code) if place else (location, "")
+        return _sample(name, _unit_for(unit, country), str(error))
 
 
 class Place(ServiceAnswer):
@@ -143,16 +142,6 @@ async def _find_place(http: AsyncClient, settings: Settings, location: str) -> P
         if place := best_match(found.results, qualifiers):
             return place
     raise refused(f"No place called {location!r} was found. Ask the user which place is meant.")
-
-
-def _known_place(location: str) -> KnownPlace:
-    for name, qualifiers in readings(location):
-        if place := best_match(places_named(name), qualifiers):
-            return place
-    raise refused(
-        f"Whether there is a place called {location!r} cannot be looked up without the internet; here, only well-known "
-        "cities are known. Say so to the user, and ask for another place."
-    )
 
 
 async def _forecast(http: AsyncClient, settings: Settings, place: Place, unit: str, days: int) -> _Forecast:
@@ -265,10 +254,7 @@ def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(name, ()), *shorter]
 
 
-P = TypeVar("P", Place, KnownPlace)
-
-
-def best_match(places: Sequence[P], qualifiers: Sequence[str]) -> P | None:
+def best_match(places: Sequence[Place], qualifiers: Sequence[str]) -> Place | None:
     """Return the first place that fits all qualifiers; the service lists the best-known first.
 
     Return None when there is none: a namesake elsewhere is not what was asked for.
@@ -276,6 +262,6 @@ def best_match(places: Sequence[P], qualifiers: Sequence[str]) -> P | None:
     return next((place for place in places if all(_fits(place, qualifier) for qualifier in qualifiers)), None)
 
 
-def _fits(place: Place | KnownPlace, qualifier: str) -> bool:
+def _fits(place: Place, qualifier: str) -> bool:
     names = {name.casefold() for name in (place.admin1, place.admin2, place.country, place.country_code)}
     return bool({qualifier, US_STATES.get(qualifier, ""), COUNTRIES.get(qualifier, "")} & (names - {""}))

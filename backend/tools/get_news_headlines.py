@@ -50,6 +50,7 @@ SAMPLES = (
     guidance="News: tell the two or three most important items in a sentence each, and name the source of each.",
     clients=OURS | {"copilot"},
     untrusted=True,
+    searches="the news",
 )
 async def get_news_headlines(
     http: AsyncClient,
@@ -109,7 +110,7 @@ def _headlines(articles: list[_Article]) -> list[dict[str, str]]:
 
 
 def _sample(about: str, count: int, reason: str) -> Result:
-    """Return headlines that nobody could take for news."""
+    """Return headlines that cannot be taken for news."""
     words = set(re.findall(r"[a-z]+", about.lower()))
     known = next((titles for names, titles in SAMPLES if words & set(names)), ())
     titles = [*(f"{title} (sample)" for title in known), *(f"Sample headline {n} about {about}" for n in range(1, 6))]

@@ -39,6 +39,7 @@ BUSY_S = 2.0
     clients=OURS | {"copilot"},
     tier=Tier.OPERATOR,
     untrusted=True,
+    searches="the documents",
 )
 async def kb_search(
     settings: Settings,

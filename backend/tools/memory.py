@@ -3,8 +3,8 @@
 `users.memories` stores them, each user's apart; `users.text_search` decides what fits a question, here as for every
 turn, so that a search finds what an answer would be based on.
 
-Deleting one needs no second consent: the user has asked for it, nobody else sees these words, and the deleted text
-comes back with the result, so that it can be restored. All memories cannot be deleted at once here.
+Deleting one needs no second consent: the user has asked for it, no other user sees these words, and the deleted text
+comes back with the result, so that it can be restored. All memories cannot be deleted in one call.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def discover(
 ) -> Registry:
     """Return all tools that are set up, those in `further` modules, too.
 
-    Raise `BadPlugin` on a broken file, a name twice, or a service nobody provides.
+    Raise `BadPlugin` on a broken file, a name twice, or a service that is not provided.
     """
     found: dict[str, Tool] = {}
     files: dict[str, str] = {}

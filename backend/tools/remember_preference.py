@@ -14,9 +14,9 @@ from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.tools.base import Result, ToolContext, tool
 from backend.tools.fetch import refused
+from backend.users.profile import PreferenceName
 from backend.users.profile_updates import (
     DropPreference,
-    PreferenceName,
     ProfileUpdate,
     SetPreference,
     WatchTicker,

@@ -75,7 +75,7 @@ class ToolResult:
     """True if an answer based on it may be served again: not if it is a sample, nor if it is one user's own data."""
     persistent: bool = False
     """True if the call and its result stay in the conversation for later turns. A call that waits for the user's yes
-    always does, since otherwise nobody would know what was agreed to."""
+    always does: it says what was agreed to."""
     citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
     interruptible: bool = True
@@ -110,7 +110,7 @@ class ToolSource(Protocol):
 class Toolbox:
     """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all.
 
-    Without `confirmations` nobody can be asked, so that no call is made that needs the user's agreement. `untrusted`
+    Without `confirmations` no call is made that needs the user's agreement. `untrusted`
     are names of tools, here or not, whose results hold text of others.
     """
 

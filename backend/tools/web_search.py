@@ -27,6 +27,7 @@ SERVICE = "The web search"
     guidance="Web search: rely on the excerpts, prefer several that agree, and name the sites.",
     clients=OURS | {"copilot"},
     untrusted=True,
+    searches="the web",
 )
 async def web_search(
     http: AsyncClient,

@@ -25,7 +25,7 @@ QUEUE_FRAMES = 50
 
 
 class Transport(Protocol):
-    """One caller. Every method but `receive_frames` and `close` returns at once and is called on the event loop."""
+    """One caller. Every method but `receive_frames` and `close` returns immediately and is called on the event loop."""
 
     async def receive_frames(self, on_frame: OnFrame) -> None:
         """Call `on_frame` with the caller's microphone in order, losses concealed, beginning with the last second.
@@ -88,9 +88,9 @@ class Transport(Protocol):
 
 
 class ReceiveQueue:
-    """Frames on their way from the network to one receiver: handed on at once, ended once, in order or with an error.
+    """Frames on their way from the network to one receiver: handed on immediately, in order, and ended once.
 
-    While nobody receives, the newest `limit` frames are kept.
+    While there is no receiver, the newest `limit` frames are kept.
     """
 
     def __init__(self, limit: int = QUEUE_FRAMES) -> None:
@@ -176,7 +176,7 @@ class ReceiveQueue:
         self._room.set()
 
     def close(self) -> None:
-        """End at once and forget what is kept."""
+        """End immediately and forget what is kept."""
         self._kept.clear()
         self._error = None
         self.end()

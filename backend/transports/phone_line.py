@@ -53,7 +53,7 @@ class PhoneLine(Protocol):
 
 
 class PhoneTransport(Transport, PhoneLine, Protocol):
-    """A transport whose caller is on the telephone."""
+    """The transport of a caller on the telephone."""
 
 
 def phone_line(transport: Transport) -> PhoneLine | None:

@@ -44,7 +44,7 @@ class SocketTransport(ABC):
     """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
 
     waits_for_receiver = True
-    """Whether reading stops while nobody receives; else the newest frames are kept, and the stream is read on."""
+    """Whether reading stops while there is no receiver; else the newest frames are kept, and the stream is read on."""
     queue_frames = QUEUE_FRAMES
     orderly = ORDERLY
 

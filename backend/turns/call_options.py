@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 
 OUR_TOOLS = frozenset({"route_to_thinker", "wait_for_user"})
 """Names that a client's tool cannot have."""

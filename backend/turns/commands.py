@@ -225,7 +225,7 @@ class RestorePlayback:
     played_ms: int
 
 
-# --- to the utterance reader --------------------------------------------------------------------------
+# --- to the utterance classifier --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class RunThinker:
 
 @dataclass(frozen=True, slots=True)
 class CancelThinker:
-    """Stop the work on tool call `call`, which nobody waits for any more."""
+    """Stop the work on tool call `call`, which is not waited for any more."""
 
     call: str
 

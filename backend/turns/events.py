@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import SpeechEnding
 from backend.turns.utterances import UtteranceKind
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
@@ -62,33 +61,29 @@ class SpeechResumed(SpeechEvent):
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped(SpeechEvent):
-    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence.
-
-    `ending` says how the voice ended, where that was looked at.
-    """
+    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence."""
 
     voiced_ms: int
     hangover_ms: int = 0
-    ending: SpeechEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceMuffled(SpeechEvent):
-    """The voice under way was found to be muffled, as of somebody else or of a caller turned away, or not to be."""
+class VoiceOffAxis(SpeechEvent):
+    """The voice under way was found to be off-axis, as of somebody else or of a caller turned away, or not to be."""
 
-    muffled: bool
+    off_axis: bool
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceSuspected(SpeechEvent):
+class OnsetHinted(SpeechEvent):
     """The caller's voice may be beginning, though the detector is not sure of it; or that came to nothing."""
 
-    suspected: bool
+    hinted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UtteranceRead(Event):
-    """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
+    """The utterance classifier's answer to `ReadUtterance`; `kind` is None when it had none in time."""
 
     kind: UtteranceKind | None
     words: str = ""
@@ -218,7 +213,7 @@ class ReplyStarted(ResponderEvent):
     reply: str
     request: str | None = None
     unasked: bool = False
-    """Nobody has asked for it: the model speaks by itself."""
+    """It was not asked for: the model speaks by itself."""
 
 
 @dataclass(frozen=True, slots=True)

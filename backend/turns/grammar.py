@@ -1,4 +1,4 @@
-"""A little English grammar for transcripts: the class of a word, the kind of a sentence, and ends that ask for more.
+"""A little English grammar for transcripts: the class of a word, the kind of a sentence, and values at its end.
 
 The words themselves stand in `languages/en.toml`.
 """
@@ -16,38 +16,23 @@ _NUMBER = ENGLISH.pattern("grammar", "number")
 LEADS = ENGLISH.words("grammar", "leads")
 """Words before a sentence proper."""
 _TOKEN = re.compile(r"[a-z0-9']+(?:[.\-:@_&+]+[a-z0-9']+)*|\+\d+")
-_SUBJECTS = ENGLISH.words("grammar", "subjects")
-_PARTICLES = ENGLISH.words("grammar", "particles")
-"""Prepositions that stand alone after a verb: "log in", "come over"."""
-_STRANDED = ENGLISH.words("grammar", "stranded")
-"""Prepositions that may end a question: "what is it for"."""
 _IS = ENGLISH.words("grammar", "is")
 _CLAUSE = frozenset(("subject", "auxiliary", "verb", "participle", "verb in -ing"))
 """Classes without which words are no statement."""
-_NEGATIONS = ENGLISH.words("grammar", "negations")
-_VAGUE = ENGLISH.words("grammar", "vague")
-"""Words of time that nobody takes back for another."""
 _PHRASE = "(determiner |quantifier )?((adjective|number|participle) )*((noun|time|number|adjective) )+"
 _VALUE = re.compile(
     r"\b(time |number (adjective )?(noun |time )?|number preposition object "
     rf"|determiner (adjective |number )+(noun |object )?|preposition {_PHRASE})$"
 )
 """The classes that a value of the caller ends in: "tuesday", "two pizzas", "five of us", "the red car", "to Rome"."""
-_VALUE_PLACED = re.compile(r"\bpreposition (determiner |quantifier )?(adjective |participle )*(noun |adjective )+$")
-"""A place or a person: "on the wrong train"."""
-_WISH = ENGLISH.pattern("grammar", "wish")
 _ARRANGING = ENGLISH.words("grammar", "arranging")
 """What "could you" asks to be done, not to be said."""
-_OWN_NAME = ENGLISH.pattern("grammar", "own_name")
 _EXPLAINING = ENGLISH.words("grammar", "explaining")
 """Requests to hear something; what they end in is the assistant's to say."""
 _TAKEN_BACK = ENGLISH.pattern("grammar", "taken_back")
 _SHORT_STATEMENT = 7
 """Words. To wait after each longer statement that ends in a value would make most answers late."""
-_MORE = ENGLISH.words("grammar", "more")
-_NEED_OBJECT = ENGLISH.words("grammar", "need_object")
 _ASKING = ENGLISH.words("grammar", "asking")
-_SHORT = 4
 
 
 def words_of(text: str) -> list[str]:
@@ -115,39 +100,21 @@ def kind_of(words: list[str]) -> str:
 def could_be_corrected(words: list[str]) -> bool:
     """Return whether the words ask for or tell a value that is easily taken back for another of its kind.
 
-    That is a day, a time, a number, a name, a choice or a place, as the end of a request ("book it for tuesday",
-    "could you send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two").
-    What ends in "please" is confirmed by that, what was corrected once is right now, and a question holds no value.
+    That is a day, a time, a number, a choice or a place, as the end of a request ("book it for tuesday", "could you
+    send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two"). What was
+    corrected once is right now, and a question holds no value.
     """
-    if not ends_in_a_value(words):
+    said = " ".join(words)
+    if not words or _TAKEN_BACK.search(said) or not _VALUE.search(_classes_said(words)):
         return False
-    kind, said = kind_of(words), " ".join(words)
+    kind = kind_of(words)
     if kind == "yes-no question":
         opening = next((index for index, word in enumerate(words) if word in ("can", "could", "would", "will")), None)
         asked = [] if opening is None else [word for word in words[opening + 1 :] if word not in ("please", "also")]
         return asked[:1] == ["you"] and not _ARRANGING.isdisjoint(asked[1:2])
     if kind == "statement":
-        tells = _OWN_NAME.search(said) or not _VALUE_PLACED.search(_classes_said(words))
-        return len(words) <= _SHORT_STATEMENT and bool(tells or _WISH.search(said))
+        return len(words) <= _SHORT_STATEMENT
     return kind == "request" and _EXPLAINING.isdisjoint(words)
-
-
-def ends_in_a_value(words: list[str]) -> bool:
-    """Return whether the words end in a day, a time, a number, a name, a choice or a place that was not taken back yet.
-
-    The place may be one that nobody chooses: "i am on the wrong train".
-    """
-    if not words or words[-1] in _VAGUE:
-        return False
-    said = " ".join(words)
-    return not _TAKEN_BACK.search(said) and bool(_OWN_NAME.search(said) or _VALUE.search(_classes_said(words)))
-
-
-def _lacks_is(words: list[str]) -> bool:
-    """Return whether an indirect question stops before its verb: "how many rooms there"."""
-    at = max((index for index, word in enumerate(words[:-1]) if word in _ASKING), default=None)
-    between = [] if at is None else classes_of(words[at + 1 : -1])
-    return words[-1] == "there" and between[-1:] == ["noun"] and not {"auxiliary", "verb"}.intersection(between)
 
 
 def _classes_said(words: list[str]) -> str:
@@ -157,38 +124,3 @@ def _classes_said(words: list[str]) -> str:
         if word in ("one", "ones") and index and classes[index - 1] != "determiner":
             classes[index] = "object"
     return " ".join(classes) + " "
-
-
-def trails_off(words: list[str]) -> bool:
-    """Return whether the last word cannot well end a sentence: "and", "the", "to", "my number is"."""
-    last, name = words[-1], classify(words[-1])
-    before, name_before = (words[-2], classify(words[-2])) if len(words) > 1 else ("", "")
-    asking = words[0] in _ASKING or any(word in _ASKING for word in words[1:-2])
-    if last == "may" and (before in ("of", "in") or name_before == "number"):
-        return False
-    if name == "determiner" or last in _MORE or _lacks_is(words):
-        return True
-    if name == "conjunction":
-        return last not in ("though", "where", "so") or before not in ("say", "think", "hope", "guess")
-    if name == "auxiliary":
-        answers = before in _SUBJECTS and (len(words) <= _SHORT or asking)
-        relative = last in ("have", "do", "are", "is") and len(words) > _SHORT
-        relative = relative and (before in _SUBJECTS or (before in _NEGATIONS and "that" in words[:-2]))
-        return not (answers or relative or (asking and last == "have"))
-    if name == "subject":
-        return not (asking and name_before == "auxiliary" and "'" not in last)
-    if name == "preposition":
-        if last in _PARTICLES and name_before in ("verb", "verb in -ing", "object"):
-            return False
-        if last in ("before", "after") and name_before in ("noun", "time"):
-            return False
-        if last == "over" and name_before == "auxiliary":
-            return False
-        if asking and last in _STRANDED and len(words) >= _SHORT and name_before not in ("noun", "determiner"):
-            return False
-        return not (before in ("love", "like") and last == "to" and len(words) <= _SHORT - 1)
-    if name == "question word":
-        return len(words) > 1 and before not in ("so", "or", "know", "that", "me", "say")
-    if last in _NEED_OBJECT and not asking:
-        return name_before in ("subject", "preposition", "") or before in ("you", "please", "can", "could", "would")
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 
 COMMIT_AFTER_MS = 120
 """Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
@@ -26,7 +26,7 @@ LONG_MURMUR_MAX_MS = 1400
 DOUBT_MAX_MS = 700
 """The same where no word was found in it at first, and words then."""
 TURN_MIN_MS = 80
-"""Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
+"""Speech shorter than this, with no reply to interrupt, is noise and not a turn."""
 FIRST_AUDIO_WITHIN_S = 4.5
 """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
 under the ten seconds in which every turn has to end in speech."""
@@ -56,7 +56,7 @@ class TurnLimits:
     style: EndpointingStyle = EndpointingStyle.BALANCED
     """How long the caller's turn may still go on once it has paused."""
     reader: bool = False
-    """An utterance reader is there."""
+    """An utterance classifier is there."""
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
@@ -67,7 +67,7 @@ class TurnLimits:
     answers: bool = True
     """A spoken turn is answered; otherwise the caller's program asks for each reply."""
     cough_max_ms: int = 280
-    """Speech over a reply that nobody could read is a cough if it is shorter. So is speech while a reply is on its
+    """Speech over a reply that could not be read is a cough if it is shorter. So is speech while a reply is on its
     way: longer goes on with the turn."""
     idle_nudge_s: float = 15
     idle_disconnect_s: float = 60

@@ -1,6 +1,6 @@
 """The notices of one call: results of long work, reminders, late answers: what is spoken without being asked for.
 
-A notice waits until the floor is free and quiet, nobody owes the caller anything, and the call has been opened (the
+A notice waits until the floor is free and quiet, the caller is owed nothing, and the call has been opened (the
 caller was greeted, or has said something). Those that wait by then are spoken together, in one reply:
 
     the reply came to                                    its notices are
@@ -59,7 +59,7 @@ class Pending:
     """The Responder's conversation holds it already."""
     withdrawn: bool = False
     late_answer: bool = False
-    """It is the answer of a Thinker's call, whose id it has, and is in no list of the user's notices."""
+    """It is the answer of a Thinker's call and has its id; it is in no list of the user's notices."""
     expires_at: float = inf
     """The moment from which it is not worth telling."""
     asked_for: bool = False

@@ -95,10 +95,8 @@ class TurnMachine:
                 replies.on_audio(state, event, now)
         elif state.floor.holder is not Floor.CLOSED:
             _dispatch(state, event, now)
-            _replay(state, now)
-            early_words.show(state)
-            replies.settle_notices(state, now)
-            replies.ask_next(state, now)
+            _go_on(state, now)
+            _ask(state, now)
         elif isinstance(event, ev.PlaybackFlushed):
             playback.on_flushed(state, event, now)
             replies.settle_notices(state, now)
@@ -114,11 +112,9 @@ class TurnMachine:
         state = self._state
         while act := _due(state, now):
             act(state, now)
-            _replay(state, now)
-            replies.settle_notices(state, now)
+            _go_on(state, now)
         if state.floor.holder is not Floor.CLOSED:
-            early_words.show(state)
-            replies.ask_next(state, now)
+            _ask(state, now)
         commands, state.commands = state.commands, []
         return commands
 
@@ -215,24 +211,39 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         rule(s, event, now)
 
 
-def _replay(s: State, now: float) -> None:
-    """Handle what was deferred while the turn might have gone on."""
+def _go_on(s: State, now: float) -> None:
+    """Handle what was deferred while the turn might have gone on, and settle the notices that were spoken."""
     while s.pending.replay and s.floor.holder is not Floor.CLOSED:
         _dispatch(s, s.pending.replay.pop(0), now)
+    if s.notices.reply is not None:
+        replies.settle_notices(s, now)
+
+
+def _ask(s: State, now: float) -> None:
+    """Show the words that came early, and ask for the most urgent reply that is wanted, or for one with notices."""
+    if s.pending.early_words is not None:
+        early_words.show(s)
+    if s.replies.wanted or s.calls.asked_for or s.notices.waiting:
+        replies.ask_next(s, now)
 
 
 def _deadlines(s: State) -> Deadlines:
-    """Yield everything that becomes due by itself, and what is then done; of two at once, the first one wins."""
+    """Yield everything that becomes due by itself, and what is then done; of two at one time, the first one wins."""
     if s.floor.holder is Floor.CLOSED:
         return
-    yield from speech.deadlines(s)
-    yield from candidate.deadlines(s)
-    yield from typed.deadlines(s)
-    yield from waiting.deadlines(s)
-    yield from ending.deadlines(s)
+    if s.floor.voice is not None or s.pending.open is not None:
+        yield from speech.deadlines(s)
+        yield from waiting.deadlines(s)
+    if s.floor.holder is Floor.HELD:
+        yield from candidate.deadlines(s)
+    if s.floor.typed_waiting:
+        yield from typed.deadlines(s)
+    if s.farewell.reason:
+        yield from ending.deadlines(s)
     if replies.next_wanted(s):
         yield s.replies.not_before, replies.ask_next
-    yield from connection.deadlines(s)
+    if s.line.lost_at is not None:
+        yield from connection.deadlines(s)
     if (due := replies.notices_due_at(s)) is not None:
         yield due, replies.begin_notices
     if s.floor.holder not in (Floor.HELD, Floor.PAUSING):

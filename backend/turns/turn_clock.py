@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
-from statistics import median_low
 
 from backend.page_events import AnswerMeasured, TurnMeasured
 
@@ -17,8 +15,6 @@ Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply'
 first sound where no word came before that."""
 
 
-REPLIES_KEPT = 5
-"""Replies by which the Responder's usual time is known."""
 SOUNDS_LIMIT = 64
 """Items of one turn whose first sound is kept."""
 
@@ -38,12 +34,6 @@ class TurnClock:
         self._sounds: dict[str, float] = {}
         self._answer = ""
         self._is_measured = True
-        self._replies_ms: deque[int] = deque(maxlen=REPLIES_KEPT)
-
-    @property
-    def usual_reply_ms(self) -> int:
-        """The median of the times from asking for a reply to its first sound, of this call's latest; 0: not known."""
-        return median_low(self._replies_ms) if self._replies_ms else 0
 
     def age_ms(self, now: float) -> int:
         """Return the milliseconds from the caller's last sound of this turn to `now`."""
@@ -81,8 +71,6 @@ class TurnClock:
         if len(self._marks) != position:
             return False
         self._marks.append(now)
-        if leg == "first_audio_ms":
-            self._replies_ms.append(round((now - self._marks[LEGS.index("commit_ms") + 1]) * 1000))
         return True
 
     def played(

@@ -1,8 +1,8 @@
 """Short utterances: what kind of remark a few words are, by the words alone. Pure.
 
 While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
-apart, words can. `kind_of` serves every source of words: the utterance reader (`media/utterance_reader.py`), whose
-grammar is made of this table, and a provider's transcript.
+apart, words can. `kind_of` serves every source of words: the utterance classifier (`media/utterance_classifier.py`),
+whose grammar is made of this table, and a provider's transcript.
 
 To teach the server a phrase, add it to `utterances` in `languages/en.toml`; nothing else is needed. An utterance has
 a kind when phrases of the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that
@@ -53,33 +53,19 @@ def kind_of(words: str) -> UtteranceKind:
     found = _covering(spoken)
     if found is None:
         return UtteranceKind.OTHER
-    kinds = {_phrases()[phrase][0] for phrase in found}
+    kinds = {_phrases()[phrase] for phrase in found}
     return next(kind for kind in _PRECEDENCE if kind in kinds)
-
-
-def is_complete_answer(words: str) -> bool:
-    """Return whether the words answer a question in full ("yes", "no thanks", "um, I don't know").
-
-    Somebody who asks for a moment ("wait"), or only makes a sound ("oh", "well"), has more to say.
-    """
-    found = _covering(_normalised(words))
-    if not found:
-        return False
-    kind, answers = _phrases()[found[-1]]
-    if kind is UtteranceKind.AGREEMENT and not answers:  # "yes, wow"
-        return any(_phrases()[phrase][1] for phrase in found)
-    return answers
 
 
 def phrases(kind: UtteranceKind) -> Iterator[str]:
     """Yield the phrases of a kind, in lower case, words apart by one space."""
-    return (" ".join(phrase) for phrase, (each, _) in _phrases().items() if each is kind)
+    return (" ".join(phrase) for phrase, each in _phrases().items() if each is kind)
 
 
 @cache
-def _phrases() -> Mapping[Phrase, tuple[UtteranceKind, bool]]:
+def _phrases() -> Mapping[Phrase, UtteranceKind]:
     return {
-        _normalised(phrase): (UtteranceKind(row["kind"]), row["answers"])
+        _normalised(phrase): UtteranceKind(row["kind"])
         for row in ENGLISH.table("utterances")
         for phrase in row["phrases"].split(",")
     }

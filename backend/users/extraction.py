@@ -12,7 +12,8 @@ import re
 from contextlib import suppress
 
 from backend.errors import BadRequest
-from backend.users.profile_updates import PreferenceName, SetPreference
+from backend.users.profile import PreferenceName
+from backend.users.profile_updates import SetPreference
 
 
 def _set(words: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -21,10 +21,12 @@ from backend.storage.memory import Memory, Unwatch
 INSTRUCTION_LIMIT = 10
 """Standing instructions of a user. One more is refused: what somebody counts on must not fall off unsaid."""
 INSTRUCTION_CHARS = 300
-CALL_PREFERENCES = frozenset(
-    {"voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"}
-)
-"""The preferences that set up calls and the page, and say nothing of the user that a model should know."""
+PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
+CallPreferenceName = Literal[
+    "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
+]
+"""What sets up the user's calls and the page; they choose it themselves, and no model does."""
+CALL_PREFERENCES = frozenset(get_args(CallPreferenceName))
 UNKNOWN = "unknown"
 """The field of each part that carries what this version does not know."""
 

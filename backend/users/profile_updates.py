@@ -14,19 +14,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
-from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
+from backend.users.profile import (
+    INSTRUCTION_CHARS,
+    INSTRUCTION_LIMIT,
+    CallPreferenceName,
+    PreferenceName,
+    Signals,
+    UserProfile,
+)
 
-PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
-CallPreferenceName = Literal[
-    "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
-]
-"""What sets up the user's calls and the page; they choose it themselves, and no model does."""
 SPEEDS = (0.5, 1.5)
 """The slowest and the fastest speech that can be chosen."""
 

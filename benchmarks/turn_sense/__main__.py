@@ -11,7 +11,7 @@ turn_sense              this: the command line
   hearing, judge        which reply sounded when; what became of each scene
   table                 the rows with their goals
   pooled                a program of its own: several runs that were kept as one, since a cell of one has few plays
-  waits                 a program of its own: what the table of patience makes of the words alone, in seconds
+  waits                 a program of its own: what the end-of-turn wait makes of the words alone, in seconds
 
 A call is 8 to 10 scenes of one caller, one after another, as in life: the server may learn their level and pauses.
 """

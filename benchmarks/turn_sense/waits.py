@@ -1,9 +1,9 @@
-"""What the table of patience makes of a run's turns, by their words alone: `python -m benchmarks.turn_sense.waits`.
+"""What the table of waits makes of a run's turns, by their words alone: `python -m benchmarks.turn_sense.waits`.
 
 The scenes of the seeds given are drawn as `python -m benchmarks.turn_sense` draws them, and nothing is played: every
-pause and every end is judged by `patience` as soon as its words would be known, and the reply sounds when its wait is
-over, or when the provider has it. So a thousand turns take seconds, and waits can be compared on seeds they were not
-chosen with. What only sound tells (how the voice ended, what is read of a short utterance) is left out.
+pause and every end is judged by `end_of_turn_wait` as soon as its words would be known, and the reply sounds when its
+wait is over, or when the provider has it. So a thousand turns take seconds, and waits can be compared on seeds they
+were not chosen with. What only sound tells (what is read of a short utterance) is left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from backend.turns.end_of_turn import (
+    EndpointingStyle,
+    Expected,
+    PauseContext,
+    TurnWait,
+    end_of_turn_wait,
+    expected_answer,
+)
 from backend.turns.limits import COMMIT_AFTER_MS
 from backend.turns.machine.pending_turn.waiting import (
     CREDIT_MAX,
@@ -24,15 +32,6 @@ from backend.turns.machine.pending_turn.waiting import (
     RELEASE_MS,
     SHORTEST_PAUSE_MS,
     WHOLE_TURNS,
-)
-from backend.turns.patience import (
-    EndpointingStyle,
-    Expected,
-    Patience,
-    PauseContext,
-    Reason,
-    expected_answer,
-    patience,
 )
 from benchmarks.turn_sense import draw
 from benchmarks.turn_sense.judge import quantile
@@ -96,7 +95,7 @@ def judged(seeds: Iterable[int], providers_ms: Sequence[int], style: Endpointing
 
 def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Judged]:
     caller_pauses: list[int] = []
-    credit, reply_ms, whole_turns = CREDIT_MAX, 0, WHOLE_TURNS
+    credit, whole_turns = CREDIT_MAX, WHOLE_TURNS
     character_ms = CHARACTER_MS[call.family] / call.speed
     for scene in call.scenes:
         expected = expected_answer(scene.prompt) if scene.prompt else Expected.NOTHING
@@ -105,11 +104,9 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
         for piece, pause_ms in zip(spoken.pieces, [*spoken.pauses_ms, 0], strict=True):
             said = f"{said} {piece.lower()}".strip()
             may = discarded < DISCARDED_PER_TURN
-            unknown = PauseContext(
-                expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]), reply_ms=reply_ms if may else 0
-            )
-            early = patience(unknown, style)
-            verdict = patience(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
+            unknown = PauseContext(expected=expected, caller_pauses_ms=tuple(caller_pauses[-16:]))
+            early = end_of_turn_wait(unknown, style)
+            verdict = end_of_turn_wait(replace(unknown, words=said, sentence_end=_sentence_end(said)), style)
             likely_over = scene.prompt.endswith("?") or len(said) * character_ms >= LONG_TURN_MS
             over_ms = max(WORDS_KNOWN_MS, verdict.wait_ms - RELEASE_MS + LATE_MS)
             if (
@@ -128,15 +125,14 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
             thrown_away = 1 - found.spoken_into if pause_ms and asked_ms < pause_ms + ONSETS_MS[0] else 0.0
             discarded, credit = discarded + round(thrown_away), credit - thrown_away
             yield replace(found, thrown_away=thrown_away)
-            reply_ms = provider_ms + OVERHEAD_MS
             if pause_ms >= SHORTEST_PAUSE_MS:
                 caller_pauses.append(pause_ms)
         whole_turns = 0 if spoken.pauses_ms else whole_turns + 1
         credit = min(CREDIT_MAX, credit + CREDIT_PER_TURN)
 
 
-def _may_be_over(verdict: Patience) -> bool:
-    return verdict.wait_ms <= PREPARE_WAIT_MS or verdict.reason == Reason.SLOW_REPLY
+def _may_be_over(verdict: TurnWait) -> bool:
+    return verdict.wait_ms <= PREPARE_WAIT_MS
 
 
 @cache

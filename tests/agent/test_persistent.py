@@ -13,7 +13,6 @@ from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from tests.support.agents import Slow, agent, call, echo, fail
-from tests.support.consent import tool_context
 from tests.support.waiting import until
 
 
@@ -126,7 +125,3 @@ async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
         task.cancel() if end == "abandoned" else session.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert [message.role for message in session.get_context().messages] == ["user"]
-
-
-def test_a_principal_is_of_this_house_unless_said_otherwise() -> None:
-    assert tool_context("ada").client == "internal"

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.real_server import stop
+from tests.support.running_server import end
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +58,6 @@ async def test_a_second_start_serves_its_page_at_once_and_tells_what_it_still_lo
             await until(lambda: "Warm-up    done after" in log.read_text(), LOADED_WITHIN_S)
             assert (await http.get("/api/config")).json()["loading"] == []
     finally:
-        await stop(process)
+        await asyncio.to_thread(end, process)
     assert ready_s <= READY_WITHIN_S, log.read_text()
     assert re.search(r"Warm-up +loading .*speech recognition", log.read_text())

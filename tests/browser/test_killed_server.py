@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import Browser
 
 from tests.support.browser import tab_in
-from tests.support.real_server import address_of, kill, start, stop
-from tests.support.running_server import TAKES_ALL
+from tests.support.running_server import running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 AWAY_S = 2.0
 
 
-async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(browser: Browser) -> None:
-    with tempfile.TemporaryDirectory(prefix="responder-") as folder:
-        process = await start(folder, TAKES_ALL)
-        try:
-            url = await address_of(process)
-            async with tab_in(browser, complaints="expected") as tab:
-                await tab.open(url)
-                await tab.page.get_by_test_id("composer-text").fill("My name is Ana.")
-                await tab.page.keyboard.press("Enter")
-                await tab.sees("transcript", "My name is Ana.")
-                await tab.page.locator("[data-testid=entry-assistant][data-state=final]", has_text="Ana").wait_for()
-                await kill(process)
-                await tab.sees("state", "Reconnecting…", 8_000)
-                assert "Speaking" not in await tab.text("floor")
-                assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
-                assert "over" not in await tab.text("notice")
-                await asyncio.sleep(AWAY_S)
-                process = await start(folder, TAKES_ALL, int(urlsplit(url).port or 0))
-                assert await address_of(process) == url
+async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(browser: Browser, tmp_path: Path) -> None:
+    with running_server(folder=tmp_path) as first:
+        async with tab_in(browser, complaints="expected") as tab:
+            await tab.open(first.url)
+            await tab.page.get_by_test_id("composer-text").fill("My name is Ana.")
+            await tab.page.keyboard.press("Enter")
+            await tab.sees("transcript", "My name is Ana.")
+            await tab.page.locator("[data-testid=entry-assistant][data-state=final]", has_text="Ana").wait_for()
+            first.kill()
+            await tab.sees("state", "Reconnecting…", 8_000)
+            assert "Speaking" not in await tab.text("floor")
+            assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
+            assert "over" not in await tab.text("notice")
+            await asyncio.sleep(AWAY_S)
+            with running_server(folder=tmp_path, options=["--port", str(urlsplit(first.url).port)]) as second:
+                assert second.url == first.url
                 await tab.sees("state", "Connected", 30_000)
                 await tab.sees("transcript", "Reconnected. The conversation continues.")
                 await tab.page.get_by_test_id("composer-text").fill("What is my name?")
@@ -43,5 +39,3 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(brows
                 asked = tab.page.locator("[data-testid=entry-user]", has_text="What is my name?")
                 await asked.locator("~ [data-testid=entry-assistant]", has_text="Your name is Ana.").wait_for()
                 assert len([role for role, _, _ in await tab.transcript() if role == "user"]) == 2
-        finally:
-            await stop(process)

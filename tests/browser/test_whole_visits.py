@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from tests.browser.test_returning import ask, connect_silently
 from tests.support.browser import ELSEWHERE, Tab, chromium, tab_in
 from tests.support.microphone import microphone_wav
 from tests.support.offline_peer import running_peer
-from tests.support.real_server import address_of, kill, real_server, start, stop
-from tests.support.running_server import TAKES_ALL, running_server
+from tests.support.real_server import real_server
+from tests.support.running_server import running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 NOWHERE = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
@@ -112,22 +111,17 @@ async def test_a_server_that_dies_in_mid_sentence_leaves_nothing_on_the_page_tha
     tmp_path: Path,
 ) -> None:
     wav = microphone_wav(tmp_path / "call.wav", 3.0, "what is the weather in Seattle", 60.0)
-    with tempfile.TemporaryDirectory(prefix="responder-") as folder:
-        process = await start(folder, TAKES_ALL | NOWHERE)
-        try:
-            url = await address_of(process)
-            async with chromium(speaks=wav, complaints="expected") as tab:
-                await tab.open(url)
-                await tab.connect()
-                await tab.sees("floor", "Speaking", 30_000)
-                await tab.page.locator("[data-testid=entry-assistant][data-state=done]").last.wait_for(timeout=30_000)
-                await kill(process)
-                await tab.sees("state", "Reconnecting…", 15_000)
-                floor = await tab.text("floor")
-                assert not any(claim in floor for claim in ("Speaking", "I hear you", "Listening"))
-                assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
-                silent = "() => document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow"
-                await tab.page.wait_for_function(f"() => Number(({silent})()) === 0")
-                assert "over" not in await tab.text("notice")
-        finally:
-            await stop(process)
+    with running_server() as server:
+        async with chromium(speaks=wav, complaints="expected") as tab:
+            await tab.open(server.url)
+            await tab.connect()
+            await tab.sees("floor", "Speaking", 30_000)
+            await tab.page.locator("[data-testid=entry-assistant][data-state=done]").last.wait_for(timeout=30_000)
+            server.kill()
+            await tab.sees("state", "Reconnecting…", 15_000)
+            floor = await tab.text("floor")
+            assert not any(claim in floor for claim in ("Speaking", "I hear you", "Listening"))
+            assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
+            silent = "() => document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow"
+            await tab.page.wait_for_function(f"() => Number(({silent})()) === 0")
+            assert "over" not in await tab.text("notice")

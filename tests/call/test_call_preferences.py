@@ -18,8 +18,8 @@ from backend.responders.openai_models import capabilities_of
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import ScriptedResponder
 from backend.turns.call_options import CallOptions
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import DropPreference, SetPreference, apply, update_profile
 from tests.call.world import PlacedCall, placed_call, thinkers

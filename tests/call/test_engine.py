@@ -14,9 +14,9 @@ from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
 from backend.turns import commands as do
 from backend.turns import events as ev
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.turns.machine.pending_turn.waiting import HINTED_S
-from backend.turns.patience import EndpointingStyle
 from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
 from tests.support.tones import loudness_db
@@ -70,17 +70,17 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
     endpointing = LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
     limits = TurnLimits(style=EndpointingStyle.BALANCED, idle_nudge_s=0, idle_disconnect_s=0)
     async with placed_call(limits=limits, open_endpointing=lambda: endpointing) as call:
-        endpointing._near_sound = True
+        endpointing.near_sound = True
         await call.speak(0, then_silent=1)
-        assert not call.live.parts.uplink._suspected, "nothing is said or prepared"
-        endpointing._near_sound = False
+        assert not call.live.parts.uplink._hinted, "nothing is said or prepared"
+        endpointing.near_sound = False
         await call.speak(30, then_silent=3)
         due = call.live.parts.machine.deadline()
-        endpointing._near_sound = True
+        endpointing.near_sound = True
         await call.speak(0, then_silent=1)
         assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
         assert call.live.parts.machine.deadline() == pytest.approx(due + HINTED_S)
-        endpointing._near_sound = False
+        endpointing.near_sound = False
         await call.speak(0, then_silent=1)
         assert call.live.parts.machine.deadline() == due
 

@@ -38,8 +38,8 @@ from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import ResponderCommand
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from backend.users.modes import Mode
 from backend.users.profile import load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from backend.citations import Citation
 from backend.storage.client import connect
 from backend.storage.embedded import open_memory
 from backend.storage.memory import HISTORY_LIMIT, HISTORY_TTL_S, Memory
@@ -98,7 +99,7 @@ async def test_conversations_are_apart_and_another_user_who_names_one_finds_noth
 
 async def test_a_turn_with_its_tool_calls_comes_back_whole(case: Case) -> None:
     asked = Message("assistant", "", 1.0, "chat", tool_calls=(StoredCall("c1", "echo", '{"text": "☂"}'),))
-    result = Message("tool", '{"text": "☂"}', 2.0, "chat", tool_call_id="c1", citations=("A book",))
+    result = Message("tool", '{"text": "☂"}', 2.0, "chat", tool_call_id="c1", citations=(Citation("A book"),))
     await case.memory.append_messages("u1", "s1", asked, result)
     assert await case.memory.recent_messages("u1", "s1") == [asked, result]
 

@@ -1,4 +1,4 @@
-"""What every transport does: one suite on the fake, WebSocket, WebRTC, media streams, and those of extensions."""
+"""What every transport does: one suite on the fake, WebSocket, WebRTC, and those of extensions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.media.playout import DUCK_DB
 from backend.transports.base import Transport
 from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
-from tests.support.callers import OpenRig, fake_rig, media_stream_rig, webrtc_rig, websocket_rig
+from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
 from tests.support.of_extensions import of_extensions
 from tests.support.tones import audible, loudness_db, pitch, sounding_ms, tone
 
 pytestmark = pytest.mark.realtime
 
-RIGS = [fake_rig, websocket_rig, webrtc_rig, media_stream_rig]
+RIGS = [fake_rig, websocket_rig, webrtc_rig]
 RIGS += [rig for module in of_extensions("rigs") for rig in module.RIGS]
 on_every_wire = pytest.mark.parametrize("open_rig", RIGS)
 

@@ -1,4 +1,4 @@
-"""What the coordinator may do: which actions are right, how many, and for whom."""
+"""What the coordinator may do: which actions are right, how many, and about which tasks."""
 
 from __future__ import annotations
 

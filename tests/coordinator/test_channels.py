@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, cast
 
 import pytest
-from fakeredis import FakeServer
-from hypothesis import given
-from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from backend.coordinator.store import ACTIVE, DROPPED, INPUTS_LIMIT, Channels
+from backend.coordinator.store import ACTIVE, INPUTS_LIMIT, Channels
 from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
-from tests.support.crashing import Countdown, Crash, CrashingRedis
-from tests.support.examples import examples
 from tests.support.redis_server import running_redis
 
 
@@ -79,7 +73,6 @@ async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: 
         await channels.add_input("ada", f"word {number}", "voice")
     waiting = await channels.waiting("ada", limit=1_000)
     assert len(waiting) == INPUTS_LIMIT and waiting[0].task_id == "t1" and waiting[1].text == "word 6"
-    assert await redis.get(DROPPED) == b"6"
 
 
 async def test_a_channel_is_read_and_erased(redis: Redis) -> None:
@@ -99,77 +92,3 @@ async def test_only_one_works_for_a_user_until_it_releases_the_lease_or_falls_si
     assert await two.acquire()
     await asyncio.sleep(0.15)
     assert await one.acquire()
-
-
-MOVES = st.lists(
-    st.tuples(st.sampled_from(["say", "end", "work"]), st.one_of(st.none(), st.integers(0, 24))),
-    min_size=1,
-    max_size=12,
-)
-
-
-@examples(60)
-@given(MOVES)
-def test_no_loss_and_no_double_effect_when_processes_die_at_any_await(moves: list[tuple[str, int | None]]) -> None:
-    asyncio.run(_through(moves))
-
-
-async def test_a_reader_that_dies_at_each_await_in_turn_loses_nothing() -> None:
-    for dies_after in range(40):
-        await _through([("say", None), ("end", None), ("work", dies_after)])
-
-
-async def _through(moves: list[tuple[str, int | None]]) -> None:
-    server, lives = FakeServer(), 0
-    added: set[str] = set()
-    maybe: set[str] = set()
-
-    async def live(what: str, number: int, dies_after: int | None) -> None:
-        """One process: it does one thing, and may die in the middle of it."""
-        redis = CrashingRedis(server, Countdown(dies_after))
-        channels = Channels(redis, f"process-{lives}", claim_after_s=0.0)
-        try:
-            if what == "say":
-                await channels.add_input("ada", f"i{number}", "voice")
-            elif what == "end":
-                await end(redis, channels, number)
-            else:
-                await work(redis, channels)
-        except Crash:
-            maybe.add(f"i{number}" if what == "say" else f"t{number}")
-            return
-        finally:
-            await redis.bury()
-        if what != "work":
-            added.add(f"i{number}" if what == "say" else f"t{number}")
-
-    for what, dies_after in moves:
-        lives += 1
-        await live(what, lives, dies_after)
-    for _ in range(3):
-        lives += 1
-        await live("work", lives, None)
-
-    witness = CrashingRedis(server, Countdown())
-    effects = [str(name, "utf-8") for name in await cast(Any, witness.lrange("effects", 0, -1))]
-    assert len(effects) == len(set(effects)), "something took effect twice"
-    assert added <= set(effects) <= added | maybe, "something was lost"
-    assert not await witness.exists(ACTIVE) and not await Channels(witness, "w").waiting("ada")
-    await witness.bury()
-
-
-async def work(redis: Any, channels: Channels) -> None:
-    """Take, have the effect by the entry's id, acknowledge: as a reader of a channel does."""
-    for user in await channels.users():
-        entries = await channels.take(user)
-        for entry in entries:
-            pipe = redis.pipeline(transaction=True)
-            await pipe.watch("seen")
-            seen = await pipe.sismember("seen", entry.id)
-            pipe.multi()
-            if not seen:
-                pipe.sadd("seen", entry.id)
-                pipe.rpush("effects", entry.text or entry.task_id)
-            await pipe.execute()
-        await channels.acknowledge(user, [entry.id for entry in entries])
-        await channels.unlist(user)

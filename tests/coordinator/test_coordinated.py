@@ -147,53 +147,6 @@ async def _nothing_waits(browser: httpx2.AsyncClient) -> bool:
     return not (await status_of(browser))["notices"]
 
 
-class SlowMind:
-    """A model that does not answer until it may."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.holds = True
-
-    def __call__(self, request: Request) -> Reply:
-        self.asked += 1
-        answer = [*words("The bees ", "say hello."), *ended()]
-        return Reply(content_type="text/event-stream", parts=[60.0]) if self.holds else stream(answer)
-
-
-@pytest.mark.slow
-async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_which_decides_once(
-    redis: RedisProcess,
-) -> None:
-    mind = SlowMind()
-    async with serving(mind) as api:
-        settings = SETTINGS | {"REDIS_URL": redis.url, "SESSION_CAP": "0"}
-        settings |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{api.url}/v1"}
-        with ExitStack() as stack:
-            first = await asyncio.to_thread(stack.enter_context, running_server(None, **settings))
-            async with a_browser(first) as browser:
-                await status_of(browser)
-                await browser.post("/api/input", json={"text": "How are the bees?"})
-                await until(lambda: mind.asked > 0, 15)
-                assert (await status_of(browser))["coordinator"]["inputs_waiting"] == 1, "it is not acknowledged yet"
-                cookies = browser.cookies
-            os.kill(first.pid, signal.SIGKILL)
-            mind.holds = False
-            second = await asyncio.to_thread(stack.enter_context, running_server(None, **settings))
-            async with a_browser(second) as browser:
-                for cookie in cookies.jar:
-                    browser.cookies.set(cookie.name, cookie.value or "")
-
-                async def over() -> bool:
-                    return bool((await status_of(browser))["coordinator"]["digests"])
-
-                await until(over, 20)
-                shown = await status_of(browser)
-                assert [notice["text"] for notice in shown["notices"]] == ["The bees say hello."]
-                assert (shown["coordinator"]["digests"], shown["coordinator"]["inputs_waiting"]) == (1, 0)
-                kept = (await browser.get("/api/me/export")).json()["coordinator"]
-                assert [thought["kind"] for thought in kept["history"]] == ["input", "decision"]
-
-
 async def test_the_coordinator_has_a_model_and_prompts_of_its_own_and_falls_back_on_the_thinkers_model(
     redis: RedisProcess, tmp_path: Path
 ) -> None:

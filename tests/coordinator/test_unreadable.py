@@ -6,7 +6,6 @@ What another version wrote is no such case: unknown fields are ignored, and miss
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
-from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, Feedback, HistoryEntry, Plan
+from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, Feedback, HistoryEntry
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import supervised
 from backend.storage.client import connect
@@ -148,25 +147,3 @@ async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out(r
     assert await rig.coordinator.run_digest("ada")
     assert (await rig.state.status("ada")).count == 1
     assert {"coordinator history", "feedback", "digest status"} <= set(skipped_records)
-
-
-async def test_an_older_version_reads_what_a_newer_one_wrote_and_a_newer_what_an_older_did(redis: Redis) -> None:
-    rig = Rig(redis)
-    await rig.redis.xadd(
-        "user:ada:inbox", {"kind": "input", "at": "1.0", "text": "newer", "mode": "api", "mood": "calm"}
-    )
-    await rig.redis.xadd("user:ada:inbox", {"kind": "input", "at": "2.0"})
-    assert [(entry.text, entry.mode) for entry in await rig.channels.take("ada")] == [("newer", "api"), ("", "")]
-    entry = {"id": "1-0", "at": 1.0, "kind": "input", "text": "hello", "mood": "calm"}
-    await rig.redis.hset("user:ada:thoughts", "1-0", json.dumps(entry))
-    assert await rig.state.history("ada") == [HistoryEntry("1-0", 1.0, "input", "hello")]
-    action = {"action": "cancel_task", "task_id": "t1", "reason": "unwanted"}
-    plan = {"id": "d1", "at": 1.0, "entries": ["1-0"], "actions": [action], "mood": "calm"}
-    await rig.redis.hset("user:ada:digest", "plan", json.dumps(plan))
-    found = await rig.state.plan("ada")
-    assert found is not None and found.actions[0].task_id == "t1"  # type: ignore[union-attr]
-    await rig.redis.hset("user:ben:digest", "plan", '{"id": "d1", "at": 1.0, "entries": ["1-0"]}')
-    assert await rig.state.plan("ben") == Plan("d1", 1.0, ("1-0",))
-    await rig.redis.hset("user:ada:digests", mapping={"count": "3", "last_at": "1.5", "mood": "calm"})
-    assert await rig.state.status("ada") == DigestStatus(last_at=1.5, count=3)
-    assert not skipped_records

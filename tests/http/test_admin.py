@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.errors import SettingsError
 from backend.page_events import ErrorShown, TranscriptCompleted, TurnMeasured
 from tests.http.world import message_of, place_call, settings_with, world
 
@@ -34,7 +35,7 @@ async def test_without_a_token_in_the_settings_there_is_no_admin(tmp_path: Path)
 
 
 def test_a_short_token_is_refused_at_the_start() -> None:
-    with pytest.raises(ValueError, match="admin_token"):
+    with pytest.raises(SettingsError, match="ADMIN_TOKEN"):
         settings_with(admin_token="hunter2")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from fakeredis import FakeAsyncRedis, FakeServer
@@ -10,6 +11,8 @@ from backend.access.access import Access
 from backend.access.credentials import OIDC_USER
 from backend.access.signatures import Signatures
 from backend.access.store import CACHED_S, AccessStore
+from backend.http.page_streams import PageStreams
+from backend.notifications.presence import Presence
 from backend.testing.memory import FakeMemory
 from tests.http.world import Browser, World, place_call, world
 
@@ -80,3 +83,15 @@ async def test_over_tls_the_cookie_belongs_to_this_host(tmp_path: Path) -> None:
             listed = await browser.get("/api/sessions", headers={"cookie": f"{name}={value}"})
             sessions.append(len(listed.json()["sessions"]))
         assert sessions == [1, 0], "a cookie that another host of the domain could have set is not looked at"
+
+
+async def test_a_stream_ends_once_its_cookie_is_revoked(tmp_path: Path) -> None:
+    store = AccessStore(FakeAsyncRedis(), lambda: 0.0)
+    services = {"access_store": store, "pages": PageStreams(Presence(FakeAsyncRedis()))}
+    async with world(tmp_path, heartbeat_s=0.02, services_with=services) as here, here.browser() as browser:
+        owner = here.registry.find((await place_call(browser))["session_id"]).owner
+        async with browser.stream("GET", "/api/me/events") as stream, asyncio.timeout(5):
+            lines = stream.aiter_lines()
+            assert await anext(lines) == "retry: 2000"
+            await store.revoke(owner)
+            assert {line async for line in lines} <= {"", ": still here"}

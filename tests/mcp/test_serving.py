@@ -219,24 +219,6 @@ async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path, body: bytes) 
             assert content_of(await mcp.call_tool("add", {"a": 1, "b": 1})) == {"sum": 2}
 
 
-async def test_many_programs_call_at_once(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/external/", STRANGERS) as mcp:
-        results = await asyncio.gather(*(mcp.call_tool("add", {"a": n, "b": n}) for n in range(30)))
-        assert [content_of(result)["sum"] for result in results] == [2 * n for n in range(30)]
-
-
-async def test_the_endpoints_close_with_the_server(tmp_path: Path) -> None:
-    async with world(tmp_path, registry()) as here:
-        url = here.url
-    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
-        with pytest.raises(httpx2.ConnectError):
-            await http.get(f"{url}/mcp/")
-
-
-def test_a_box_for_tests_is_a_registry() -> None:
-    assert isinstance(toolbox(echo), Registry)
-
-
 async def test_each_token_has_a_rate_limit_whoever_holds_it(tmp_path: Path) -> None:
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accepts = {"accept": "application/json, text/event-stream"}

@@ -51,7 +51,7 @@ async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings
         http_world(
             folder,
             services_with={"access": access, "endpoints": endpoints},
-            mcp=made,
+            mcp=settings,
             access=list(access.modes),
             api_keys=f"shop:{SECRET}",
         ) as here,

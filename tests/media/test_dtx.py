@@ -5,22 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.media.clock import FRAME_S
-from backend.media.frame import SILENCE
 from backend.media.receive import MOST_AT_ONCE, SILENT_AFTER_S, STALLED_AFTER_S, DtxSilence
-
-
-def test_nothing_is_put_in_while_audio_flows() -> None:
-    silence = DtxSilence(0.0, ahead_s=0.1)
-    for n in range(1, 200):
-        silence.delivered(1, n * 0.02)
-        assert silence.expire(n * 0.02 + 0.019) == []
-
-
-def test_after_a_hundred_milliseconds_the_gap_is_filled_up_to_now() -> None:
-    silence = DtxSilence(0.0, ahead_s=0.1)
-    silence.delivered(1, 1.0)
-    assert silence.expire(1.099) == []
-    assert silence.expire(1.1) == [SILENCE] * 5
 
 
 def test_then_silence_comes_at_the_pace_of_frames() -> None:
@@ -67,14 +52,6 @@ def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
     silence = DtxSilence(0.0, ahead_s=0.1)
     assert len(silence.expire(3600.0)) == MOST_AT_ONCE
     assert silence.expire(3600.01) == []
-
-
-def test_a_pause_that_was_told_of_is_filled_from_its_first_frame_on() -> None:
-    silence = DtxSilence(0.0, ahead_s=0.0)
-    silence.delivered(1, 1.0)
-    silence.pause()
-    made = [len(silence.expire(1.014 + visit * 0.02)) for visit in range(6)]
-    assert made == [1] * 6
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.003, 0.006, 0.0101, 0.014, 0.0199])

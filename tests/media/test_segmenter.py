@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
-from backend.media.segmenter import Segmenter, SegmenterState
+from backend.media.segmenter import Segmenter
 from backend.turns.events import SpeechEvent
 from backend.turns.events import SpeechPaused as Paused
 from backend.turns.events import SpeechResumed as Resumed
@@ -30,10 +30,6 @@ def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover
         things = segmenter.push(numbered(number), letter == "s")
         out.extend(number_of(thing) if isinstance(thing, bytes) else thing for thing in things)
     return out
-
-
-def test_silence_is_never_forwarded() -> None:
-    assert run("......") == []
 
 
 def test_onset_comes_first_then_the_pre_roll_then_the_frame() -> None:
@@ -69,18 +65,8 @@ def test_a_hangover_of_one_frame_pauses_and_ends_at_once() -> None:
     assert run("s.", hangover=1) == [Onset(), 0, Paused(20), 1, Ended(20, 20)]
 
 
-def test_no_rolls_forward_speech_alone() -> None:
-    assert run("..s....", pre_roll_ms=0, post_roll_ms=0) == [Onset(), 2, Paused(20), Ended(20, 80)]
-
-
 def test_odd_lengths_round_to_keep_the_onset_and_bound_the_tail() -> None:
     assert run("...s....", pre_roll_ms=30, post_roll_ms=30) == [Onset(), 1, 2, 3, Paused(20), 4, Ended(20, 80)]
-
-
-def test_repr_tells_the_state() -> None:
-    segmenter = Segmenter(100, 300, 15)
-    segmenter.push(numbered(0), True)
-    assert "speech" in repr(segmenter) and segmenter.state is SegmenterState.SPEECH
 
 
 streams = st.text(alphabet="s.", max_size=120)

@@ -9,7 +9,7 @@ import pytest
 from backend.media import vad_silero
 from backend.media.onnx_weights import BadModel, read_weights
 from backend.media.resample import resample
-from backend.media.vad_silero import HOP_MS, SileroEngine, load_silero
+from backend.media.vad_silero import SileroEngine
 from tests.support.speech import noise, samples_of, silence, speech
 
 CONTEXT = 64
@@ -55,23 +55,6 @@ def test_at_24_khz_they_are_those_of_resampled_sound() -> None:
     resampled, direct = reference(resample(sound(), 24_000, 16_000)), scores(24_000, sound())
     assert np.mean(np.abs(np.subtract(resampled, direct))) < 0.02
     assert np.mean([(one >= 0.7) == (other >= 0.7) for one, other in zip(resampled, direct, strict=True)]) > 0.97
-
-
-def test_a_hop_is_32_ms_at_any_rate() -> None:
-    assert SileroEngine(24_000).hop_bytes == 48 * HOP_MS
-    assert SileroEngine(16_000).hop_bytes == 32 * HOP_MS
-
-
-def test_the_weights_are_read_once_and_shared() -> None:
-    assert load_silero(24_000) is load_silero(24_000)
-
-
-def test_calls_that_take_turns_do_not_hear_each_other() -> None:
-    one, other = speech("Hello there."), noise(700, dbfs=-20)
-    engines = SileroEngine(), SileroEngine()
-    turns = zip(hops(engines[0], one), hops(engines[1], other), strict=False)
-    mixed = [(engines[0].score_hop(first), engines[1].score_hop(second)) for first, second in turns]
-    assert mixed == list(zip(scores(24_000, one), scores(24_000, other), strict=False))
 
 
 @pytest.mark.parametrize("model", [b"", b"\x00", b"no model at all", b"\x3a\x05\x0a\xff\xff\xff\xff"])

@@ -17,8 +17,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
 
 from backend.middleware.base import Asked, WholeTurn
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, discover
 from backend.tools.discovery import folder_modules
 from tests.http.test_chat import say
 from tests.http.world import world

@@ -11,8 +11,7 @@ from fakeredis import FakeAsyncRedis
 from backend.agent.context import Exchange, Note
 from backend.errors import ModelUnavailable, PeerError
 from backend.middleware.base import Asked
-from backend.middleware.pipeline import Pipeline, Prepared
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, Prepared, discover
 from backend.models.base import ChatModel
 from backend.storage.memory import Memory
 from backend.storage.messages import Message

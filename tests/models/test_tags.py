@@ -31,8 +31,8 @@ TOOLS = ("weather", "clock")
 BITS = st.sampled_from(
     [
         CALL, CALL_END, f"{RESULT}>", f'{RESULT} name="x">', RESULT_END,
-        f"{CALL_RESULT}>", CALL_RESULT_END, THINK, THINK_END, "```", "```json\n", "\n```",
-        "``", "<", "</", "{", "}", '"', "\\", "\n", " ", '{"name": "weather", "arguments": {}}', '{"name": "clock"}',
+        f"{CALL_RESULT}>", CALL_RESULT_END, THINK, THINK_END,
+        "<", "</", "{", "}", '"', "\\", "\n", " ", '{"name": "weather", "arguments": {}}', '{"name": "clock"}',
         '{"name": "weather", "arguments": {"place": "</function_call> \\" }"}}', "It is", "<function_", "é", "😀",
     ]
 )  # fmt: skip
@@ -46,9 +46,9 @@ ARGUMENTS = st.dictionaries(st.text(max_size=6), JSON, max_size=4)
 PLAIN = st.text(st.characters(exclude_characters="<`", codec="utf-8"), max_size=30)
 
 
-def read(*pieces: str, tools: tuple[str, ...] = TOOLS) -> list[Piece]:
+def read(*pieces: str) -> list[Piece]:
     """All that comes out when the model says `pieces`; words joined."""
-    reader = TagReader(tools)
+    reader = TagReader()
     out = [piece for text in pieces for piece in reader.feed(text)] + reader.finish()
     joined: list[Piece] = []
     for piece in out:
@@ -89,14 +89,9 @@ def test_no_words_come_out_with_or_after_a_call(text: str) -> None:
             assert len(piece.raw) <= RAW_LIMIT
 
 
-@given(PLAIN, st.lists(st.tuples(st.sampled_from(TOOLS), ARGUMENTS), min_size=1, max_size=3), st.booleans(), TEXTS)
-def test_calls_are_read_as_they_were_meant(
-    before: str, calls: list[tuple[str, dict[str, object]]], fenced: bool, after: str
-) -> None:
-    head, tail = ("\n```json\n", "\n```\n") if fenced else ("", "")
-    texts = [
-        f"{CALL}{head}{json.dumps({'name': name, 'arguments': arguments})}{tail}{CALL_END}" for name, arguments in calls
-    ]
+@given(PLAIN, st.lists(st.tuples(st.sampled_from(TOOLS), ARGUMENTS), min_size=1, max_size=3), TEXTS)
+def test_calls_are_read_as_they_were_meant(before: str, calls: list[tuple[str, dict[str, object]]], after: str) -> None:
+    texts = [written(name, arguments) for name, arguments in calls]
     out = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
     made = [piece for piece in out if not isinstance(piece, TextDelta)]
     assert all(isinstance(piece, ParsedCall) for piece in made)
@@ -120,7 +115,7 @@ def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it
 
 
 def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
-    reader = TagReader(TOOLS)
+    reader = TagReader()
     reader.feed(written("clock", {}))
     assert not reader.over
     reader.feed("  \n")
@@ -160,7 +155,7 @@ def test_a_closing_tag_within_a_text_does_not_end_the_call() -> None:
         '{"name": "weather", "arguments": {',
         '["weather"]',
         '{"name": "weather", "arguments": "unclosed}',
-        '```python\n{"name": "weather"}\n```',
+        '```json\n{"name": "weather"}\n```',
         '{"a":' * 5000,
     ],
 )
@@ -176,28 +171,15 @@ def test_arguments_may_be_text_and_may_be_called_parameters() -> None:
     assert read(f'{CALL}{{"name": "clock", "parameters": {{"a": 1}}}}{CALL_END}') == [ParsedCall("clock", '{"a": 1}')]
 
 
-def test_a_code_block_is_a_call_only_when_it_names_a_known_tool() -> None:
-    assert read('```json\n{"name": "clock", "arguments": {}}\n```\nIt is noon.') == [ParsedCall("clock", "{}")]
-    for text in (
-        '```json\n{"name": "Ada", "arguments": {}}\n```\nThat is JSON.',
-        '```json\n{"name": "clock", "arguments": {}, "more": 1}\n```\nThat is JSON.',
-        '```json\n{"name": "clock"',
-        "```python\nprint(1)\n```\nand `this`.",
-        "``",
-    ):
-        assert read(text) == [TextDelta(text)]
-    assert read(f"```\n{written('clock', {})}\n```\nAnd?") == [TextDelta("```\n"), ParsedCall("clock", "{}")]
-
-
 def test_a_call_without_end_is_given_up() -> None:
-    reader = TagReader(TOOLS)
+    reader = TagReader()
     reader.feed(CALL + '{"name": "')
     out = [piece for _ in range(CALL_LIMIT // 100 + 1) for piece in reader.feed("x" * 100)]
     assert [type(piece) for piece in out] == [Malformed] and reader.over
 
 
 def test_words_are_handed_on_as_soon_as_they_cannot_be_a_tag() -> None:
-    reader = TagReader(TOOLS)
+    reader = TagReader()
     assert reader.feed("It is 3 < ") == [TextDelta("It is 3 < ")]
     assert reader.feed("4 <fun") == [TextDelta("4 ")]
     assert reader.feed("ny") == [TextDelta("<funny")]

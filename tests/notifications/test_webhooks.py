@@ -14,8 +14,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.middleware.base import Asked, WholeTurn
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, discover
 from backend.notifications.webhooks import BODY_LIMIT, WebhookClient, WebhookFailed
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory

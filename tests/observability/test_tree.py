@@ -258,7 +258,7 @@ async def test_thinkers_of_one_turn_lie_side_by_side() -> None:
 
 async def test_a_thinkers_own_tool_calls_are_traced() -> None:
     tracer = FakeTracer()
-    plan = json.dumps({"searches": [{"query": "traffic", "sources": ["documents", "news"]}]})
+    plan = json.dumps({"searches": [{"query": "traffic", "sources": ["kb_search", "get_news_headlines"]}]})
     async with traced_call(tracer, [plan], ['{"searches": []}'], ["Buses help."]) as placed:
         await begin_turn(placed)
         await route(placed, "research", "How do cities cut traffic?")

@@ -33,7 +33,6 @@ async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
 async def test_the_calls_in_a_text_are_made_in_order() -> None:
     text = f"First {call('echo', {'text': 'a'})}\n{call('echo', {'text': 'b'})}"
     assert await echoed(text) == ["a", "b"]
-    assert await echoed('```json\n{"name": "echo", "arguments": {"text": "c"}}\n```') == ["c"]
     assert await call_function(toolbox(echo), "No call at all.") is None
 
 
@@ -49,10 +48,9 @@ async def echoed(text: str) -> list[str]:
     return [json.loads(each.content)["text"] for each in await called(toolbox(echo), text)]
 
 
-@pytest.mark.parametrize("around", ["<function_call>{}</function_call>", "```\n{}\n```"])
-async def test_a_call_may_say_what_it_is_for_and_call_its_arguments_args(around: str) -> None:
+async def test_a_call_may_say_what_it_is_for_and_call_its_arguments_args() -> None:
     call = '{"name": "echo", "call_objective": "to hear it", "args": {"text": "hi"}}'
-    assert await echoed(f"I ask. {around.replace('{}', call)}") == ["hi"]
+    assert await echoed(f"I ask. <function_call>{call}</function_call>") == ["hi"]
 
 
 @pytest.mark.parametrize(

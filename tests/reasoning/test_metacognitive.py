@@ -1,4 +1,4 @@
-"""The metacognitive strategies: tags, states, two roles, one deliverable, and no thought outside."""
+"""The metacognitive framework: tags, states, two roles, one deliverable, and no thought outside."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ async def test_one_model_thinks_and_acts_until_it_delivers() -> None:
         ["<deep_thinking>SECRET</deep_thinking>TASK_DONE"],
         [f"<deep_thinking>SECRET</deep_thinking>\nTASK_DONE\n{DELIVERED}"],
     )
-    reasoned = await reasoner(model, echo).infer("What is two and two?", "metacognitive")
-    assert (reasoned.text, reasoned.state, reasoned.strategy) == (PARTS, "complete", "metacognitive")
+    reasoned = await reasoner(model, echo).infer("What is two and two?", "mono")
+    assert (reasoned.text, reasoned.state, reasoned.strategy) == (PARTS, "complete", "mono")
     assert (reasoned.rounds, reasoned.tool_calls, reasoned.live) == (3, 1, True)
     first, second, third, fourth = model.requests
     assert all(each in model.system_prompt for each in (*STATES, "<deep_thinking>", "<action>", "TASK_DONE"))
@@ -67,7 +67,7 @@ async def test_the_thinker_gives_instructions_and_sees_what_the_tools_returned()
             [f"<shallow_thinking>PRIVATE</shallow_thinking>{DELIVERED}"],
         ],
     )
-    reasoned = await reasoner(model, echo, fail).infer("What is two and two?", "metacognitive_dual")
+    reasoned = await reasoner(model, echo, fail).infer("What is two and two?", "dual")
     assert (reasoned.text, reasoned.state, reasoned.rounds) == (PARTS, "complete", 2)
     thinker, actor = model.asked("planner"), model.asked("executor")
     assert [len(each["tools"]) for each in (*thinker, *actor)] == [0, 0, 2, 2, 2]
@@ -90,11 +90,11 @@ async def test_a_result_is_shown_in_part_when_it_is_long() -> None:
         return Result({"text": "x" * 3 * RESULT_LIMIT})
 
     model = Cast(planner=lambda _: ["Read."], executor=[[call("read")], ["I have read it."], [DELIVERED]])
-    await reasoner(model, read).infer("x", "metacognitive_dual")
+    await reasoner(model, read).infer("x", "dual")
     assert RESULT_LIMIT < len(last(model.asked("planner")[1])) < RESULT_LIMIT + 300
 
 
-@pytest.mark.parametrize("strategy", ["metacognitive", "metacognitive_dual"])
+@pytest.mark.parametrize("strategy", ["mono", "dual"])
 async def test_without_a_deliverable_the_last_words_are_told_as_unfinished(strategy: Any) -> None:
     said = "<deep_thinking>SECRET</deep_thinking><action>I have half of it.</action>"
     model = Cast(planner=lambda _: [said], executor=lambda _: [said])
@@ -104,7 +104,7 @@ async def test_without_a_deliverable_the_last_words_are_told_as_unfinished(strat
 
 
 async def test_by_voice_only_the_output_is_told() -> None:
-    task = ReasoningRequest("x", "metacognitive", tool_context("ada", "c"), "voice")
+    task = ReasoningRequest("x", "mono", tool_context("ada", "c"), "voice")
     assert (await reasoner(ScriptedModel([DELIVERED])).infer(task)).text == "It is four."
 
 
@@ -158,8 +158,12 @@ def test_the_output_is_a_section_of_the_deliverable(text: str, output: str) -> N
 async def test_an_operators_prompts_are_used(tmp_path: Path) -> None:
     (tmp_path / "reasoning").mkdir()
     (tmp_path / "reasoning" / "deliverable.md").write_text("Deliver like this.\n")
-    (tmp_path / "reasoning" / "draft.md").write_text("Draft like this.\n")
-    for strategy, words in (("metacognitive", "Deliver like this."), ("mono", "Draft like this.")):
-        model = ScriptedModel([DELIVERED], ["CORRECT"])
-        await reasoner(model, prompts=Prompts(tmp_path)).infer("x", strategy)  # type: ignore[arg-type]
-        assert words in model.requests[0]["messages"][0]["content"]
+    model = ScriptedModel([DELIVERED])
+    await reasoner(model, prompts=Prompts(tmp_path)).infer("x", "mono")
+    assert "Deliver like this." in model.requests[0]["messages"][0]["content"]
+
+
+async def test_the_first_words_of_one_model_that_ignores_the_form_are_its_answer() -> None:
+    model = ScriptedModel(["It is four."])
+    reasoned = await reasoner(model).infer("What is two and two?")
+    assert (reasoned.text, reasoned.state, reasoned.rounds) == ("It is four.", "complete", 1)

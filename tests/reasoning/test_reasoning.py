@@ -1,11 +1,10 @@
-"""Reasoning: one model that looks its work through, two that share it, and the truth about what was not finished."""
+"""Reasoning: its bounds, what stays private, and the truth about what was not finished."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
-from backend.reasoning.strategies import deliverable
+from backend.reasoning.metacognitive import deliverable
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
 from backend.testing.services.server import Reply, Request, serving
@@ -26,86 +25,35 @@ from tests.support.consent import tool_context
 from tests.support.waiting import until
 
 
-def system(request: dict[str, Any]) -> str:
-    return str(request["messages"][0]["content"])
-
-
-async def test_a_draft_without_fault_is_the_answer() -> None:
-    model = ScriptedModel(["It is four."], ["CORRECT."])
-    reasoned = await reasoner(model).infer("What is two and two?")
-    assert (reasoned.text, reasoned.state, reasoned.rounds) == ("It is four.", "complete", 1)
-    draft, critique = model.requests
-    assert "It is four." in critique["messages"][-1]["content"]
-    assert critique["tools"] == []
-    assert draft["model"] == critique["model"] == "planner"
-
-
-async def test_a_draft_with_faults_is_mended() -> None:
-    model = ScriptedModel(["It is five."], ["The sum is wrong."], ["It is four."])
-    reasoned = await reasoner(model).infer("What is two and two?")
-    assert (reasoned.text, reasoned.tokens) == ("It is four.", 45)
-    assert "The sum is wrong." in model.requests[2]["messages"][-1]["content"]
-    assert "It is five." in str(model.requests[2]["messages"])
-
-
-async def test_reflection_is_bounded() -> None:
-    scenes = [[text] for _ in range(3) for text in ("A draft.", "Still wrong.")]
-    model = ScriptedModel(*scenes, ["The last one."])
-    assert (await reasoner(model, reflections=3).infer("x")).text == "The last one."
-    assert (await reasoner(ScriptedModel(["As it is."]), reflections=0).infer("x")).text == "As it is."
-
-
-async def test_the_draft_may_use_tools_and_the_critic_may_not() -> None:
-    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says hi."], ["Correct"])
-    stages: list[Stage] = []
-    reasoned = await reasoner(model, echo).infer("x", on_stage=stages.append)
-    assert (reasoned.tool_calls, reasoned.live) == (1, True)
-    assert [stage.detail for stage in stages] == ["drafting", "calling echo", "checking the draft"]
-    assert [len(request["tools"]) for request in model.requests] == [1, 1, 0]
-
-
 async def test_a_task_that_names_no_tools_has_none_and_one_that_needs_consent_is_not_run() -> None:
     @tool("erase", "Erases.", confirm=True)
     async def erase(what: str) -> Result:
         raise AssertionError("nobody has agreed")
 
-    model = ScriptedModel(["It says hi."], ["Correct"])
+    model = ScriptedModel(["It says hi."])
     await reasoner(model, echo).infer(ReasoningRequest("x"))
-    assert [request["tools"] for request in model.requests] == [[], []]
-    model = ScriptedModel([call("erase", '{"what": "all"}')], ["I may not."], ["Correct"])
+    assert [request["tools"] for request in model.requests] == [[]]
+    model = ScriptedModel([call("erase", '{"what": "all"}')], ["I may not."])
     context = tool_context("ada", "c")
     await reasoner(model, erase).infer(ReasoningRequest("Yes, erase all.", context=context, tools=("erase",)))
     assert "not_allowed" in model.requests[1]["messages"][-1]["content"]
 
 
-async def test_two_models_share_the_work_until_there_is_a_deliverable() -> None:
-    model = Cast(
-        planner=[["Say hi to the echo."], ["Deliver it."]],
-        executor=[
-            [call("echo", '{"text": "hi"}')],
-            ["The echo said hi."],
-            ["<deliverable>The echo answers: hi.</deliverable>"],
-        ],
-    )
-    reasoned = await reasoner(model, echo).infer("Ask the echo.", strategy="dual")
-    assert (reasoned.text, reasoned.state, reasoned.rounds) == ("The echo answers: hi.", "complete", 2)
-    assert [request["tools"] for request in model.asked("planner")] == [[], []]
-    assert [len(request["tools"]) for request in model.asked("executor")] == [1, 1, 1]
-    assert "The echo said hi." in model.asked("planner")[1]["messages"][-1]["content"]
-    assert model.asked("executor")[2]["messages"][-1]["content"] == "Deliver it."
-    assert all("Ask the echo." in system(request) for request in model.requests)
+def test_unless_tools_are_named_those_may_be_used_that_look_up_what_is_no_users_own() -> None:
+    @tool("jot", "Writes.", writes=True)
+    async def jot() -> Result:
+        return Result({})
 
+    @tool("mine", "A user's own.", cache=False)
+    async def mine() -> Result:
+        return Result({})
 
-async def test_exhausted_rounds_are_told_as_such() -> None:
-    model = Cast(planner=lambda _: ["Go on."], executor=lambda _: ["I have half of it."])
-    reasoned = await reasoner(model).infer("x", strategy="dual")
-    assert (reasoned.state, reasoned.rounds) == ("incomplete", ROUND_LIMIT)
-    assert reasoned.text == f"{NOT_FINISHED} I have half of it."
-    assert len(model.asked("planner")) == len(model.asked("executor")) == ROUND_LIMIT
+    assert reasoner(ScriptedModel(), echo, jot, mine, tools="").tools == ("echo",)
+    assert reasoner(ScriptedModel(), echo, jot, mine, tools="jot, gone").tools == ("jot",)
 
 
 async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
-    model = ScriptedModel(["A draft."], [30.0, "Too late."])
+    model = ScriptedModel(["<action>A draft.</action>"], [30.0, "Too late."])
     reasoned = await reasoner(model, deadline_s=0.1).infer("x")
     assert (reasoned.text, reasoned.state) == (f"{NOT_FINISHED} A draft.", "incomplete")
     assert model.open == 0
@@ -169,7 +117,7 @@ async def test_sample_data_is_said_to_be_one() -> None:
     async def made_up() -> Result:
         return Result({"n": 1}, sample=True)
 
-    model = ScriptedModel([call("made_up")], ["It is one."], ["Correct"])
+    model = ScriptedModel([call("made_up")], ["It is one."])
     reasoned = await reasoner(model, made_up).infer("x")
     assert reasoned.sample and "sample data" in reasoned.text
 

@@ -1,4 +1,4 @@
-"""A network that loses, swaps and breaks: put between a real peer and its socket."""
+"""A network that loses and breaks: put between a real peer and its socket."""
 
 from __future__ import annotations
 
@@ -13,26 +13,14 @@ class Network:
 
     def __init__(self, caller: WebRTCCaller, seed: int = 7) -> None:
         self.loss = 0.0
-        self.swapping = 0.0
-        self.sent = self.lost = 0
         self._random = random.Random(seed)
-        self._kept_back: bytes | None = None
         path = caller.peer.sender._path
         self._send = path.send
         vars(path)["send"] = self._pass_on
 
     def _pass_on(self, data: bytes) -> None:
-        self.sent += 1
-        if self._random.random() < self.loss:
-            self.lost += 1
-            return
-        if self._kept_back is None and self._random.random() < self.swapping:
-            self._kept_back = data
-            return
-        self._send(data)
-        if self._kept_back is not None:
-            self._send(self._kept_back)
-            self._kept_back = None
+        if self._random.random() >= self.loss:
+            self._send(data)
 
 
 def vanish(caller: WebRTCCaller) -> None:

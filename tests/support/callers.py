@@ -14,8 +14,6 @@ from starlette.websockets import WebSocket
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
-from backend.transports.media_stream import MediaStreamTransport
-from backend.transports.media_stream_framing import StreamStarted
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.transports.websocket import WebSocketTransport
@@ -23,7 +21,6 @@ from responder_thinker.caller import cut_frames
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
 from tests.support.http_server import serve
-from tests.support.media_streams import MediaStream, NoOrders, PlainFraming
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -216,40 +213,3 @@ class PhoneRig:
 
     async def hang_up(self) -> None:
         await self.stream.hang_up()
-
-
-@asynccontextmanager
-async def media_stream_rig() -> AsyncIterator[Rig]:
-    """A telephone call that a provider passes on over a real WebSocket."""
-    async with media_stream_call() as (transport, stream):
-        yield PhoneRig(transport, stream)
-
-
-@asynccontextmanager
-async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, MediaStream]]:
-    """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
-    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
-    over = asyncio.Event()
-
-    async def route(websocket: WebSocket) -> None:
-        await websocket.accept()
-        framing = PlainFraming()
-        started = None
-        while not isinstance(started, StreamStarted):
-            started = framing.read((await websocket.receive())["text"])
-        transports.put_nowait(MediaStreamTransport(websocket, framing, started, NoOrders()))
-        await over.wait()
-
-    stream = MediaStream(delay_s=delay_s)
-    async with serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url:
-        try:
-            await stream.connect(url.replace("http", "ws") + "/media")
-            transport = await transports.get()
-            try:
-                yield transport, stream
-            finally:
-                await transport.close()
-                over.set()
-        finally:
-            over.set()
-            await stream.close()

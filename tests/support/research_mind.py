@@ -9,7 +9,7 @@ from typing import Any
 from backend.testing.services.server import Reply, Request
 from tests.support.chat_api import ended, stream, words
 
-PLAN = json.dumps({"searches": [{"query": "traffic in cities", "sources": ["news"]}]})
+PLAN = json.dumps({"searches": [{"query": "traffic in cities", "sources": ["get_news_headlines"]}]})
 REPORT = "Cities that charged for driving have less traffic."
 LONG_S = 120.0
 

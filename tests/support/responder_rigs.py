@@ -82,6 +82,10 @@ class Provider:
     """Of the peer."""
     connect: Connect
     can: Capabilities
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    """Settings with which a server has it, unless the address of a server is all it needs."""
+    lacks: str = ""
+    """The setting that is named where it has none."""
     leaves_out: Mapping[str, str] = field(default_factory=dict)
     """Tests of the contract that do not hold for it, by their names, and why."""
     retry_after_s: float = 1.5
@@ -98,7 +102,7 @@ async def _openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastM
     return await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, history)
 
 
-OPENAI = Provider("openai", _openai, capabilities_of(VOICE.model))
+OPENAI = Provider("openai", _openai, capabilities_of(VOICE.model), {"openai_api_key": "k"}, "OPENAI_API_KEY")
 """OpenAI's Realtime API. The providers of extensions are in the `providers.py` of their tests."""
 
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ class RunningServer:
     folder: Path
     printed: str
 
+    def kill(self) -> None:
+        """End it without a word, as a machine that fails would."""
+        self.process.kill()
+        self.process.communicate()  # its children have ended, too, once nothing can be read any more
+
     @property
     def pid(self) -> int:
         """The server's process id."""
@@ -51,19 +56,24 @@ class RunningServer:
 
 @contextmanager
 def running_server(
-    peer: OfflinePeer | None = None, *, prefix: Sequence[str] = (), options: Sequence[str] = (), **env: str
+    peer: OfflinePeer | None = None,
+    *,
+    folder: str | Path = "",
+    prefix: Sequence[str] = (),
+    options: Sequence[str] = (),
+    **env: str,
 ) -> Iterator[RunningServer]:
-    """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
+    """`responder-thinker serve` on a free port, with its data in `folder` (empty: one of its own), ended by its pid.
 
     `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API.
     Without, it takes the local Responder that all servers of this test process share, unless `env` says who answers:
     `OFFLINE_URL=""` has it start its own.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as place:
         shared = {} if peer or prefix or ANSWERED_OTHERWISE & env.keys() else {"OFFLINE_URL": shared_local_responder()}
-        process = _start(Path(folder), environment(Path(folder), peer) | shared | env, prefix, options)
+        process = _start(Path(place), environment(Path(place), peer) | shared | env, prefix, options)
         try:
-            yield when_ready(process, Path(folder))
+            yield when_ready(process, Path(place))
         finally:
             end(process)
 

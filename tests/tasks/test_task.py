@@ -39,7 +39,7 @@ def test_a_task_is_begun_reported_on_and_done() -> None:
     assert (ended.state, ended.result, ended.citations, ended.ended_at) == (
         TaskState.DONE,
         "It is blue.",
-        ("Some source",),
+        (Citation("Some source"),),
         4.0,
     )
     assert not ended.open

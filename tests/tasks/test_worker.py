@@ -98,7 +98,7 @@ async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisPr
     async with rigged(redis, server, at_once) as rig:
         task = await rig.service.create("ana", "research", "the sky")
         ended = await rig.becomes(task, TaskState.DONE)
-        assert (ended.result, ended.citations, ended.run) == ("About the sky", ("A source",), 1)
+        assert (ended.result, ended.citations, ended.run) == ("About the sky", (Citation("A source"),), 1)
         assert await rig.results() == 1
 
 

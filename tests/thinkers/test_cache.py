@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from backend.citations import Citation
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
@@ -156,17 +155,6 @@ async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() 
     assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
 
 
-async def test_a_changed_preference_asks_anew() -> None:
-    async with (
-        serving(open_meteo.answering) as server,
-        world(SEATTLE, ["Old."], SEATTLE, ["New."], settings=open_meteo.settings_for(server)) as w,
-    ):
-        await learn(w, "ada", temperature_unit="celsius")
-        await w.ask("weather", "rain?")
-        await learn(w, "ada", temperature_unit="fahrenheit")
-        assert (await w.ask("weather", "rain?")).text == "New."
-
-
 async def test_forgetting_a_user_forgets_their_answers() -> None:
     async with world(["One."], ["Two."]) as w:
         await learn(w, "ada", name="Ada")
@@ -297,6 +285,3 @@ async def test_what_must_be_heard_to_its_end_is_so_from_the_cache_too() -> None:
         ("model", False),
         ("cache", False),
     ]
-    await memory.cache_put("shared", "older", '["Because.", ["A book"]]', 60)
-    older = await served.serve(Slots(Slot("shared", "older"), None), 60, compute, lambda _: None)
-    assert (older.text, older.citations, older.interruptible) == ("Because.", (Citation("A book"),), True)

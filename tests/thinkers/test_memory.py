@@ -13,8 +13,7 @@ from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatRequest
 from backend.chat.turn_runner import ChatDependencies
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import discover
+from backend.middleware.pipeline import Pipeline, discover
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
@@ -47,7 +46,7 @@ async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() 
         assert "<standing_instructions>" not in w.system()
 
 
-@pytest.mark.parametrize("domain", ["weather", "stocks", "news", "medical", "assistant", "tasks", "memory", "reason"])
+@pytest.mark.parametrize("domain", ["weather", "stocks", "news", "assistant", "tasks", "memory", "reason"])
 async def test_every_thinker_is_told_below_the_rules(domain: str) -> None:
     async with world(*[["An answer."]] * 3) as w:
         await ask_for(w, BRIEFLY)

@@ -16,15 +16,6 @@ PRICE = [call("get_stock_price", '{"symbol": "Apple"}')]
 HEADLINES = [call("get_news_headlines", '{"topic": "space"}')]
 
 
-async def test_stocks_answer_from_the_service() -> None:
-    async with serving(finnhub.answering) as server:
-        settings = load_settings(_env_file=None, finnhub_url=server.url, finnhub_api_key=finnhub.KEY)
-        async with world(PRICE, ["Apple is at $261.74."], settings=settings) as w:
-            answer = await w.ask("stocks", "How is Apple?")
-    assert (answer.text, answer.source) == ("Apple is at $261.74.", "live")
-    assert '"price": 261.74' in w.model.requests[-1]["messages"][-1]["content"]
-
-
 async def test_watched_tickers_are_known_to_it() -> None:
     async with world([call("get_stock_price", "{}")], ["Up."], [call("get_stock_price", "{}")], ["Which?"]) as w:
         await w.memory.update_user_context("ada", lambda c: {**c, "preferences": {"watched_tickers": ["AAPL", "SPY"]}})
@@ -53,11 +44,3 @@ async def test_news_come_with_citations_from_the_advanced_model() -> None:
     assert answer.source == "live"
     assert answer.citations[0] == Citation("Rocket lands", "https://news.example/1")
     assert w.model.requests[0]["model"] == "gpt-5.4"
-
-
-async def test_without_keys_both_are_samples_that_say_so() -> None:
-    async with world(PRICE, ["It is at 100 dollars."], HEADLINES, ["A rocket landed."]) as w:
-        for domain in ("stocks", "news"):
-            answer = await w.ask(domain, "x")
-            assert answer.source == "sample"
-            assert "sample" in answer.text

@@ -5,25 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from backend.citations import Citation
 from backend.testing.services import open_meteo
 from backend.testing.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import world
 
 SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]
-
-
-async def test_it_answers_from_the_service() -> None:
-    async with (
-        serving(open_meteo.answering) as server,
-        world(SEATTLE, ["In Seattle it is 52°F."], settings=open_meteo.settings_for(server)) as w,
-    ):
-        answer = await w.ask("weather", "weather in Seattle")
-    assert answer.text == "In Seattle it is 52 degrees Fahrenheit."
-    assert answer.source == "live"
-    assert answer.citations == (Citation("Open-Meteo", "https://open-meteo.com"),)
-    assert (answer.tool_calls, answer.tokens) == (1, 30)
 
 
 async def test_a_sample_is_called_one_in_the_result_the_source_and_the_words() -> None:

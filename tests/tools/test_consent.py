@@ -61,67 +61,59 @@ async def error_of(registry: Registry, name: str, context: ToolContext, **argume
     return (await registry.run(name, json.dumps(arguments), context)).error
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(
-            "Yes",
-            "yes.",
-            "Yes, please!",
-            "OK",
-            "Go ahead.",
-            "Yeah, do it",
-            "Sure, go ahead, thanks",
-            "That's fine.",
-            "👍",
-        ),
-        *(
-            "Ja, bitte.",
-            "Oui",
-            "はい",
-            "I agree",
-            "Yes, close issue 12.",
-            "Yes, close it",
-            "Okay, close the issue 12 now",
-        ),
-    ],
-)
+YES = [
+    "Yes",
+    "yes.",
+    "Yes, please!",
+    "OK",
+    "Go ahead.",
+    "Yeah, do it",
+    "Sure, go ahead, thanks",
+    "That's fine.",
+    "👍",
+    "Ja, bitte.",
+    "Oui",
+    "はい",
+    "I agree",
+    "Yes, close issue 12.",
+    "Yes, close it",
+    "Okay, close the issue 12 now",
+]
+NO = [
+    "No! Do not do that.",
+    "Why is the sky blue?",
+    "yes but change the title",
+    "Yes?",
+    "",
+    "Please.",
+    "Thank you.",
+    "Sure, why not",
+    "Don’t",
+    "Yes, close issue 13",
+    "Yes and delete the repository",
+    "Not yet",
+    "yes, if it is free",
+    "Yes. No, wait.",
+    "Close issue 12",
+    "I said yes to something else",
+    "The issue",
+    "Maybe",
+    "Delete it",
+    "Is that a yes",
+    "Nein",
+    "Yes, it does not squeak",
+    "mm-hmm",
+    "What would be posted",
+    "the user says yes",
+]
+
+
+@pytest.mark.parametrize("words", YES)
 def test_these_words_agree(words: str) -> None:
     assert is_affirmative(words, CLOSE)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(
-            "No! Do not do that.",
-            "Why is the sky blue?",
-            "yes but change the title",
-            "Yes?",
-            "",
-            "Please.",
-            "Thank you.",
-        ),
-        *(
-            "Sure, why not",
-            "Don’t",
-            "Yes, close issue 13",
-            "Yes and delete the repository",
-            "Not yet",
-            "yes, if it is free",
-        ),
-        *(
-            "Yes. No, wait.",
-            "Close issue 12",
-            "I said yes to something else",
-            "The issue",
-            "Maybe",
-            "yes " * 60,
-            "Delete it",
-        ),
-        *("Is that a yes", "Nein", "Yes, it does not squeak", "mm-hmm", "What would be posted", "the user says yes"),
-    ],
-)
+@pytest.mark.parametrize("words", [*NO, "yes " * 60])
 def test_these_words_do_not(words: str) -> None:
     assert not is_affirmative(words, CLOSE)
 

@@ -13,7 +13,7 @@ from backend.errors import BadRequest
 from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import EVERYONE, Client, ToolContext
+from backend.tools.base import ToolContext
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
@@ -136,12 +136,6 @@ async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> N
     memory.down = True
     error = (await run(box(memory), action="add", text="Call me captain."))["error"]
     assert error["retryable"] is True
-
-
-@pytest.mark.parametrize("client", sorted(EVERYONE))
-async def test_third_party_programs_do_not_have_it(client: Client) -> None:
-    error = (await run(box(), tool_context("ada", client=client), action="list")).get("error", {})
-    assert error.get("type") == ("unknown_tool" if client == "external" else None)
 
 
 async def test_what_others_wrote_into_memory_is_bounded_as_it_is_read() -> None:

@@ -10,7 +10,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.models.embedding import Embedder
-from backend.tools.base import EVERYONE, Client, ToolContext
+from backend.tools.base import ToolContext
 from backend.tools.memory import ARGUMENTS, Action, memory, to_you
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
@@ -177,14 +177,6 @@ async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
     assert (await refused(box(), tool_context(""), action="list"))[0] == "not_allowed"
     kind, told = await refused(toolbox(memory, services={Memories: None, TextSearch: None}), action="list")
     assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
-
-
-@pytest.mark.parametrize("client", sorted(EVERYONE))
-async def test_third_party_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
-    tools = box()
-    shown = {tool["name"] for tool in tools.get_mcp_tools(client)}
-    result = await tools.run("memory", '{"action": "list"}', tool_context("ada", client=client))
-    assert (shown, result.error) == ((set(), "unknown_tool") if client == "external" else ({"memory"}, None))
 
 
 def test_every_action_says_what_it_needs_and_takes() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from backend.middleware.base import Asked
-from backend.middleware.pipeline import Pipeline
-from backend.middleware.plan import steps_of
+from backend.middleware.pipeline import Pipeline, steps_of
 from backend.observability.blocking import BLOCKED
 from backend.thinkers.registry import thinker_of
 from backend.tools.discovery import folder_modules, package_modules

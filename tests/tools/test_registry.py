@@ -17,7 +17,6 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall
 from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
-from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.registry import Registry, discover, tools_of
@@ -172,11 +171,6 @@ def test_a_tool_nobody_could_have_is_refused() -> None:
         box(Other()).only(["near__find"])
 
 
-def test_a_manifest_may_name_another_servers_tool_before_it_is_there() -> None:
-    manifest = Manifest("tides", "Tides", "tides", "When?", "Tell.", tools=("far__find",))
-    assert box(Other()).only(manifest.tools).names == ()
-
-
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
     async with world() as here:
         registry = here.thinkers.registry.dependencies.toolbox
@@ -184,7 +178,6 @@ async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_
         assert core & {each.name for each in registry.offered("external")} == {
             "calculate",
             "get_current_weather",
-            "pubmed_search",
         }
         assert {each.name for each in registry.offered("external")} < {
             each.name for each in registry.offered("copilot")

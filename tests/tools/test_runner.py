@@ -16,7 +16,7 @@ from pydantic import Field
 from backend.errors import BadPlugin, ToolFailed
 from backend.tools.base import Result, ToolContext, tool
 from backend.tools.runner import Toolbox, ToolResult
-from tests.support.agents import Slow, echo, fail, toolbox
+from tests.support.agents import echo, fail, toolbox
 from tests.support.consent import tool_context
 from tests.support.examples import examples
 
@@ -135,15 +135,6 @@ async def test_a_deadline_ends_a_tool() -> None:
     assert stopped.is_set()
 
 
-async def test_cancellation_passes_through() -> None:
-    slow = Slow()
-    task = asyncio.create_task(toolbox(slow.tool).run("slow", "{}", ADA))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("retryable", [True, False])
 async def test_a_failure_says_whether_trying_again_can_help(retryable: bool) -> None:
     @tool("sad", "Fails.")
@@ -212,15 +203,3 @@ def test_a_box_can_be_narrowed_but_not_beyond_what_there_is() -> None:
     assert toolbox(echo, fail).only(["echo"]).names == ("echo",)
     with pytest.raises(BadPlugin, match="no_such"):
         toolbox(echo).only(["no_such"])
-
-
-@tool("terms", "Reads the terms.")
-async def terms() -> Result:
-    """Must be heard to its end."""
-    return Result({"terms": "This call is recorded."}, interruptible=False)
-
-
-async def test_a_result_that_must_be_heard_to_its_end_says_so_and_others_do_not() -> None:
-    box = toolbox(echo, terms)
-    assert not (await run(box, "terms"))[0].interruptible
-    assert (await run(box, "echo", '{"text": "hi"}'))[0].interruptible

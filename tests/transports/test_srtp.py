@@ -33,10 +33,6 @@ def test_sources_extensions_and_padding_are_left_out() -> None:
     )
 
 
-def test_an_empty_payload_is_a_packet() -> None:
-    assert read_packet(PLAIN[:12]) == Packet(96, 65_535, 10, 0xDEADBEEF, b"")
-
-
 @pytest.mark.parametrize(
     "data",
     [

@@ -144,34 +144,6 @@ async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
 # --- the caller's audio -------------------------------------------------------------------------------
 
 
-@pytest.mark.alone
-async def test_five_percent_loss_leaves_the_frames_steady_and_on_time() -> None:
-    async with read_call() as (_, caller, reader):
-        network = Network(caller)
-        network.loss = 0.05
-        caller.say(tone(500, 2000))
-        await caller.said()
-        last_said = asyncio.get_running_loop().time()
-        await asyncio.sleep(0.2)
-        speech = reader.speech()
-        assert network.lost > 2
-        assert len(speech) == pytest.approx(100, abs=6)
-        assert speech[-1][0] < last_said + 0.15
-        gaps = reader.gaps()
-        assert gaps[len(gaps) * 9 // 10] < 0.1
-        assert gaps[-1] < 0.3
-
-
-async def test_swapped_packets_lose_nothing() -> None:
-    async with read_call() as (transport, caller, reader):
-        Network(caller).swapping = 0.2
-        caller.say(tone(500, 1000))
-        await caller.said()
-        await asyncio.sleep(0.2)
-        assert transport.stats()["lost"] == 0
-        assert len(reader.speech()) == pytest.approx(50, abs=2)
-
-
 async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy core packets may wait for longer than it takes until silence is put in the place of missing ones."""
     async with read_call() as (_, caller, reader):

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Command, Purpose
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.turns.machine.floor.state import Floor
-from backend.turns.patience import EndpointingStyle
 from backend.turns.turn import TurnMachine
 
 MS = 48

@@ -60,7 +60,7 @@ class Surroundings:
         """What the last flush dropped."""
         self.held = False
         self.ducked = False
-        self.suspected = False
+        self.hinted = False
         self.speaking = False
         self.paused = False
         self.voiced_ms = 0
@@ -219,7 +219,7 @@ class Surroundings:
         assert not self.handed_in, "a late answer was handed in, and no reply was asked for"
         if self.machine.floor is not Floor.HELD:
             assert not self.held, f"left on hold with the floor {self.machine.floor}"
-            assert not self.ducked or self.suspected, f"left turned down with the floor {self.machine.floor}"
+            assert not self.ducked or self.hinted, f"left turned down with the floor {self.machine.floor}"
         if self.machine.floor is Floor.PAUSING:
             assert not self.queue, "something sounds though the caller may go on"
         if self.machine.floor is Floor.CLOSED:

@@ -6,7 +6,7 @@ from typing import Any
 
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 from tests.turns.story import MS, Story
 
 

@@ -8,8 +8,7 @@ from backend.turns.machine.floor.state import Floor
 from tests.turns.talk import Talk, replying
 
 
-def test_what_is_being_said_is_committed_and_the_turn_goes_on() -> None:
-    talk = Talk()
+def test_what_is_being_said_is_committed_and_the_turn_goes_on(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(1)
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
@@ -22,8 +21,7 @@ def test_what_is_being_said_is_committed_and_the_turn_goes_on() -> None:
     assert len(talk.all(do.CreateReply)) == 1 and talk.machine.turn == 1
 
 
-def test_what_was_committed_in_a_pause_is_not_committed_twice() -> None:
-    talk = Talk()
+def test_what_was_committed_in_a_pause_is_not_committed_twice(talk: Talk) -> None:
     talk.say()
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
     talk.stop()
@@ -31,8 +29,7 @@ def test_what_was_committed_in_a_pause_is_not_committed_twice() -> None:
     assert not talk.tell(ev.InputCommitWanted()), "nothing was said since"
 
 
-def test_the_end_of_a_word_that_was_committed_is_no_piece_of_its_own() -> None:
-    talk = Talk()
+def test_the_end_of_a_word_that_was_committed_is_no_piece_of_its_own(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(1)
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
@@ -43,8 +40,7 @@ def test_the_end_of_a_word_that_was_committed_is_no_piece_of_its_own() -> None:
     assert len(talk.all(do.CommitInput)) == len(talk.all(do.CreateReply)) == 1
 
 
-def test_silence_and_noise_are_not_committed() -> None:
-    talk = Talk()
+def test_silence_and_noise_are_not_committed(talk: Talk) -> None:
     assert not talk.tell(ev.InputCommitWanted())
     talk.tell(ev.SpeechStarted())
     talk.wait(0.04)

@@ -7,7 +7,7 @@ from typing import Any
 from backend.page_events import TranscriptCompleted, TranscriptDelta, UserItemAdded
 from backend.turns import commands as do
 from backend.turns import events as ev
-from backend.turns.patience import EndpointingStyle
+from backend.turns.end_of_turn import EndpointingStyle
 from tests.turns.story import Story
 
 
@@ -56,8 +56,7 @@ def test_a_noise_takes_its_words_back() -> None:
     assert shown(story) == "i2: Hello"
 
 
-def test_words_over_a_reply_are_shown_once_they_take_the_floor() -> None:
-    story = Story()
+def test_words_over_a_reply_are_shown_once_they_take_the_floor(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("i1"), ev.UserTranscribed("i1", "Hi."))
     story.reply()

@@ -15,6 +15,14 @@ from backend.turns.machine.reply.failures import LONGEST_WAIT_S
 from tests.turns.story import MS, Story, purposes, waits_told
 
 
+@pytest.fixture
+def story() -> Story:
+    """A call whose caller has asked something."""
+    asked = Story()
+    asked.ask()
+    return asked
+
+
 def begin(story: Story, text: str = "It is", ms: int = 1000, reply: str = "r1") -> None:
     """The requested reply begins and sounds; nothing says yet how it ends."""
     request = story.all(do.CreateReply)[-1].request
@@ -37,14 +45,12 @@ def notes(story: Story) -> list[str]:
 
 def two_messages(story: Story) -> None:
     """One reply of two messages of two seconds each, all sent."""
-    story.ask()
     begin(story, "First, this.", 2000)
     story.tell(ev.MessageFinished("r1", "i-r1"))
     story.tell(ev.ReplyText("r1", "i-2", "Then one two three."), ev.ReplyAudio("r1", "i-2", bytes(2000 * MS)))
 
 
-def test_all_messages_of_a_reply_are_played_in_order_and_remembered() -> None:
-    story = Story()
+def test_all_messages_of_a_reply_are_played_in_order_and_remembered(story: Story) -> None:
     two_messages(story)
     story.tell(ev.MessageFinished("r1", "i-2"), ev.ReplyFinished("r1", "completed"))
     story.tell(ev.PlaybackStarted("i-2"), ev.PlaybackDrained("i-2", 2000))
@@ -56,8 +62,7 @@ def test_all_messages_of_a_reply_are_played_in_order_and_remembered() -> None:
     assert story.floor() is Floor.LISTENING
 
 
-def test_an_interruption_of_the_second_message_leaves_the_first_whole() -> None:
-    story = Story()
+def test_an_interruption_of_the_second_message_leaves_the_first_whole(story: Story) -> None:
     two_messages(story)
     story.tell(ev.PlaybackStarted("i-2"))
     story.now += 2  # long after a false start
@@ -70,9 +75,7 @@ def test_an_interruption_of_the_second_message_leaves_the_first_whole() -> None:
     assert [event.item_id for event in story.published(TranscriptInterrupted)] == ["i-2"]
 
 
-def test_an_interruption_between_two_messages_truncates_nothing() -> None:
-    story = Story()
-    story.ask()
+def test_an_interruption_between_two_messages_truncates_nothing(story: Story) -> None:
     begin(story, "First, this.", 2000)
     story.tell(ev.MessageFinished("r1", "i-r1"), ev.PlaybackDrained("i-r1", 2000))
     story.now += 2
@@ -84,8 +87,7 @@ def test_an_interruption_between_two_messages_truncates_nothing() -> None:
     assert [event.content for event in story.published(TranscriptCompleted)] == ["First, this."]
 
 
-def test_an_interruption_of_the_first_message_deletes_the_second() -> None:
-    story = Story()
+def test_an_interruption_of_the_first_message_deletes_the_second(story: Story) -> None:
     two_messages(story)
     story.now += 2
     story.tell(ev.SpeechStarted())
@@ -95,9 +97,7 @@ def test_an_interruption_of_the_first_message_deletes_the_second() -> None:
     assert story.all(do.DeleteItem) == [do.DeleteItem("i-2")]
 
 
-def test_a_preamble_is_heard_and_the_answer_is_still_owed() -> None:
-    story = Story()
-    story.ask()
+def test_a_preamble_is_heard_and_the_answer_is_still_owed(story: Story) -> None:
     begin(story, "Let me check that.", 800)
     story.tell(ev.MessageFinished("r1", "i-r1"), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
     story.tell(ev.ReplyFinished("r1", "completed"), ev.PlaybackDrained("i-r1", 800))
@@ -110,9 +110,7 @@ def test_a_preamble_is_heard_and_the_answer_is_still_owed() -> None:
 
 
 @pytest.mark.parametrize(("status", "reason"), [("failed", "server_error"), ("incomplete", "max_output_tokens")])
-def test_a_reply_that_breaks_off_is_continued_and_reported(status: str, reason: str) -> None:
-    story = Story()
-    story.ask()
+def test_a_reply_that_breaks_off_is_continued_and_reported(status: str, reason: str, story: Story) -> None:
     begin(story, "It is sunny in")
     fail(story, status, reason)
     assert story.published(ReplyFailed) == [ReplyFailed(1, "answer", status, reason, True, "continued")]
@@ -124,9 +122,7 @@ def test_a_reply_that_breaks_off_is_continued_and_reported(status: str, reason: 
     assert not story.all(do.PlayClip)
 
 
-def test_a_reply_that_breaks_off_again_is_apologised_for() -> None:
-    story = Story()
-    story.ask()
+def test_a_reply_that_breaks_off_again_is_apologised_for(story: Story) -> None:
     begin(story)
     fail(story)
     begin(story, "sunny", reply="r2")
@@ -135,9 +131,7 @@ def test_a_reply_that_breaks_off_again_is_apologised_for() -> None:
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_more() -> None:
-    story = Story()
-    story.ask()
+def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_more(story: Story) -> None:
     begin(story, "")
     fail(story)
     assert [event.remedy for event in story.published(ReplyFailed)] == ["continued"]
@@ -147,17 +141,13 @@ def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_mo
     assert [event.remedy for event in story.published(ReplyFailed)] == ["continued", "apologised"]
 
 
-def test_what_a_filter_stopped_is_not_asked_for_again() -> None:
-    story = Story()
-    story.ask()
+def test_what_a_filter_stopped_is_not_asked_for_again(story: Story) -> None:
     begin(story)
     fail(story, "incomplete", "content_filter")
     assert purposes(story) == [Purpose.ANSWER] and story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_reply_that_fails_after_calling_a_tool_is_completed_by_its_answer() -> None:
-    story = Story()
-    story.ask()
+def test_a_reply_that_fails_after_calling_a_tool_is_completed_by_its_answer(story: Story) -> None:
     begin(story, "Let me check.")
     story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
     fail(story)
@@ -165,9 +155,7 @@ def test_a_reply_that_fails_after_calling_a_tool_is_completed_by_its_answer() ->
     assert purposes(story) == [Purpose.ANSWER] and len(story.all(do.RunThinker)) == 1
 
 
-def test_a_reply_that_stalls_is_continued() -> None:
-    story = Story()
-    story.ask()
+def test_a_reply_that_stalls_is_continued(story: Story) -> None:
     begin(story, "It is sunny in")
     story.tell(ev.PlaybackDrained("i-r1", 1000))
     told = waits_told(story, 12)
@@ -195,9 +183,7 @@ def limited(story: Story, wait_s: float, reply: str = "r1") -> None:
     story.tell(ev.ReplyFinished(reply, "failed", "rate_limit_exceeded", retry_after_s=wait_s))
 
 
-def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_says() -> None:
-    story = Story()
-    story.ask()
+def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_says(story: Story) -> None:
     limited(story, 1.2)
     story.wait(1.1)
     assert purposes(story) == [Purpose.ANSWER]
@@ -205,9 +191,7 @@ def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_says() -> None:
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER] and not story.all(do.PlayClip)
 
 
-def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence() -> None:
-    story = Story()
-    story.ask()
+def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence(story: Story) -> None:
     limited(story, 15)
     last_sound, longest = story.now, 0.0
     while story.now < 17 and len(purposes(story)) == 1:
@@ -222,9 +206,7 @@ def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence() -> 
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end() -> None:
-    story = Story()
-    story.ask()
+def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end(story: Story) -> None:
     limited(story, LONGEST_WAIT_S + 1)
     story.wait(0.3)
     limited(story, LONGEST_WAIT_S + 1, "r2")
@@ -234,9 +216,7 @@ def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end() -> None:
 # --- promises -----------------------------------------------------------------------------------------
 
 
-def test_a_promise_without_a_call_is_followed_up_at_once() -> None:
-    story = Story()
-    story.ask()
+def test_a_promise_without_a_call_is_followed_up_at_once(story: Story) -> None:
     begin(story, "Let me look that up.")
     story.tell(ev.ReplyFinished("r1", "completed"))
     assert [(event.reason, event.remedy) for event in story.published(ReplyFailed)] == [("promise", "continued")]
@@ -246,9 +226,7 @@ def test_a_promise_without_a_call_is_followed_up_at_once() -> None:
     assert [run.call for run in story.all(do.RunThinker)] == ["c1"]
 
 
-def test_a_promise_made_twice_is_apologised_for() -> None:
-    story = Story()
-    story.ask()
+def test_a_promise_made_twice_is_apologised_for(story: Story) -> None:
     for reply in ("r1", "r2"):
         begin(story, "One moment, please.", reply=reply)
         story.tell(ev.ReplyFinished(reply, "completed"))
@@ -256,9 +234,7 @@ def test_a_promise_made_twice_is_apologised_for() -> None:
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_promise_while_a_thinker_is_at_work_is_kept_by_it() -> None:
-    story = Story()
-    story.ask()
+def test_a_promise_while_a_thinker_is_at_work_is_kept_by_it(story: Story) -> None:
     story.call("c1", "c2")
     story.tell(ev.ThinkerFailed("c1", "no"))
     assert not story.published(ReplyFailed)
@@ -266,18 +242,14 @@ def test_a_promise_while_a_thinker_is_at_work_is_kept_by_it() -> None:
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_a_promise_of_the_first_message_is_kept_by_the_second() -> None:
-    story = Story()
-    story.ask()
+def test_a_promise_of_the_first_message_is_kept_by_the_second(story: Story) -> None:
     begin(story, "Let me think.")
     story.tell(ev.MessageFinished("r1", "i-r1"), ev.ReplyText("r1", "i-2", "It is four."))
     story.tell(ev.ReplyAudio("r1", "i-2", bytes(500 * MS)), ev.ReplyFinished("r1", "completed"))
     assert not story.published(ReplyFailed) and purposes(story) == [Purpose.ANSWER]
 
 
-def test_whoever_takes_the_floor_is_not_followed_up() -> None:
-    story = Story()
-    story.ask()
+def test_whoever_takes_the_floor_is_not_followed_up(story: Story) -> None:
     begin(story, "Let me look that up.", 3000)
     story.now += 2
     story.tell(ev.SpeechStarted())
@@ -291,9 +263,9 @@ def test_whoever_takes_the_floor_is_not_followed_up() -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["nothing came", "the reply began, without a sound"])
-def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_that_no_answer_comes(begun: bool) -> None:
-    story = Story()
-    story.ask()
+def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_of_no_answer(
+    begun: bool, story: Story
+) -> None:
     if begun:
         story.tell(ev.ReplyStarted("r1", story.all(do.CreateReply)[-1].request))
     told = waits_told(story, 14)
@@ -303,9 +275,7 @@ def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_th
     assert len(told) == 3, "nothing is owed after the apology"
 
 
-def test_an_answer_that_comes_soon_is_waited_for_without_a_word() -> None:
-    story = Story()
-    story.ask()
+def test_an_answer_that_comes_soon_is_waited_for_without_a_word(story: Story) -> None:
     story.wait(3)
     begin(story, "It is four.")
     assert not story.all(do.PlayClip)

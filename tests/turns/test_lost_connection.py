@@ -7,13 +7,11 @@ from itertools import pairwise
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
-from backend.turns.machine.floor.state import Floor
 from backend.turns.turn import TurnMachine
 from tests.turns.story import Story, purposes, waits_told
 
 
-def test_a_lost_line_asks_again_for_the_reply_it_swallowed() -> None:
-    story = Story()
+def test_a_lost_line_asks_again_for_the_reply_it_swallowed(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
     assert len(story.all(do.CreateReply)) == 1
@@ -21,8 +19,7 @@ def test_a_lost_line_asks_again_for_the_reply_it_swallowed() -> None:
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_words_lost_with_the_line_are_asked_for_again() -> None:
-    story = Story()
+def test_words_lost_with_the_line_are_asked_for_again(story: Story) -> None:
     story.tell(ev.SpeechStarted(), ev.ResponderLost("closed"))
     story.now += 1
     story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
@@ -31,8 +28,7 @@ def test_words_lost_with_the_line_are_asked_for_again() -> None:
     assert do.PlayClip(Clip.SORRY) in story.said
 
 
-def test_a_result_whose_line_broke_comes_back_as_a_note() -> None:
-    story = Story()
+def test_a_result_whose_line_broke_comes_back_as_a_note(story: Story) -> None:
     story.ask()
     story.tell(ev.UserTranscribed("u1", "weather in Rome"))
     story.call("c1")
@@ -41,8 +37,7 @@ def test_a_result_whose_line_broke_comes_back_as_a_note() -> None:
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back() -> None:
-    story = Story()
+def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"), ev.TextTyped("hello?"))
     assert not story.all(do.AddUserText) and not story.all(do.Remember)
     story.tell(ev.ResponderRestored())
@@ -50,15 +45,13 @@ def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back() -> None:
     assert purposes(story) == [Purpose.ANSWER]
 
 
-def test_a_long_reconnection_is_spoken_about() -> None:
-    story = Story()
+def test_a_long_reconnection_is_spoken_about(story: Story) -> None:
     story.ask()
     story.tell(ev.ResponderLost("closed"))
     assert do.PlayClip(Clip.MOMENT) in story.wait(2)
 
 
-def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_line_is_down() -> None:
-    story = Story()
+def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_line_is_down(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
     told = waits_told(story, 60)
@@ -70,8 +63,7 @@ def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_lin
     assert do.PlayClip(Clip.SORRY) not in story.said
 
 
-def test_who_spoke_while_the_line_was_down_is_kept_company_and_asked_again() -> None:
-    story = Story()
+def test_who_spoke_while_the_line_was_down_is_kept_company_and_asked_again(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"))
     assert waits_told(story, 20) == [], "nobody waits for anything"
     story.tell(ev.SpeechStarted())
@@ -82,8 +74,7 @@ def test_who_spoke_while_the_line_was_down_is_kept_company_and_asked_again() -> 
     assert do.PlayClip(Clip.SORRY) in story.said
 
 
-def test_nobody_is_idle_while_the_line_is_down() -> None:
-    story = Story()
+def test_nobody_is_idle_while_the_line_is_down(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"))
     story.wait(70)
     story.tell(ev.ResponderRestored())
@@ -92,26 +83,15 @@ def test_nobody_is_idle_while_the_line_is_down() -> None:
     assert purposes(story) == [Purpose.NUDGE]
 
 
-def test_who_calls_while_the_line_is_down_hears_words() -> None:
-    story = Story()
+def test_who_calls_while_the_line_is_down_hears_words(story: Story) -> None:
     story.machine = TurnMachine()  # the call has not begun yet
     story.tell(ev.ResponderLost("refused"))
     told = waits_told(story, 20)
     assert told[0] < 2 and len(told) >= 4
 
 
-def test_a_line_that_stays_dead_ends_with_a_word() -> None:
-    story = Story()
+def test_a_line_that_stays_dead_ends_with_a_word(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"), ev.ResponderGone("refused"))
     assert do.PlayClip(Clip.LOST) in story.said
     story.tell(ev.PlaybackStarted("clip:lost"), ev.PlaybackDrained("clip:lost", 2000))
     assert story.all(do.HangUp) == [do.HangUp("responder_gone")]
-
-
-def test_a_line_that_breaks_while_the_caller_speaks_resumes_nothing_that_was_not_held() -> None:
-    story = Story(endpointing="provider")
-    story.tell(ev.SpeechStarted())
-    assert story.floor() is Floor.USER
-    story.tell(ev.ResponderLost("closed"))
-    assert story.floor() is Floor.LISTENING
-    assert not story.all(do.ResumePlayback) and not story.all(do.UnduckPlayback)

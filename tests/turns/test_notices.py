@@ -10,7 +10,6 @@ from backend.page_events import NoticeChanged, ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.machine.floor.state import Floor
 from tests.turns.story import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")
@@ -66,8 +65,7 @@ def broken_into(story: Story, heard_ms: int, reply: str = "n") -> None:
     story.tell(ev.PlaybackDrained(f"i-after-{reply}", 2000))
 
 
-def test_news_is_told_when_the_floor_is_free_and_counts_once_heard() -> None:
-    story = Story()
+def test_news_is_told_when_the_floor_is_free_and_counts_once_heard(story: Story) -> None:
     answered(story)
     story.wait(5)
     said = story.tell(NEWS)
@@ -80,46 +78,13 @@ def test_news_is_told_when_the_floor_is_free_and_counts_once_heard() -> None:
     assert purposes(story)[2:] == []
 
 
-def test_news_waits_for_a_moment_of_quiet() -> None:
-    story = Story()
+def test_news_waits_for_a_moment_of_quiet(story: Story) -> None:
     answered(story)
     story.tell(NEWS)
     story.wait(0.9)
     assert Purpose.NOTICE not in purposes(story)
     story.wait(0.2)
     assert purposes(story)[-1] is Purpose.NOTICE
-
-
-def test_news_is_never_told_over_the_caller() -> None:
-    story = Story()
-    answered(story)
-    story.tell(ev.SpeechStarted(), NEWS)
-    story.wait(6)
-    assert story.floor() is Floor.USER and Purpose.NOTICE not in purposes(story)
-
-
-def test_an_answer_that_is_owed_goes_first() -> None:
-    story = Story()
-    story.ask()
-    story.tell(NEWS)
-    story.wait(3)
-    assert purposes(story) == [Purpose.ANSWER]
-    story.reply()
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-r1", 2000))
-    story.wait(1)
-    assert purposes(story) == [Purpose.ANSWER, Purpose.NOTICE]
-
-
-def test_news_waits_while_a_thinker_works() -> None:
-    story = Story(filler_after_s=0)
-    story.ask()
-    story.call("c1")
-    story.tell(NEWS)
-    story.wait(5)
-    assert purposes(story) == [Purpose.ANSWER]
-    story.tell(ev.ThinkerFinished("c1", "{}"))
-    assert purposes(story)[-1] is Purpose.RESULT
 
 
 def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
@@ -136,8 +101,7 @@ def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
     assert purposes(greeted) == [Purpose.GREETING, Purpose.NOTICE]
 
 
-def test_several_pieces_of_news_are_told_together() -> None:
-    story = Story()
+def test_several_pieces_of_news_are_told_together(story: Story) -> None:
     story.tell(NEWS, ev.NoticeArrived("n2", "Call Ada."))
     answered(story)
     story.wait(1)
@@ -147,8 +111,7 @@ def test_several_pieces_of_news_are_told_together() -> None:
     assert told(story) == ["n1", "n2"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
-def test_news_whose_gist_was_heard_counts_as_told() -> None:
-    story = Story()
+def test_news_whose_gist_was_heard_counts_as_told(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -157,8 +120,7 @@ def test_news_whose_gist_was_heard_counts_as_told() -> None:
     assert told(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
-def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_call() -> None:
-    story = Story()
+def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_call(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -173,8 +135,7 @@ def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_cal
     assert [*story.machine.notices.parked] == ["n1"] and states(story)[-1] == "waiting"
 
 
-def test_a_cough_does_not_cost_the_news() -> None:
-    story = Story()
+def test_a_cough_does_not_cost_the_news(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -187,8 +148,7 @@ def test_a_cough_does_not_cost_the_news() -> None:
     assert told(story) == ["n1"]
 
 
-def test_news_survives_a_broken_line() -> None:
-    story = Story()
+def test_news_survives_a_broken_line(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS, ev.ResponderLost("closed"))
@@ -212,27 +172,7 @@ def test_news_the_responder_will_not_tell_is_left_for_the_next_call() -> None:
     assert purposes(story).count(Purpose.NOTICE) == 3
 
 
-def test_news_that_comes_twice_is_told_once() -> None:
-    story = Story()
-    answered(story)
-    story.wait(2)
-    story.tell(NEWS, NEWS)
-    heard_out(story)
-    story.tell(NEWS)
-    story.wait(5)
-    assert told(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
-
-
-def test_news_taken_back_is_not_told() -> None:
-    story = Story()
-    answered(story)
-    story.tell(NEWS, ev.NoticeWithdrawn("n1"))
-    story.wait(5)
-    assert Purpose.NOTICE not in purposes(story)
-
-
-def test_news_heard_just_before_hanging_up_counts() -> None:
-    story = Story()
+def test_news_heard_just_before_hanging_up_counts(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -242,8 +182,7 @@ def test_news_heard_just_before_hanging_up_counts() -> None:
     assert told(story) == ["n1"]
 
 
-def test_what_was_typed_while_the_line_was_down_is_answered_before_news() -> None:
-    story = Story()
+def test_what_was_typed_while_the_line_was_down_is_answered_before_news(story: Story) -> None:
     answered(story)
     story.tell(ev.ResponderLost("closed"), NEWS, ev.TextTyped("hello?"))
     story.wait(12)
@@ -255,8 +194,7 @@ def stages(story: Story) -> list[str]:
     return [event.stage for event in story.published(ThinkerChanged)]
 
 
-def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_what_it_is_about() -> None:
-    story = Story()
+def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_what_it_is_about(story: Story) -> None:
     moved_on(story)
     late(story)
     assert "Say nothing about it" in story.all(do.SubmitResult)[-1].output
@@ -270,8 +208,7 @@ def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_wha
     assert not told(story) and not states(story)  # it is in no list of the user's notices
 
 
-def test_a_late_answer_that_is_said_on_demand_is_said_once() -> None:
-    story = Story()
+def test_a_late_answer_that_is_said_on_demand_is_said_once(story: Story) -> None:
     moved_on(story)
     late(story)
     story.tell(ev.LateAnswerWanted("c1", "they dance"))
@@ -283,8 +220,7 @@ def test_a_late_answer_that_is_said_on_demand_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("begun", ["not yet", "by itself"])
-def test_say_it_now_pressed_twice_is_said_once_also_while_the_answer_begins_by_itself(begun: str) -> None:
-    story = Story()
+def test_say_it_now_pressed_twice_is_said_once_also_while_the_answer_begins_by_itself(begun: str, story: Story) -> None:
     moved_on(story)
     late(story)
     if begun == "by itself":
@@ -360,8 +296,7 @@ def test_what_is_asked_again_is_told_by_its_own_answer(again: str, count: int, f
 
 
 @pytest.mark.parametrize("words", ["Never mind.", "Oh, forget it, what time is it?", "Actually, never mind that"])
-def test_who_says_never_mind_hears_no_late_answer(words: str) -> None:
-    story = Story()
+def test_who_says_never_mind_hears_no_late_answer(words: str, story: Story) -> None:
     moved_on(story)
     story.tell(ev.TextTyped(words))
     assert stages(story)[-1] == "cancelled" and do.CancelThinker("c1") in story.said
@@ -372,8 +307,7 @@ def test_who_says_never_mind_hears_no_late_answer(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["Cancel that meeting on Monday.", "Don't forget that.", "Do you mind the bees?"])
-def test_what_only_sounds_like_never_mind_drops_nothing(words: str) -> None:
-    story = Story()
+def test_what_only_sounds_like_never_mind_drops_nothing(words: str, story: Story) -> None:
     moved_on(story)
     story.tell(ev.TextTyped(words))
     answered_again(story)
@@ -382,8 +316,7 @@ def test_what_only_sounds_like_never_mind_drops_nothing(words: str) -> None:
     assert purposes(story)[-1] is Purpose.NOTICE
 
 
-def test_never_mind_also_drops_an_answer_that_waits() -> None:
-    story = Story()
+def test_never_mind_also_drops_an_answer_that_waits(story: Story) -> None:
     moved_on(story)
     story.tell(ev.SpeechStarted())
     late(story)
@@ -395,8 +328,7 @@ def test_never_mind_also_drops_an_answer_that_waits() -> None:
     assert Purpose.NOTICE not in purposes(story)
 
 
-def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for() -> None:
-    story = Story()
+def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for(story: Story) -> None:
     moved_on(story)
     late(story)
     story.wait(1)
@@ -409,8 +341,7 @@ def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for() -> None:
     assert stages(story)[-1] == "complete"
 
 
-def test_a_late_answer_asked_for_while_it_was_told_can_be_asked_for_again_when_it_is_cut_off() -> None:
-    story = Story()
+def test_a_late_answer_asked_for_while_it_was_told_can_be_asked_for_again_when_it_is_cut_off(story: Story) -> None:
     moved_on(story)
     late(story)
     story.wait(1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from backend.page_events import ThinkerChanged
 from backend.turns import commands as do
 from backend.turns import events as ev
@@ -11,9 +13,15 @@ from backend.turns.commands import Clip, Purpose
 from tests.turns.story import MS, Story, purposes, waits_told
 
 
-def test_a_tool_call_runs_a_thinker_and_its_result_is_spoken() -> None:
-    story = Story()
-    story.ask()
+@pytest.fixture
+def story() -> Story:
+    """A call whose caller has asked something."""
+    asked = Story()
+    asked.ask()
+    return asked
+
+
+def test_a_tool_call_runs_a_thinker_and_its_result_is_spoken(story: Story) -> None:
     story.call("c1")
     assert story.all(do.RunThinker) == [do.RunThinker("c1", "route_to_thinker", "{}")]
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
@@ -21,9 +29,7 @@ def test_a_tool_call_runs_a_thinker_and_its_result_is_spoken() -> None:
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
-def test_two_calls_of_one_reply_are_spoken_as_one_answer() -> None:
-    story = Story()
-    story.ask()
+def test_two_calls_of_one_reply_are_spoken_as_one_answer(story: Story) -> None:
     story.call("c1", "c2")
     story.tell(ev.ThinkerFinished("c1", "one"))
     assert purposes(story) == [Purpose.ANSWER]
@@ -32,26 +38,14 @@ def test_two_calls_of_one_reply_are_spoken_as_one_answer() -> None:
     assert len(story.all(do.SubmitResult)) == 2
 
 
-def test_a_result_that_comes_twice_is_submitted_once() -> None:
-    story = Story()
-    story.ask()
-    story.call("c1")
-    story.tell(ev.ThinkerFinished("c1", "one"), ev.ThinkerFailed("c1", "too late"))
-    assert len(story.all(do.SubmitResult)) == 1
-
-
-def test_a_call_of_a_cancelled_reply_is_answered_at_once_and_runs_nothing() -> None:
-    story = Story()
-    story.ask()
+def test_a_call_of_a_cancelled_reply_is_answered_at_once_and_runs_nothing(story: Story) -> None:
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.SpeechStarted())
     story.wait(0.6)
     story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
     assert len(story.all(do.SubmitResult)) == 1 and not story.all(do.RunThinker)
 
 
-def test_a_stale_result_is_submitted_but_not_spoken() -> None:
-    story = Story()
-    story.ask()
+def test_a_stale_result_is_submitted_but_not_spoken(story: Story) -> None:
     story.call("c1")
     story.wait(2)
     story.ask()
@@ -65,7 +59,6 @@ def test_a_stale_result_is_submitted_but_not_spoken() -> None:
 
 def late_answer(story: Story) -> None:
     """A Thinker answers when the caller has moved on, and the reply to the newer turn was heard."""
-    story.ask()
     story.call("c1")
     story.wait(2)
     story.ask()
@@ -74,8 +67,7 @@ def late_answer(story: Story) -> None:
     story.tell(ev.ThinkerFinished("c1", "too late"))
 
 
-def test_a_stale_answer_that_is_asked_for_is_spoken_once() -> None:
-    story = Story()
+def test_a_stale_answer_that_is_asked_for_is_spoken_once(story: Story) -> None:
     late_answer(story)
     said = story.tell(ev.LateAnswerWanted("c1", "12 degrees"))
     assert do.AddNote("12 degrees") in said
@@ -86,8 +78,7 @@ def test_a_stale_answer_that_is_asked_for_is_spoken_once() -> None:
     assert story.tell(ev.LateAnswerWanted("c1", "12 degrees")) == []
 
 
-def test_a_stale_answer_asked_for_while_the_caller_speaks_comes_after_the_answer_to_that() -> None:
-    story = Story()
+def test_a_stale_answer_asked_for_while_the_caller_speaks_comes_after_the_answer_to_that(story: Story) -> None:
     late_answer(story)
     story.tell(ev.SpeechStarted(), ev.LateAnswerWanted("c1", "12 degrees"))
     story.now += 1
@@ -99,26 +90,21 @@ def test_a_stale_answer_asked_for_while_the_caller_speaks_comes_after_the_answer
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_a_further_turn_makes_an_answer_asked_for_stale_again() -> None:
-    story = Story()
+def test_a_further_turn_makes_an_answer_asked_for_stale_again(story: Story) -> None:
     late_answer(story)
     story.tell(ev.TextTyped("hello"), ev.LateAnswerWanted("c1", "12 degrees"), ev.TextTyped("no, wait"))
     assert [event.stage for event in story.published(ThinkerChanged)] == ["stale", "complete", "stale"]
     assert Purpose.RESULT not in purposes(story)
 
 
-def test_only_an_answer_nobody_heard_can_be_asked_for() -> None:
-    story = Story()
-    story.ask()
+def test_only_an_answer_nobody_heard_can_be_asked_for(story: Story) -> None:
     story.call("c1")
     assert story.tell(ev.LateAnswerWanted("c1", "not yet"), ev.LateAnswerWanted("c9", "nobody's")) == []
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
     assert story.tell(ev.LateAnswerWanted("c1", "it is being spoken")) == []
 
 
-def test_a_dismissed_thinker_stops_and_its_call_is_answered_once() -> None:
-    story = Story()
-    story.ask()
+def test_a_dismissed_thinker_stops_and_its_call_is_answered_once(story: Story) -> None:
     story.reply()
     story.tell(ev.PlaybackDrained("i-r1", 2000))
     story.tell(ev.TextTyped("and Paris?"))
@@ -129,9 +115,7 @@ def test_a_dismissed_thinker_stops_and_its_call_is_answered_once() -> None:
     assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "cancelled")]
 
 
-def test_a_dismissal_before_any_word_was_said_is_acknowledged() -> None:
-    story = Story()
-    story.ask()
+def test_a_dismissal_before_any_word_was_said_is_acknowledged(story: Story) -> None:
     story.call("c1")
     story.tell(ev.ThinkerDismissed("c1"))
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
@@ -157,35 +141,19 @@ def test_a_dismissal_after_an_acknowledgement_is_silent_and_starts_idling_anew()
     assert purposes(story) == [Purpose.ANSWER, Purpose.NUDGE]
 
 
-def test_of_two_thinkers_the_one_that_was_not_dismissed_is_heard() -> None:
-    story = Story()
-    story.ask()
+def test_of_two_thinkers_the_one_that_was_not_dismissed_is_heard(story: Story) -> None:
     story.call("c1", "c2")
     story.tell(ev.ThinkerFinished("c1", "12 degrees"), ev.ThinkerDismissed("c2"))
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
-def test_a_murmur_while_a_thinker_works_does_not_lose_its_answer() -> None:
-    story = Story()
-    story.ask()
+def test_a_murmur_while_a_thinker_works_does_not_lose_its_answer(story: Story) -> None:
     story.call("c1")
     story.tell(ev.SpeechStarted())
     story.now += 0.2
     story.tell(ev.SpeechPaused(200), ev.SpeechStopped(200, 300))
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
     assert purposes(story)[-1] is Purpose.RESULT
-
-
-def test_a_result_waits_while_the_caller_speaks() -> None:
-    story = Story()
-    story.ask()
-    story.call("c1")
-    story.tell(ev.SpeechStarted())
-    story.tell(ev.ThinkerFinished("c1", "12 degrees"))
-    assert purposes(story) == [Purpose.ANSWER]
-    story.now += 0.1
-    story.tell(ev.SpeechPaused(100), ev.SpeechStopped(100, 300))
-    assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
 def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> None:
@@ -207,9 +175,7 @@ def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> 
         assert purposes(story)[1:] == [Purpose.FILLER] * (number + 2)
 
 
-def test_a_filler_that_comes_to_nothing_is_replaced_by_a_word_of_ours() -> None:
-    story = Story()
-    story.ask()
+def test_a_filler_that_comes_to_nothing_is_replaced_by_a_word_of_ours(story: Story) -> None:
     story.call("c1")
     story.wait(2.9)
     request = story.all(do.CreateReply)[-1].request
@@ -227,9 +193,7 @@ def test_without_fillers_a_working_thinker_is_left_in_peace() -> None:
     assert purposes(story) == [Purpose.ANSWER] and not story.all(do.PlayClip)
 
 
-def test_a_call_that_rests_on_a_doubtful_transcript_says_so() -> None:
-    story = Story()
-    story.ask()
+def test_a_call_that_rests_on_a_doubtful_transcript_says_so(story: Story) -> None:
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=True))
     story.call("c1")
     story.tell(ev.ThinkerFinished("c1", "asked"))

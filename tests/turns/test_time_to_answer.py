@@ -36,8 +36,7 @@ def test_an_answer_at_once_is_the_first_sound() -> None:
         assert figures(story) == ([500], [500])
 
 
-def test_a_preamble_is_a_sound_and_not_the_answer() -> None:
-    story = Story()
+def test_a_preamble_is_a_sound_and_not_the_answer(story: Story) -> None:
     story.ask()
     preamble(story)
     assert figures(story) == ([500], [])
@@ -48,8 +47,7 @@ def test_a_preamble_is_a_sound_and_not_the_answer() -> None:
     assert figures(story) == ([500], [1600])
 
 
-def test_a_preamble_that_is_played_only_after_its_reply_has_ended_is_not_the_answer_either() -> None:
-    story = Story()
+def test_a_preamble_that_is_played_only_after_its_reply_has_ended_is_not_the_answer_either(story: Story) -> None:
     story.ask()
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.ReplyText("r1", "i1", "Let me check."))
     story.tell(ev.ReplyAudio("r1", "i1", SOUND), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))

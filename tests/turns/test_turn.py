@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from backend.page_events import ErrorShown, TranscriptInterrupted, TurnMeasured
+import pytest
+
+from backend.page_events import TranscriptInterrupted, TurnMeasured
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
@@ -10,9 +12,15 @@ from backend.turns.machine.floor.state import Floor
 from tests.turns.story import MS, Story, purposes
 
 
-def test_a_turn_is_committed_and_answered() -> None:
-    story = Story()
-    story.ask()
+@pytest.fixture
+def story() -> Story:
+    """A call whose caller has asked something."""
+    asked = Story()
+    asked.ask()
+    return asked
+
+
+def test_a_turn_is_committed_and_answered(story: Story) -> None:
     assert story.all(do.CommitInput) == [do.CommitInput()]
     assert purposes(story) == [Purpose.ANSWER]
     story.reply()
@@ -29,17 +37,7 @@ def test_noise_shorter_than_a_word_is_no_turn() -> None:
     assert story.floor() is Floor.LISTENING
 
 
-def test_speech_onset_turns_playback_down_at_once() -> None:
-    story = Story()
-    story.ask()
-    story.reply()
-    assert do.DuckPlayback() in story.tell(ev.SpeechStarted())
-    assert story.floor() is Floor.HELD
-
-
-def test_cough_resumes_the_reply() -> None:
-    story = Story()
-    story.ask()
+def test_cough_resumes_the_reply(story: Story) -> None:
     story.reply()
     story.tell(ev.SpeechStarted())
     story.now += 0.15
@@ -64,9 +62,7 @@ def test_two_coughs_within_one_hangover_add_up_only_their_voices() -> None:
     assert do.FlushPlayback() in story.wait(0.06)
 
 
-def test_speech_that_lasts_takes_the_floor() -> None:
-    story = Story()
-    story.ask()
+def test_speech_that_lasts_takes_the_floor(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(2000 * MS)), ev.SpeechStarted())
     said = story.wait(0.6)
@@ -74,9 +70,7 @@ def test_speech_that_lasts_takes_the_floor() -> None:
     assert story.floor() is Floor.USER
 
 
-def test_an_interrupted_item_is_truncated_to_what_was_heard() -> None:
-    story = Story()
-    story.ask()
+def test_an_interrupted_item_is_truncated_to_what_was_heard(story: Story) -> None:
     story.reply(ms=4000, text="one two three four")
     story.wait(1.4)
     story.tell(ev.SpeechStarted())
@@ -87,9 +81,7 @@ def test_an_interrupted_item_is_truncated_to_what_was_heard() -> None:
     assert story.published(TranscriptInterrupted)[0].heard == "one two"
 
 
-def test_an_item_nobody_heard_is_deleted_and_not_remembered() -> None:
-    story = Story()
-    story.ask()
+def test_an_item_nobody_heard_is_deleted_and_not_remembered(story: Story) -> None:
     story.reply()
     story.tell(ev.SpeechStarted())
     story.wait(0.6)
@@ -98,9 +90,7 @@ def test_an_item_nobody_heard_is_deleted_and_not_remembered() -> None:
     assert not any(isinstance(command, do.Remember) for command in said)
 
 
-def test_an_item_heard_to_its_end_before_the_cut_stays_whole() -> None:
-    story = Story()
-    story.ask()
+def test_an_item_heard_to_its_end_before_the_cut_stays_whole(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(
         ev.ReplyStarted("r1", request),
@@ -117,30 +107,7 @@ def test_an_item_heard_to_its_end_before_the_cut_stays_whole() -> None:
     assert [command for command in said if isinstance(command, do.TruncateItem)] == [do.TruncateItem("second", 500)]
 
 
-def test_late_audio_of_a_cancelled_reply_is_never_played() -> None:
-    story = Story()
-    story.ask()
-    request = story.all(do.CreateReply)[-1].request
-    story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(960)), ev.SpeechStarted())
-    story.wait(0.6)
-    assert story.tell(ev.ReplyAudio("r1", "i1", bytes(960)), ev.ReplyText("r1", "i1", "late")) == []
-
-
-def test_the_next_reply_waits_until_the_cancelled_one_is_confirmed() -> None:
-    story = Story()
-    story.ask()
-    request = story.all(do.CreateReply)[-1].request
-    story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
-    story.wait(0.6)
-    story.tell(ev.SpeechPaused(400), ev.SpeechStopped(400, 300))
-    assert len(story.all(do.CreateReply)) == 1
-    story.tell(ev.ReplyFinished("r1", "cancelled"))
-    assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
-
-
-def test_a_cancellation_nobody_confirms_does_not_silence_the_call() -> None:
-    story = Story()
-    story.ask()
+def test_a_cancellation_nobody_confirms_does_not_silence_the_call(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
     story.wait(0.6)
@@ -149,27 +116,14 @@ def test_a_cancellation_nobody_confirms_does_not_silence_the_call() -> None:
     assert len(story.all(do.CreateReply)) == 2
 
 
-def test_a_refused_reply_is_asked_for_again() -> None:
-    story = Story()
-    story.ask()
+def test_a_refused_reply_is_asked_for_again(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyRefused(request, "conversation_already_has_active_response"))
     story.wait(0.3)
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_a_reply_that_never_comes_is_retried_and_then_apologised_for_within_ten_seconds() -> None:
-    story = Story()
-    story.ask()
-    story.wait(9.5)
-    assert len(story.all(do.CreateReply)) == 2
-    assert do.PlayClip(Clip.SORRY) in story.said
-    assert story.published(ErrorShown)
-
-
-def test_a_failed_reply_is_asked_for_once_more() -> None:
-    story = Story()
-    story.ask()
+def test_a_failed_reply_is_asked_for_once_more(story: Story) -> None:
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.ReplyFinished("r1", "failed", "server_error"))
     story.wait(0.3)
     story.tell(ev.ReplyStarted("r2", "answer-2"), ev.ReplyFinished("r2", "failed", "server_error"))
@@ -181,36 +135,28 @@ def test_a_reply_nobody_asked_for_is_cancelled() -> None:
     assert story.tell(ev.ReplyStarted("r9")) == [do.CancelReply("r9")]
 
 
-def test_typed_text_interrupts_and_is_answered() -> None:
-    story = Story()
-    story.ask()
+def test_typed_text_interrupts_and_is_answered(story: Story) -> None:
     story.reply()
     said = story.tell(ev.TextTyped("and in Paris?"))
     assert do.FlushPlayback() in said and do.AddUserText("and in Paris?") in said
     assert isinstance(said[-1], do.CreateReply)
 
 
-def test_a_caller_who_leaves_cancels_what_was_under_way_for_them() -> None:
-    story = Story()
-    story.ask()
+def test_a_caller_who_leaves_cancels_what_was_under_way_for_them(story: Story) -> None:
     story.call("c1")
     said = story.tell(ev.TransportClosed("network_lost"))
     assert do.CancelThinker("c1") in said and do.HangUp("network_lost") in said
     assert story.machine.deadline() is None
 
 
-def test_only_what_was_heard_before_leaving_is_remembered() -> None:
-    story = Story()
-    story.ask()
+def test_only_what_was_heard_before_leaving_is_remembered(story: Story) -> None:
     story.reply(ms=2000, text="one two three four")
     story.tell(ev.TransportClosed("disconnected"))
     said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1000),)))
     assert do.Remember("assistant", "one two") in said
 
 
-def test_the_legs_of_a_turn_add_up() -> None:
-    story = Story()
-    story.ask()
+def test_the_legs_of_a_turn_add_up(story: Story) -> None:
     story.now += 0.1
     story.tell(ev.ReplyStarted("r1", "answer-1"))
     story.now += 0.15

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 from tests.support.examples import examples
 from tests.turns.world import World
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.turns.patience import (
+from backend.turns.end_of_turn import (
     OWN_PAUSE_IN_ORDER_MS,
-    SLOW_REPLY_MOST_MS,
     WAIT_MS,
     EndpointingStyle,
     PauseContext,
     Reason,
-    patience,
+    end_of_turn_wait,
 )
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "turn-taking.md"
@@ -23,7 +22,6 @@ ROWS = re.findall(r"^\| ([a-z, -]+) \| (.*) \| (?:up to )?([\d.]+) s \|$", GUIDE
 ELSEWHERE = {
     "hesitation": 2500,
     "own pauses": OWN_PAUSE_IN_ORDER_MS,
-    "slow reply": SLOW_REPLY_MOST_MS[1],
 }
 """Reasons that are not in `WAIT_MS`."""
 
@@ -38,5 +36,5 @@ def test_every_reason_stands_there_with_about_its_wait() -> None:
 @pytest.mark.parametrize(("names", "examples"), [(names, said) for names, said, _ in ROWS if names not in ELSEWHERE])
 def test_the_examples_have_the_reason_they_stand_for(names: str, examples: str) -> None:
     for words in re.findall(r"“(.+?)”", examples):
-        verdict = patience(PauseContext(words=words), EndpointingStyle.BALANCED)
+        verdict = end_of_turn_wait(PauseContext(words=words), EndpointingStyle.BALANCED)
         assert verdict.reason in names.split(", "), words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.turns.utterances import UtteranceKind, is_complete_answer, kind_of, phrases
+from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
 AGREEMENT, COMMAND = UtteranceKind.AGREEMENT, UtteranceKind.COMMAND
 HESITATION, NOISE, OTHER = UtteranceKind.HESITATION, UtteranceKind.NOISE, UtteranceKind.OTHER
@@ -43,18 +43,6 @@ HESITATION, NOISE, OTHER = UtteranceKind.HESITATION, UtteranceKind.NOISE, Uttera
 )
 def test_an_utterance_has_the_kind_of_the_phrases_that_cover_it(words: str, kind: UtteranceKind) -> None:
     assert kind_of(words) is kind
-
-
-@pytest.mark.parametrize("words", ["Yes.", "no", "No, thank you", "Um, I don't know", "of course", "Yes, wow", "okay"])
-def test_an_answer_is_complete(words: str) -> None:
-    assert is_complete_answer(words)
-
-
-@pytest.mark.parametrize(
-    "words", ["", "um", "oh", "wait", "yes but", "no, wait", "yes, um", "one moment", "the", "well"]
-)
-def test_who_thinks_or_asks_for_a_moment_has_not_answered(words: str) -> None:
-    assert not is_complete_answer(words)
 
 
 def test_every_phrase_is_of_its_own_kind() -> None:

@@ -34,27 +34,27 @@ class World(Surroundings):
             self.speaking, self.paused, self.voiced_ms, self.onset = True, False, 0, self.now
             self.owed_since = None
             self.tell(ev.SpeechStarted())
-            self.suspect(1)
+            self.hint(1)
         elif amount % 4 == 0:  # the caller's program commits what is being said
             self.tell(ev.InputCommitWanted())
 
-    def suspect(self, amount: int) -> None:
+    def hint(self, amount: int) -> None:
         """A voice may be beginning, or that came to nothing; an onset settles it."""
-        suspected = amount % 2 == 0 and not self.speaking
-        if suspected is not self.suspected and not self.closed:
-            self.suspected = True  # the machine may still be turned down while it hears of the end
+        hinted = amount % 2 == 0 and not self.speaking
+        if hinted is not self.hinted and not self.closed:
+            self.hinted = True  # the machine may still be turned down while it hears of the end
             before = self.machine.deadline()
-            self.tell(ev.VoiceSuspected(suspected))
-            self.suspected = suspected
+            self.tell(ev.OnsetHinted(hinted))
+            self.hinted = hinted
             after = self.machine.deadline()
             if before is not None and after is not None:
-                longer = HINTED_S if suspected else 0.0
-                assert after <= before + longer + 1e-9, "a suspicion kept something back for too long"
+                longer = HINTED_S if hinted else 0.0
+                assert after <= before + longer + 1e-9, "a hint kept something back for too long"
 
     def pause(self, amount: int) -> None:
         """Fall silent for a moment; where nobody speaks, something sounds like the beginning of a voice."""
         if not self.speaking:
-            self.suspect(amount)
+            self.hint(amount)
         elif not self.paused:
             self.voiced_ms += round((self.now - self.onset) * 1000)
             self.paused = True
@@ -103,7 +103,7 @@ class World(Surroundings):
 
     def muffle(self, amount: int) -> None:
         if self.speaking:
-            self.tell(ev.VoiceMuffled(bool(amount % 3)))
+            self.tell(ev.VoiceOffAxis(bool(amount % 3)))
 
     def switch_interruptions(self, amount: int) -> None:
         if amount % 4 == 0:

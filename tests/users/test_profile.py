@@ -14,7 +14,7 @@ from backend.runtime.faults import skipped_records
 from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.users.context_update import ContextUpdate, merged
-from backend.users.profile import Preferences, UserProfile, load_profile
+from backend.users.profile import PreferenceName, Preferences, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
     FACT_LIMIT,
@@ -28,7 +28,6 @@ from backend.users.profile_updates import (
     DropPreference,
     MergeSummary,
     NotePlace,
-    PreferenceName,
     ProfileUpdate,
     SetPreference,
     WatchTicker,

@@ -56,16 +56,13 @@ class SpeechConfig(Strict):
     """How it speaks."""
 
     voice_config: VoiceConfig
-    language_code: str | None = None
 
 
 class GenerationConfig(Strict):
     """What is generated."""
 
-    response_modalities: list[Literal["AUDIO", "TEXT"]]
+    response_modalities: list[Literal["AUDIO"]]
     speech_config: SpeechConfig
-    temperature: float | None = None
-    max_output_tokens: int | None = None
 
 
 class FunctionDeclaration(Strict):
@@ -93,7 +90,6 @@ class RealtimeInputConfig(Strict):
     """How the caller's speech is taken."""
 
     automatic_activity_detection: AutomaticActivityDetection
-    activity_handling: Literal["START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"] | None = None
 
 
 class SessionResumption(Strict):
@@ -106,7 +102,6 @@ class ContextWindowCompression(Strict):
     """How a long conversation is kept short."""
 
     sliding_window: Empty
-    trigger_tokens: int | None = None
 
 
 class Setup(Strict):

@@ -1,12 +1,15 @@
-"""Health questions: clinical scores, and a Thinker that informs without being a doctor."""
+"""Health questions: clinical scores, medical literature, and a Thinker that informs without being a doctor."""
 
 from __future__ import annotations
 
 from backend.extension import Extension
+from backend.extensions.medical.settings import MedicalSettings
 
 EXTENSION = Extension(
     name="medical",
     title="Medicine",
-    tools=("backend.extensions.medical.calculator",),
+    settings=(MedicalSettings,),
+    tools=("backend.extensions.medical.calculator", "backend.extensions.medical.pubmed_search"),
     thinkers=("backend.extensions.medical.thinker",),
+    secrets=("MEDICAL__NCBI_API_KEY",),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.base import Addition, Answer, Manifest
 from backend.thinkers.run import ThinkerRun
 
 MANIFEST = Manifest(
@@ -105,6 +105,7 @@ MANIFEST = Manifest(
         "What are early signs of dementia?",
     ),
 )
+ADDITION = Addition(domain="research", tools=("pubmed_search",))
 NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 

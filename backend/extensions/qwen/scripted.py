@@ -21,15 +21,6 @@ NAMES = {
 """What OpenAI's beta called otherwise."""
 
 
-class TurnDetection(Closed):
-    """Who finds turns."""
-
-    type: Literal["server_vad", "semantic_vad"] = "server_vad"
-    threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5
-    silence_duration_ms: Annotated[int, Field(ge=200, le=6000)] = 800
-    idle_timeout_ms: Annotated[int, Field(ge=5000, le=30_000)] | None = None
-
-
 class Function(Closed):
     """What can be called."""
 
@@ -45,32 +36,17 @@ class Tool(Closed):
     function: Function
 
 
-class SearchOptions(Closed):
-    """What a search returns."""
-
-    enable_source: bool
-
-
 class Session(Closed):
-    """All that `session.update` may change."""
+    """What we change by `session.update`."""
 
     modalities: list[Literal["text", "audio"]] | None = None
     voice: str | None = None
     input_audio_format: Literal["pcm"] | None = None
     output_audio_format: Literal["pcm"] | None = None
-    smooth_output: bool | None = None
     instructions: str | None = None
-    turn_detection: TurnDetection | None = None
-    enable_search: bool | None = None
-    search_options: SearchOptions | None = None
+    turn_detection: None = None
+    """Turns are found by the client."""
     tools: list[Tool] | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    max_tokens: int | None = None
-    repetition_penalty: float | None = None
-    presence_penalty: float | None = None
-    seed: int | None = None
 
 
 class Result(Closed):
@@ -95,13 +71,6 @@ class Plain(ClientEvent):
     type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel"]
 
 
-class ImageAppend(ClientEvent):
-    """A picture."""
-
-    type: Literal["input_image_buffer.append"]
-    image: str
-
-
 class ItemCreate(ClientEvent):
     """Put a result into the conversation."""
 
@@ -109,7 +78,7 @@ class ItemCreate(ClientEvent):
     item: Result
 
 
-AnyEvent = SessionUpdate | Plain | AudioAppend | ImageAppend | ItemCreate
+AnyEvent = SessionUpdate | Plain | AudioAppend | ItemCreate
 SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
 
 

@@ -80,7 +80,7 @@ async def revoke_link(request: Request, here: Here, link_id: str) -> Json:
 async def read_shared(request: Request, here: Here, token: str) -> Response:
     """Return what was said in a conversation until it was shared. 410 once the link has expired or was revoked."""
     link, messages = await _shared(request, here, token)
-    shown = [{"role": each.role, "content": each.content, "citations": as_json(each.cited)} for each in messages]
+    shown = [{"role": each.role, "content": each.content, "citations": as_json(each.citations)} for each in messages]
     content = {"shared_at": link.shared_at, "expires_at": link.expires_at, "messages": shown}
     return await json_response(content, UNLISTED)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from backend.extensions.sip import g722
 from backend.extensions.sip.sdp import CodecName
-from backend.media import g711, g722
+from backend.media import g711
 from backend.media.frame import Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.media.receive import PacketDecoder

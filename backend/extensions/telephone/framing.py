@@ -14,9 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.errors import BadRequest
-from backend.media.g711 import RATE
-from backend.runtime.json_objects import Json
-from backend.transports.media_stream_framing import (
+from backend.extensions.telephone.messages import (
     MarkPlayed,
     StreamAudio,
     StreamMessage,
@@ -27,6 +25,8 @@ from backend.transports.media_stream_framing import (
     key_pressed,
     law_of,
 )
+from backend.media.g711 import RATE
+from backend.runtime.json_objects import Json
 
 T = TypeVar("T")
 TOKEN_PARAMETER = "token"
@@ -73,7 +73,7 @@ _decoder = msgspec.json.Decoder(Message)
 
 @dataclass(slots=True)
 class ProviderFraming(ABC):
-    """One stream's messages. See `transports.media_stream_framing.StreamFraming`."""
+    """One stream's messages, as one provider reads and writes them."""
 
     stream: str = ""
     """The stream's id, known once it has started; the messages that are sent name it."""

@@ -17,7 +17,7 @@ import httpx2
 
 from backend.errors import LineFailed
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming
-from backend.transports.media_stream_framing import checked_id
+from backend.extensions.telephone.messages import checked_id
 
 ORDER_WITHIN_S = 5.0
 """Seconds an order to a provider's API may take."""

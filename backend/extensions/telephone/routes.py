@@ -14,6 +14,9 @@ from fastapi import APIRouter, Request, Response, WebSocket
 
 from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
+from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.media_stream import MediaStreamTransport
+from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
 from backend.http.budgets import take_permit
 from backend.http.calls import PHONE, reserve_phone_call
@@ -21,8 +24,6 @@ from backend.http.context import Context, Here, context_of
 from backend.http.errors import note_error
 from backend.http.identity import refuse
 from backend.sessions.session import Session, SessionState
-from backend.transports.media_stream import MediaStreamTransport
-from backend.transports.media_stream_framing import StreamFraming, StreamStarted
 
 FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
@@ -133,7 +134,7 @@ def _has_no_port(host: str) -> bool:
     return ":" not in host.rpartition("]")[2]
 
 
-async def _started(websocket: WebSocket, framing: StreamFraming) -> StreamStarted:
+async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStarted:
     """Return the message that names the call. Raises `BadRequest` when it does not come in time."""
     try:
         async with asyncio.timeout(STARTED_WITHIN_S):

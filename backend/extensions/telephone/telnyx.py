@@ -18,8 +18,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.extensions.telephone.framing import Media, ProviderFraming
+from backend.extensions.telephone.messages import StreamAudio
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial
-from backend.transports.media_stream_framing import StreamAudio
 
 SIGNATURE, TIMESTAMP = "telnyx-signature-ed25519", "telnyx-timestamp"
 SIGNED_WITHIN_S = 300

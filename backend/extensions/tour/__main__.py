@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
 import uvloop
 from rich.console import Console
 
-from backend.errors import VoiceError
-from backend.extensions.tour.background import run as run_background
-from backend.extensions.tour.conversation import tour as run_conversation
-from backend.extensions.tour.reasoning import run as run_reasoning
-from backend.extensions.tour.reminder import run as run_reminder
+from backend.errors import NoAnswer, VoiceError
+from backend.extensions.tour import background, conversation, reasoning, reminder, steps
 from backend.extensions.tour.run import tour as run_thinkers
-from backend.extensions.tour.steps import run as run_steps
+
+WITHIN_S = 115.0
+"""Seconds that any of it may take."""
 
 
 class Part(StrEnum):
@@ -27,6 +29,15 @@ class Part(StrEnum):
     REASONING = "reasoning"
     REMINDER = "reminder"
     CONVERSATION = "conversation"
+
+
+RUNS: Mapping[Part, Callable[[Console], Awaitable[int]]] = {
+    Part.BACKGROUND: background.run,
+    Part.STEPS: steps.run,
+    Part.REASONING: reasoning.run,
+    Part.REMINDER: reminder.run,
+    Part.CONVERSATION: conversation.run,
+}
 
 
 def tour(
@@ -41,17 +52,16 @@ def tour(
 ) -> None:
     """Take one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    if only is Part.BACKGROUND:
-        raise typer.Exit(uvloop.run(run_background(Console(highlight=False))))
-    if only is Part.STEPS:
-        raise typer.Exit(uvloop.run(run_steps(Console(highlight=False))))
-    if only is Part.REASONING:
-        raise typer.Exit(uvloop.run(run_reasoning(Console(highlight=False))))
-    if only is Part.REMINDER:
-        raise typer.Exit(uvloop.run(run_reminder(Console(highlight=False))))
-    if only is Part.CONVERSATION:
-        raise typer.Exit(uvloop.run(run_conversation()))
-    raise typer.Exit(uvloop.run(run_thinkers(voice=voice, only=thinker or ())))
+    run = RUNS[only] if only else partial(run_thinkers, voice=voice, only=thinker or ())
+    raise typer.Exit(uvloop.run(_within_time(run)))
+
+
+async def _within_time(run: Callable[[Console], Awaitable[int]]) -> int:
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            return await run(Console(highlight=False))
+    except TimeoutError:
+        raise NoAnswer(f"It was not over within {WITHIN_S:g} seconds.", hint="Is the machine busy?") from None
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import httpx2
 from rich.console import Console
 
-from backend.errors import TransportLost
 from backend.extensions.tour.toured_server import toured_server
 from backend.extensions.tour.voice import spoken, voice_name
 from backend.media.wav import write_wav
@@ -18,25 +16,14 @@ from responder_thinker.chat import Conversation
 from responder_thinker.signalling import Signalling
 from responder_thinker.talk import HEARD_AN_ANSWER, talk
 
-WITHIN_S = 90.0
-"""Seconds the whole may take."""
 ID = "trip"
 BEFORE = ("My name is Ana, and I live in Seattle.", "Will it rain tomorrow?")
 BY_VOICE = "What is my name?"
 AFTER = ("What do you know about me?",)
 
 
-async def tour(console: Console | None = None) -> int:
+async def run(console: Console) -> int:
     """The exit code: 0 when what was typed was known in the call, and what was spoken afterwards."""
-    console = console or Console(highlight=False)
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            return await _toured(console)
-    except TimeoutError:
-        raise TransportLost(f"It was not over within {WITHIN_S:g} seconds.", hint="Is the machine busy?") from None
-
-
-async def _toured(console: Console) -> int:
     async with toured_server() as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         typing = Conversation(http, ID, console)
         console.print("[bold]Typed[/]")

@@ -21,7 +21,10 @@ from backend.tools.runner import Toolbox
 
 TASK = "Three tickets cost twelve dollars each. What change do I get from fifty?"
 SCRIPT = {
-    "planner": ["Compute what three tickets at 12 dollars leave of 50.", "Deliver the change in one sentence."],
+    "planner": [
+        "<instruction>Compute what three tickets at 12 dollars leave of 50.</instruction>",
+        "TASK_DONE <instruction>Deliver the change in one sentence.</instruction>",
+    ],
     "executor": [
         '<function_call>{"name": "calculate", "arguments": {"expression": "50 - 3 * 12"}}</function_call>\n'
         "The result is 41.",  # made up: it comes out nowhere

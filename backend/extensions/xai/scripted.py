@@ -13,35 +13,24 @@ from pydantic import Field, TypeAdapter
 from backend.realtime.serving.effects import Effect, Send
 from backend.testing.offline.held import AudioAppend, ClientEvent, Closed, HeldRealtime, faults_by_schema
 
-Rate = Literal[8000, 16000, 22050, 24000, 32000, 44100, 48000]
-
 
 class Format(Closed):
     """How audio is encoded."""
 
-    type: Literal["audio/pcm", "audio/pcmu", "audio/pcma", "audio/opus"]
-    rate: Rate = 24000
-
-
-class Transcription(Closed):
-    """How the caller is transcribed."""
-
-    language_hint: str = ""
-    keyterms: list[str] | None = None
+    type: Literal["audio/pcm"]
+    rate: Literal[24000]
 
 
 class Input(Closed):
     """The caller's audio."""
 
     format: Format | None = None
-    transcription: Transcription | None = None
 
 
 class Output(Closed):
     """The model's audio."""
 
     format: Format | None = None
-    speed: Annotated[float, Field(ge=0.7, le=1.5)] = 1.0
 
 
 class Audio(Closed):
@@ -55,22 +44,12 @@ class TurnDetection(Closed):
     """Who finds turns: there is no `create_response` in the schema."""
 
     type: Literal["server_vad"] | None
-    threshold: Annotated[float, Field(ge=0.1, le=0.9)] = 0.85
-    silence_duration_ms: Annotated[int, Field(ge=0, le=10_000)] = 500
-    prefix_padding_ms: Annotated[int, Field(ge=0, le=10_000)] = 333
-    idle_timeout_ms: int | None = None
 
 
 class Reasoning(Closed):
     """Whether it thinks first."""
 
     effort: Literal["none", "high"]
-
-
-class Resumption(Closed):
-    """Whether the conversation may be taken up again."""
-
-    enabled: bool
 
 
 class Tool(Closed):
@@ -83,17 +62,15 @@ class Tool(Closed):
 
 
 class Session(Closed):
-    """All that `session.update` may change."""
+    """What we change by `session.update`."""
 
     model: str | None = None
     instructions: str | None = None
     voice: str | None = None
     reasoning: Reasoning | None = None
     turn_detection: TurnDetection | None = None
-    resumption: Resumption | None = None
     audio: Audio | None = None
     tools: list[Tool] | None = None
-    replace: dict[str, str] | None = None
 
 
 class Content(Closed):
@@ -147,23 +124,6 @@ class ItemCreate(ClientEvent):
 
     type: Literal["conversation.item.create"]
     item: Annotated[Message | Result, Field(discriminator="type")]
-    previous_item_id: str | None = None
-
-
-class ItemDelete(ClientEvent):
-    """Take something out of it."""
-
-    type: Literal["conversation.item.delete"]
-    item_id: str
-
-
-class ItemTruncate(ClientEvent):
-    """Forget the end of something said."""
-
-    type: Literal["conversation.item.truncate"]
-    item_id: str
-    content_index: int
-    audio_end_ms: int
 
 
 class ResponseCreate(ClientEvent):
@@ -180,9 +140,7 @@ class ResponseCancel(ClientEvent):
     response_id: str | None = None
 
 
-AnyEvent = (
-    SessionUpdate | AudioAppend | Buffer | ItemCreate | ItemDelete | ItemTruncate | ResponseCreate | ResponseCancel
-)
+AnyEvent = SessionUpdate | AudioAppend | Buffer | ItemCreate | ResponseCreate | ResponseCancel
 SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
 
 

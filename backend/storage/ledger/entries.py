@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
+from backend.citations import as_json
 from backend.runtime.json_objects import Json
 from backend.storage.messages import Message
 
@@ -106,6 +107,6 @@ def of_message(message: Message, user_id: str, conversation_id: str, **known: An
         message.content,
         role=message.role,
         mode=message.source_mode,
-        details={"citations": list(message.citations)} if message.citations else {},
+        details={"citations": as_json(message.citations)} if message.citations else {},
         **known,
     )

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from backend.citations import Citation
 from backend.errors import LedgerUnavailable
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.entries import ENTRIES, Entry
@@ -206,6 +207,5 @@ def _shown(rows: Sequence[Any]) -> list[Json]:
 def _message(row: Any) -> Message:
     role: Literal["user", "assistant"] = "user" if row.role == "user" else "assistant"
     mode: Literal["voice", "chat"] = "voice" if row.mode == "voice" else "chat"
-    return Message(
-        role, row.text, row.at, mode, message_id=row.entry_id, citations=tuple(row.details.get("citations", ()))
-    )
+    cited = tuple(Citation(**each) for each in row.details.get("citations", ()))
+    return Message(role, row.text, row.at, mode, message_id=row.entry_id, citations=cited)

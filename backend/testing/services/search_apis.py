@@ -1,8 +1,6 @@
-"""The documented JSON of SearXNG, Brave Search and NCBI's E-utilities, for local stand-ins."""
+"""The documented JSON of SearXNG and Brave Search, for local stand-ins."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from backend.testing.services.server import Reply, Request, json_reply, text_reply
 
@@ -30,36 +28,3 @@ def brave(request: Request) -> Reply:
         return json_reply({"type": "search", "query": {"original": "nothing"}})
     results = [{**page, "description": page["content"]} for page in PAGES]
     return json_reply({"type": "search", "web": {"type": "search", "results": results}})
-
-
-def summary(title: str, **fields: Any) -> dict[str, Any]:
-    """Return an article as `esummary` has it."""
-    return {
-        "title": title,
-        "source": "Lancet",
-        "pubdate": "2023 Jan 5",
-        "authors": [{"name": "Smith J", "authtype": "Author"}, {"name": "Doe A", "authtype": "Author"}],
-        "pubtype": ["Journal Article", "Review"],
-        **fields,
-    }
-
-
-ABSTRACTS = """<?xml version="1.0"?>
-<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version="1">11</PMID><Article><Abstract>
-<AbstractText Label="BACKGROUND">Colds are <i>common</i>.</AbstractText>
-<AbstractText Label="RESULTS">Fewer colds.</AbstractText>
-</Abstract></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"""
-
-
-def pubmed(request: Request) -> Reply:
-    """Answer as NCBI's E-utilities over two articles."""
-    match request.path:
-        case "/esearch.fcgi":
-            ids = [] if "nothing" in request.query["term"] else ["11", "12"]
-            return json_reply({"header": {"type": "esearch"}, "esearchresult": {"count": "2", "idlist": ids}})
-        case "/esummary.fcgi":
-            articles = {"11": summary("Vitamin D and colds."), "12": summary("Zinc.", authors=[], pubdate="2019")}
-            return json_reply({"header": {"type": "esummary"}, "result": {"uids": ["11", "12"], **articles}})
-        case "/efetch.fcgi":
-            return text_reply(ABSTRACTS, content_type="text/xml")
-    return json_reply({}, 404)

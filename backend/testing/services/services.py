@@ -19,7 +19,6 @@ SERVICES = {
     "stocks": finnhub.answering,
     "news": newsapi.answering,
     "web": search_apis.searxng,
-    "pubmed": search_apis.pubmed,
 }
 """Those of the core, by the first part of the path."""
 
@@ -52,7 +51,6 @@ def pointing_at(url: str) -> dict[str, Any]:
         "newsapi_url": f"{url}/news",
         "newsapi_api_key": newsapi.KEY,
         "searxng_url": f"{url}/web",
-        "ncbi_url": f"{url}/pubmed",
         **{each.name: each.settings(f"{url}/{each.name}") for each in stand_ins()},
     }
 

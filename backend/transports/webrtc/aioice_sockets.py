@@ -133,7 +133,7 @@ OnCheck = Callable[[], None]
 
 
 def watch_checks(connection: Connection, on_check: OnCheck) -> None:
-    """Call `on_check` for each connectivity check whose credentials are those of this connection (RFC 8445, 7.3)."""
+    """Call `on_check` for each connectivity check with the credentials of this connection (RFC 8445, 7.3)."""
     stock: Callable[..., None] = connection.check_incoming
 
     def check_incoming(*check: Any) -> None:

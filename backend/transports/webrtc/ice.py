@@ -22,7 +22,7 @@ class IceConfig:
     port_range: tuple[int, int] | None = None
     """UDP ports to bind, both ends included; None: whatever the system gives."""
     pauses: bool = True
-    """Ask for next to nothing to be sent while nobody speaks (discontinuous transmission, DTX), and do so if asked."""
+    """Ask for next to nothing to be sent in silence (discontinuous transmission, DTX), and do so if asked."""
     connect_within_s: float = 10.0
     """Seconds a call may take from our answer to its first packet's worth of connection."""
     lost_after_s: float = 10.0
@@ -44,4 +44,4 @@ class IceConfig:
                 f"RTC_FORCE_HOST: {host!r} is not an IP address", hint="Browsers need an address here, not a name."
             ) from error
         if address.is_unspecified or address.is_multicast:
-            raise SettingsError(f"RTC_FORCE_HOST: nobody can call {host}", hint="Set the address callers reach.")
+            raise SettingsError(f"RTC_FORCE_HOST: no caller can reach {host}", hint="Set the address callers reach.")

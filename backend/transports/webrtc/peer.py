@@ -36,7 +36,7 @@ CLOSE_WITHIN_S = 4.0
 OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
 """The parameters we ask of the other side's encoder: repair data inside the packets; mono is the default."""
 PAUSES_WISH = {"usedtx": 1}
-"""And that it sends next to nothing while nobody speaks (RFC 7587, 7.1)."""
+"""And that it sends next to nothing in silence (RFC 7587, 7.1)."""
 SDP_FAULTS = (
     ValueError,
     TypeError,
@@ -82,7 +82,7 @@ class AudioPeer:
         on_channel: OnChannel | None = None,
         clocked: bool = False,
     ) -> None:
-        """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together.
+        """Open nothing yet. `clocked`: one of a server's many calls; their sockets are read together.
 
         `on_check` is called for each valid connectivity check of the other side, `on_channel` for each data channel
         that it opens.

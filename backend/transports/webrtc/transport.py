@@ -161,7 +161,7 @@ class WebRTCTransport:
                 self._end(None)
 
     def _on_alarm(self) -> None:
-        """End the call when nobody has connected in time or nothing has come for too long; else set the alarm again."""
+        """End the call when the caller did not connect in time or nothing has come for long; else set it again."""
         if self._receiving is None:
             self._end(self._lost("The caller did not connect in time."))
         elif self._receiving.lost_at <= self._now():

@@ -27,6 +27,14 @@ class Language:
         """Return several lists of words by what they stand for, each in its order."""
         return {key: tuple(words.split()) for key, words in self._data[section][name].items()}
 
+    def phrases(self, section: str, name: str) -> tuple[str, ...]:
+        """Return a list of phrases, which commas keep apart."""
+        return _phrases(self._data[section][name])
+
+    def phrases_by(self, section: str, name: str) -> dict[str, tuple[str, ...]]:
+        """Return several lists of phrases by what they stand for."""
+        return {key: _phrases(text) for key, text in self._data[section][name].items()}
+
     def pattern(self, section: str, name: str, flags: int = 0) -> re.Pattern[str]:
         """Return a regular expression; `%name%` in it stands for another one of its section."""
         known = self._data[section]
@@ -37,6 +45,10 @@ class Language:
         """Return the rows of a table."""
         rows: Sequence[Mapping[str, Any]] = self._data[name]
         return rows
+
+
+def _phrases(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
 
 
 ENGLISH = Language("en")

@@ -95,15 +95,16 @@ def admit_missing(s: State, now: float) -> None:
 
 def deadlines(s: State) -> Deadlines:
     """Yield when a caller who waits for something hears, again and again, that it takes a moment."""
+    lost_at = s.line.lost_at
     kept = s.farewell.reason or s.floor.playing or not s.floor.may_speak
-    if s.line.lost_at is None or kept or not _owes(s):
+    if lost_at is None or kept or not _owes(s):
         return
     silent_since = max(s.floor.last_sound_at, s.floor.last_voice_at)
-    if s.silence.owed_since is not None and s.silence.owed_since < s.line.lost_at:
+    if s.silence.owed_since is not None and s.silence.owed_since < lost_at:
         silent_since = s.silence.owed_since
     due = silent_since + SILENCE_MOST_S
     if not s.silence.waits_said:
-        due = min(due, max(s.floor.last_sound_at, s.line.lost_at) + MOMENT_AFTER_S)
+        due = min(due, max(s.floor.last_sound_at, lost_at) + MOMENT_AFTER_S)
     yield due, _say_wait
 
 

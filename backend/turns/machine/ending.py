@@ -49,9 +49,9 @@ def leave(s: State, reason: str, clip: Clip, now: float) -> None:
 
 def deadlines(s: State) -> Deadlines:
     """Yield when the last sentence is due, or the goodbye has taken long enough."""
-    if s.farewell.reason and s.farewell.last_word:
+    if s.farewell.last_word:
         yield s.farewell.by if _is_answering(s) else 0.0, _say_last_word
-    elif s.farewell.reason:
+    else:
         yield s.farewell.by, lambda s, _: close(s, s.farewell.reason or IDLE)
 
 

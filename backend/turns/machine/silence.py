@@ -23,7 +23,7 @@ def on_call_started(s: State, event: ev.CallStarted, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when silence calls for something, while nobody has the floor and the connection stands."""
+    """Yield when silence calls for something, while the floor is free and the connection stands."""
     limits = s.limits
     if s.line.lost_at is not None:
         return  # `connection` speaks meanwhile, and a caller who waits for us is not idle

@@ -16,7 +16,7 @@ from backend.turns.machine.state import IDLE, State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
-"""The result for a call of a reply that nobody wants any more."""
+"""The result for a call of a reply that is not wanted any more."""
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
@@ -57,7 +57,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
 
 
 def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
-    """Answer a tool call of a reply that nobody wants any more: the provider waits for that, too."""
+    """Answer a tool call of a reply that is not wanted any more: the provider waits for that, too."""
     call = s.calls.open(event.call, event.reply, s.floor.turn, now)
     if call:
         call.state = ToolCallState.SETTLED
@@ -102,7 +102,7 @@ def on_failed(s: State, event: ev.ThinkerFailed, now: float) -> None:
 
 
 def on_dismissed(s: State, event: ev.ThinkerDismissed, now: float) -> None:
-    """Stop a Thinker whose answer the caller does not want any more."""
+    """Stop a Thinker: the caller does not want its answer any more."""
     call = s.calls.answer(event.call)
     if call is None:
         return
@@ -122,7 +122,7 @@ def on_late_answer_wanted(s: State, event: ev.LateAnswerWanted, now: float) -> N
     is_stale = call is not None and call.state is ToolCallState.STALE
     if not is_stale or call_id in s.calls.asked_for or s.farewell.reason not in (None, IDLE):
         return
-    if s.notices.ask_for(call_id):  # it is being told already
+    if s.notices.ask_for(call_id):  # it is being spoken already
         return
     s.notices.withdraw(call_id)
     speaking = s.floor.holder in (Floor.USER, Floor.HELD)
@@ -140,7 +140,7 @@ def hand_in_asked_for(s: State) -> None:
 
 
 def overtake(s: State) -> None:
-    """Mark as stale what nobody has heard by the beginning of a new turn."""
+    """Mark as stale what the caller has not heard by the beginning of a new turn."""
     overtaken = [call for call, (_, turn) in s.calls.asked_for.items() if turn < s.floor.turn]
     for call in overtaken:
         del s.calls.asked_for[call]

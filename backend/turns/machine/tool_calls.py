@@ -80,7 +80,7 @@ class ToolCallLedger:
         return {entry.state for entry in self.entries.values() if entry.group == group}
 
     def move_answered(self, state: ToolCallState) -> list[str]:
-        """Move the answered calls on: they are being spoken now (SETTLED), or nobody has heard them (STALE)."""
+        """Move the answered calls on: they are being spoken now (SETTLED), or the caller has not heard them (STALE)."""
         moved = [c for c in self.entries.values() if c.state is ToolCallState.ANSWERED]
         for entry in moved:
             entry.state = state

@@ -21,4 +21,4 @@ LEAVES_OUT = {
     "test_a_rate_limit_names_the_time_after_which_to_ask_again": "it does not say so of a reply",
     "test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on": "it hangs up: see test_responder.py",
 }
-PROVIDERS = [Provider("gemini", _connect, CAPABILITIES, LEAVES_OUT)]
+PROVIDERS = [Provider("gemini", _connect, CAPABILITIES, {"gemini": {"api_key": "k"}}, "GEMINI__API_KEY", LEAVES_OUT)]

@@ -7,38 +7,18 @@ from typing import Any
 
 from backend.extensions.gemini.peer import ScriptedReply, gemini_peer
 from backend.extensions.gemini.schema import ClientMessage
-from tests.support.offline_peer import offline_peer
+from tests.support.provider_calls import QUESTION, interrupted_call
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
-QUESTION = "what is the weather in Seattle"
-STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
-SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 440, "ms": 200}}
-
 
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:
-    script = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply": SHORT}]}
-    async with offline_peer(script, "--strict", "gemini") as peer:
-        with running_server(
-            RESPONDERS="gemini", GEMINI__API_KEY="k", GEMINI__URL=peer.realtime_url, OPENAI_API_KEY="k"
-        ) as server:
-            async with placed_call(server) as call:
-                await call.say(silence(100) + speech(QUESTION))
-                await call.hears_something()
-                await asyncio.sleep(0.5)
-                await call.say(silence(100) + speech("stop, that is enough"))
-                interrupted = await call.told("transcript_interrupted")
-                await call.told("transcript", content="All right.")
-                await call.told("audio_playback_finished")
-        log = (await peer.connections())[-1]
-    heard = interrupted.data["heard"]
-    assert STORY["text"].startswith(heard)
-    assert not str(log["closed"]).startswith("closed 1007")
-    messages = [entry["event"] for entry in log["received"]]
-    told = [part["text"] for each in messages for turn in turns(each) for part in turn["parts"]]
-    assert any(heard.split()[-1] in text for text in told), "what was heard is told with the next request"
-    signals = [name for each in messages for name in each.get("realtimeInput", {}) if name != "audio"]
+    made = await interrupted_call("gemini", lambda peer: {"GEMINI__API_KEY": "k", "GEMINI__URL": peer.realtime_url})
+    assert not str(made.log["closed"]).startswith("closed 1007")
+    told = [part["text"] for each in made.received for turn in turns(each) for part in turn["parts"]]
+    assert any(made.heard.split()[-1] in text for text in told), "what was heard is told with the next request"
+    signals = [name for each in made.received for name in each.get("realtimeInput", {}) if name != "audio"]
     assert len(signals) >= 4 and signals == ["activityStart", "activityEnd"] * (len(signals) // 2)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ import pytest
 from backend.extensions.github.stand_in import REPO, TOKEN, GitHub, seeded
 from backend.testing.services.server import Reply, Request, serving
 from tests.support import chat_api as api
-from tests.support.real_server import address_of, start, stop
 from tests.support.redis_server import running_redis
+from tests.support.running_server import running_server
 
 CREATE = {"action": "create", "title": "The gate is stuck", "text": "Since Monday."}
 ROUTE = {"domain": "engineering", "query": "Open an issue that the gate is stuck."}
@@ -97,13 +96,7 @@ async def servers(
             "ROUTER__ABOVE": "0",
             **more,
         }
-        urls = []
-        for _ in range(count):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="consent-"))
-            process = await start(folder, settings)
-            stack.push_async_callback(stop, process)
-            urls.append((await address_of(process)).replace("localhost", "127.0.0.1"))
-        yield Servers(urls, hub)
+        yield Servers([stack.enter_context(running_server(None, **settings)).url for _ in range(count)], hub)
 
 
 async def test_an_issue_is_posted_after_a_yes_heard_by_any_process_and_after_nothing_else() -> None:

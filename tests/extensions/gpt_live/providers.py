@@ -23,4 +23,4 @@ LEAVES_OUT = {
     "test_the_tokens_of_a_reply_are_told_by_kind": "it counts seconds of the session",
     "test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on": "it begins otherwise: see test_responder.py",
 }
-PROVIDERS = [Provider("gpt_live", _connect, CAPABILITIES, LEAVES_OUT)]
+PROVIDERS = [Provider("gpt_live", _connect, CAPABILITIES, {"openai_api_key": "k"}, "OPENAI_API_KEY", LEAVES_OUT)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from backend.settings.settings import load_settings
-from backend.testing.services import search_apis
+from backend.extensions.medical.stand_in import pubmed
+from backend.settings.settings import Settings, load_settings
 from backend.testing.services.server import serving
 from tests.support.agents import call
 from tests.thinkers.world import world
@@ -14,13 +14,13 @@ SEARCH = [call("pubmed_search", '{"query": "vitamin d colds"}')]
 BMI = [call("medical_calculator", json.dumps({"score": "bmi", "values": {"weight_kg": 70, "height_cm": 175}}))]
 
 
+def settings_for(url: str) -> Settings:
+    return load_settings(_env_file=None, medical={"ncbi_url": url})
+
+
 async def test_findings_come_with_citations_and_a_word_about_doctors() -> None:
-    async with (
-        serving(search_apis.pubmed) as server,
-        world(
-            SEARCH, ["A review found fewer colds."], settings=load_settings(_env_file=None, ncbi_url=server.url)
-        ) as w,
-    ):
+    found = ["A review found fewer colds."]
+    async with serving(pubmed) as server, world(SEARCH, found, settings=settings_for(server.url)) as w:
         answer = await w.ask("medical", "Does vitamin D help?")
     assert answer.text == "A review found fewer colds. I am not a doctor, so please check this with one."
     assert answer.source == "live"
@@ -41,10 +41,9 @@ async def test_health_answers_are_kept_to_their_user() -> None:
         assert (await w.ask("medical", "My BMI?", user="ada")).source == "cache"
 
 
-async def test_pubmed_out_of_reach_is_told_to_the_model() -> None:
-    async with world(
-        SEARCH, ["I could not search."], settings=load_settings(_env_file=None, ncbi_url="http://127.0.0.1:9")
-    ) as w:
-        answer = await w.ask("medical", "Does vitamin D help?")
-        assert "cannot be reached" in w.model.requests[-1]["messages"][-1]["content"]
-    assert answer.source == "model"
+async def test_research_looks_in_medical_articles_too() -> None:
+    plan = [json.dumps({"searches": [{"query": "vitamin d", "sources": ["pubmed_search"]}]})]
+    async with serving(pubmed) as server, world(plan, ["[]"], ["Fewer colds."], settings=settings_for(server.url)) as w:
+        answer = await w.ask("research", "Does vitamin D help?")
+    assert (answer.source, w.progress[1]) == ("live", "searched medical research (1 of 1)")
+    assert "pubmed.ncbi.nlm.nih.gov/11" in answer.citations[0].url

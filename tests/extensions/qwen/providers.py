@@ -18,4 +18,4 @@ async def _connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[Past
     return await connect_realtime(endpoint, briefing, history)
 
 
-PROVIDERS = [Provider("qwen", _connect, CAPABILITIES, names_refused=False)]
+PROVIDERS = [Provider("qwen", _connect, CAPABILITIES, {"qwen": {"api_key": "k"}}, "QWEN__API_KEY", names_refused=False)]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from backend.sessions.client_session import ClientSession
+from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.patience import EndpointingStyle
 
 
 def session(**detection: Any) -> ClientSession:

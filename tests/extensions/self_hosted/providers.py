@@ -27,7 +27,9 @@ def _provider(name: str, can: Capabilities, left_out: dict[str, str], retry_afte
         endpoint = RealtimeEndpoint(peer.realtime_url, "k", voice, new_codec=CODECS[name])
         return await connect_realtime(endpoint, briefing, history)
 
-    return Provider(name, connect, can, LEAVES_OUT | left_out, retry_after_s, refuses_with=REFUSALS)
+    return Provider(
+        name, connect, can, leaves_out=LEAVES_OUT | left_out, retry_after_s=retry_after_s, refuses_with=REFUSALS
+    )
 
 
 PROVIDERS = [

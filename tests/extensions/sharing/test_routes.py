@@ -14,6 +14,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.access.access import Access
 from backend.access.rates import Buckets
+from backend.citations import Citation
 from backend.extensions.sharing.shared_links import LINKS_LIMIT, SharedLinks
 from backend.extensions.sharing.sharing import READS_PER_MINUTE, LinkTokens, Sharing
 from backend.storage.messages import Message
@@ -49,7 +50,7 @@ async def conversation_of(here: World, browser: httpx2.AsyncClient, conversation
         Message("user", "Who wrote <b>Faust</b>?", at, message_id=SECRETS[1]),
         Message("assistant", "", at + 1),
         Message("tool", "a tool's output", at + 2, tool_call_id=SECRETS[2]),
-        Message("assistant", "Goethe did.", at + 3, citations=("Faust (https://example.org/faust)",)),
+        Message("assistant", "Goethe did.", at + 3, citations=(Citation("Faust", "https://example.org/faust"),)),
     )
     return str(placed["session_id"])
 

@@ -24,7 +24,7 @@ from tests.extensions.telephone.media_streams import (
     TwilioStream,
 )
 from tests.extensions.telephone.stand_ins import ACCOUNT, PLIVO_TOKEN, PRIVATE_KEY, TOKEN
-from tests.support.media_streams import MediaStream
+from tests.extensions.telephone.stream import MediaStream
 
 CALLER = "+15550123456"
 

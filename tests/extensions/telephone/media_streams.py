@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.media import g711
-from tests.support.media_streams import MediaStream, Understood
+from tests.extensions.telephone.stream import MediaStream, Understood
 
 CALL = "CA0123456789abcdef0123456789abcdef"
 STREAM = "MZ0123456789abcdef0123456789abcdef"
@@ -50,10 +50,6 @@ class TwilioStream(MediaStream):
         """Say that everything before a mark was played."""
         await self._send({"event": "mark", "mark": {"name": name}})
 
-    async def _cleared(self, name: str) -> None:
-        """Say what is to be said of a mark whose sound was dropped."""
-        await self._mark(name)
-
     def _stopping(self) -> list[dict[str, Any]]:
         return [{"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": self.call}}]
 
@@ -90,6 +86,9 @@ class TelnyxStream(MediaStream):
                 return "mark", name
         assert message == {"event": "clear"}, message
         return "clear", None
+
+    async def _mark(self, name: str) -> None:
+        await self._send({"event": "mark", "mark": {"name": name}})
 
     def _stopping(self) -> list[dict[str, Any]]:
         return [{"event": "stop", "stop": {"user_id": TELNYX_ACCOUNT, "call_control_id": self.call}}]
@@ -135,9 +134,6 @@ class PlivoStream(MediaStream):
 
     def _stopping(self) -> list[dict[str, Any]]:
         return []
-
-    def _chunk(self, number: int) -> str | int:
-        return number
 
     def _envelope(self) -> dict[str, Any]:
         return {"sequenceNumber": self._sequence, "streamId": PLIVO_STREAM}

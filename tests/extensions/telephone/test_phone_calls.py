@@ -14,10 +14,10 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.call.phone import HANG_UP, TRANSFER
+from backend.extensions.telephone.media_stream import MediaStreamTransport
+from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from backend.testing.services.server import serving
-from backend.transports.media_stream import MediaStreamTransport
-from backend.transports.media_stream_framing import StreamStarted
 from backend.turns.commands import AddUserText, SubmitResult
 from backend.turns.events import ReplyAudio, ReplyFinished, ReplyStarted, ReplyText, ToolCalled
 from tests.call.world import PlacedCall, placed_call

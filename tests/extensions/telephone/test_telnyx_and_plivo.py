@@ -14,20 +14,20 @@ import httpx2
 import pytest
 
 from backend.errors import BadRequest, LineFailed
+from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.messages import (
+    KeyPressed,
+    MarkPlayed,
+    StreamAudio,
+    StreamStarted,
+    StreamStopped,
+)
 from backend.extensions.telephone.plivo import Plivo, PlivoFraming, signature
 from backend.extensions.telephone.provider import Telephone, WebhookRequest
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
 from backend.media.g711 import Law
 from backend.testing.services.server import serving
-from backend.transports.media_stream_framing import (
-    KeyPressed,
-    MarkPlayed,
-    StreamAudio,
-    StreamFraming,
-    StreamStarted,
-    StreamStopped,
-)
-from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, plivo_call, telnyx_call
+from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, phone_call, plivo_call, telnyx_call
 from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
 from tests.extensions.telephone.stand_ins import (
     API_KEY,
@@ -36,11 +36,12 @@ from tests.extensions.telephone.stand_ins import (
     PRIVATE_KEY,
     PUBLIC_KEY,
     TELNYX_ACCOUNT,
+    TOKEN,
     plivo_api,
     telnyx_api,
 )
+from tests.extensions.telephone.stream import MediaStream
 from tests.http.world import World, world
-from tests.support.media_streams import MediaStream
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
@@ -49,10 +50,10 @@ from tests.support.waiting import until
 
 STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
 ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
-SETTINGS = {"TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
+SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN, "TELNYX__PUBLIC_KEY": PUBLIC_KEY, "PLIVO__AUTH_TOKEN": PLIVO_TOKEN}
 
 
-def opened(framing: StreamFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
+def opened(framing: ProviderFraming, stream: MediaStream, parameters: dict[str, str]) -> StreamStarted:
     """The stream's first messages, read."""
     messages = [json.dumps(each | stream._envelope()) for each in stream._opening(parameters)]
     *before, started = [framing.read(message) for message in messages]
@@ -104,7 +105,7 @@ def test_a_plivo_stream_without_a_readable_token_has_none(headers: str) -> None:
 
 @pytest.mark.parametrize("framing", [TelnyxFraming, PlivoFraming])
 @pytest.mark.parametrize("message", ["", "{", "[]", '{"event": 5}', '{"event":"start"}', "[" * 5000, "x" * 70_000])
-def test_what_is_no_message_is_refused(framing: Callable[[], StreamFraming], message: str) -> None:
+def test_what_is_no_message_is_refused(framing: Callable[[], ProviderFraming], message: str) -> None:
     with pytest.raises(BadRequest):
         framing().read(message)
 
@@ -236,7 +237,7 @@ OpenCall = Callable[[str], AbstractAsyncContextManager[MediaStream]]
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("open_call", [telnyx_call, plivo_call])
+@pytest.mark.parametrize("open_call", [phone_call, telnyx_call, plivo_call])
 async def test_a_whole_call_with_an_interruption_and_keys(
     open_call: OpenCall, peer: OfflinePeer, server: RunningServer
 ) -> None:

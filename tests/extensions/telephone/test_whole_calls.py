@@ -15,7 +15,7 @@ from tests.extensions.telephone.announcing import CALLER, announce, phone_call
 from tests.extensions.telephone.media_streams import TwilioStream
 from tests.extensions.telephone.stand_ins import TOKEN
 from tests.support.offline_peer import OfflinePeer
-from tests.support.operator import ADMIN, sessions
+from tests.support.operator import ADMIN
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import samples_of, speech
 from tests.support.tones import pitch
@@ -24,7 +24,6 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.realtime
 
 ANSWER: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
-STORY: dict[str, Any] = {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 9000}}
 
 
 @pytest.fixture(scope="module")
@@ -57,42 +56,6 @@ async def test_a_question_is_heard_and_its_answer_comes_at_8_khz(peer: OfflinePe
     power = np.abs(np.fft.rfft(spoken)) ** 2
     hz = np.fft.rfftfreq(len(spoken), 1 / 24_000)
     assert power[hz > 4200].sum() < power[hz < 4000].sum() / 1000
-
-
-async def test_an_interruption_clears_what_the_provider_holds_and_truncates_at_what_was_heard(
-    peer: OfflinePeer, server: RunningServer
-) -> None:
-    await peer.follow({"turns": [{"hear": "Tell me a story.", "reply": STORY}, {"hear": "Stop.", "reply": ANSWER}]})
-    async with called(server, delay_s=0.2) as stream:
-        stream.say(speech("Tell me a story."))
-        await until(lambda: len(stream.audible()) > 60, 12)
-        stream.say(speech("Stop, I would like to know something else instead."))
-        await until(lambda: stream.events("clear") != [], 8)
-        before = len(stream.audible())
-        await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800, 12)
-        assert before < 300
-    [connection] = (await peer.connections())[-1:]
-    [cut] = [each["event"] for each in connection["received"] if each["type"] == "conversation.item.truncate"]
-    assert 0 < cut["audio_end_ms"] <= before * 20 + 120
-
-
-async def test_keys_reach_the_responder_and_hanging_up_ends_the_session(
-    peer: OfflinePeer, server: RunningServer
-) -> None:
-    await peer.follow({"turns": [{"reply": ANSWER}]})
-    async with called(server) as stream:
-        await stream.press("42#")
-        await until(lambda: stream.audible() != [], 8)
-        [newest, *_] = await sessions(server)
-        assert newest["state"] == "live" and newest["transport"] == "telephone"
-        await stream.hang_up()
-
-        async def ended() -> bool:
-            return bool((await sessions(server))[0]["ended_reason"] == "disconnected")
-
-        await until(ended, 8)
-    [connection] = (await peer.connections())[-1:]
-    assert "4 2 #" in str(connection["received"])
 
 
 async def test_the_number_of_a_caller_stands_in_no_log(server: RunningServer) -> None:

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from tests.extensions.telephone.announcing import phone_call, plivo_call, telnyx_call
 from tests.extensions.telephone.stand_ins import PLIVO_TOKEN, PUBLIC_KEY, TOKEN
+from tests.extensions.telephone.stream import MediaStream
 from tests.support.every_way import Line, Way
-from tests.support.media_streams import MediaStream
 
 
 def by_stream(open_call: Callable[[str], AbstractAsyncContextManager[MediaStream]]) -> Way:

@@ -21,7 +21,7 @@ LABELS = [module.MANIFEST.label for module in package_modules("backend.thinkers"
 async def toured(*, voice: bool = False, only: tuple[str, ...] = ()) -> tuple[int, str]:
     """The exit code, and what was printed."""
     console = Console(file=io.StringIO(), width=200)
-    status = await tour(voice=voice, only=only, console=console)
+    status = await tour(console, voice=voice, only=only)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 

@@ -20,4 +20,8 @@ async def _connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[Past
 
 HEARD = 7
 """Tokens of 200 ms and of the silence by which it knows the end."""
-PROVIDERS = [Provider("xai", _connect, CAPABILITIES, retry_after_s=0.0, tokens_heard=HEARD)]
+PROVIDERS = [
+    Provider(
+        "xai", _connect, CAPABILITIES, {"xai": {"api_key": "k"}}, "XAI__API_KEY", retry_after_s=0.0, tokens_heard=HEARD
+    )
+]

@@ -35,7 +35,7 @@ decides."""
 UNSURE_READINGS = 3
 """Readings of a voice that sounds on before such a command is believed."""
 REACTION_S = 0.5
-"""Seconds after a reply's first sound before which nobody reacts to it."""
+"""Seconds after a reply's first sound before which no caller reacts to it."""
 DECIDE_WITHIN_S = 0.7
 """Seconds after the last sound in which a transcript may decide."""
 
@@ -198,7 +198,7 @@ def leave(s: State) -> None:
 def deadlines(s: State) -> Deadlines:
     """Yield when speech over a reply is committed, and when it is decided without a transcript."""
     utterance, candidate, limits = s.floor.voice, s.barge_in.candidate, s.limits
-    if s.floor.holder is not Floor.HELD or limits.endpointing != "local":
+    if limits.endpointing != "local":
         return
     if utterance and utterance.paused_at is not None:
         if not utterance.committed and _is_transcribed(s):

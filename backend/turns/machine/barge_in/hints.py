@@ -14,29 +14,29 @@ ASIDE = "aside"
 """The kind of murmur that is words for somebody else."""
 
 
-def on_hint(s: State, event: ev.VoiceSuspected, now: float) -> None:
+def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
     """Turn down what is being played for a voice that may be beginning, and up again where none began.
 
     While the caller pauses, nothing is played yet: the reply is kept back for a moment longer.
     """
-    if not event.suspected:
+    if not event.hinted:
         end_hint(s)
     elif s.floor.holder is Floor.ASSISTANT and s.may_interrupt and s.may_duck and s.floor.voice is None:
         s.barge_in.phase = BargeIn.HINTED
         s.commands.append(do.DuckPlayback())
 
 
-def on_muffled_while_held(s: State, event: ev.VoiceMuffled, now: float) -> None:
+def on_off_axis_while_held(s: State, event: ev.VoiceOffAxis, now: float) -> None:
     """Let the reply go on while a voice sounds like somebody else's."""
-    if _note(s, event) and event.muffled:
+    if _note(s, event) and event.off_axis:
         s.publish(page.MurmurHeard(ASIDE, ""))
         release_hold(s)
 
 
-def on_muffled(s: State, event: ev.VoiceMuffled, now: float) -> None:
+def on_off_axis(s: State, event: ev.VoiceOffAxis, now: float) -> None:
     """Hold the reply again when the voice is the caller's after all; what it said till then does not count."""
     voice = s.floor.voice
-    if not _note(s, event) or event.muffled or voice is None or voice.running_since is None:
+    if not _note(s, event) or event.off_axis or voice is None or voice.running_since is None:
         return
     if s.floor.holder is Floor.ASSISTANT and s.may_interrupt:
         voice.voiced_ms += round((now - voice.running_since) * 1000)
@@ -44,9 +44,9 @@ def on_muffled(s: State, event: ev.VoiceMuffled, now: float) -> None:
         hold(s)
 
 
-def _note(s: State, event: ev.VoiceMuffled) -> bool:
+def _note(s: State, event: ev.VoiceOffAxis) -> bool:
     """Note how a voice over our reply sounds; return whether there is one."""
     if s.floor.voice is None or not s.floor.playing:
         return False
-    s.floor.voice.muffled = event.muffled
+    s.floor.voice.off_axis = event.off_axis
     return True

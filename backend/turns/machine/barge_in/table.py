@@ -2,16 +2,16 @@
 
     barge-in         event                               becomes   and
     --------------   ---------------------------------   -------   --------------------------------------------
-    NONE             VoiceSuspected                      HINTED    DuckPlayback; UnduckPlayback if it was nothing
+    NONE             OnsetHinted                         HINTED    DuckPlayback; UnduckPlayback if it was nothing
     NONE, HINTED     a voice takes hold of the reply     DUCKED    DuckPlayback
     NONE, HINTED     ... before it plays, or by choice   HELD      HoldPlayback
     DUCKED, HELD     UtteranceRead: a murmur             NONE      UnduckPlayback: nothing is lost
     DUCKED, HELD     ... anything else, "stop" say       NONE      the caller has the floor
-    DUCKED, HELD     the voice is muffled, another's     NONE      UnduckPlayback
+    DUCKED, HELD     the voice is off-axis, another's    NONE      UnduckPlayback
 
-Half a second of speech over a reply may agree with it or want the floor. The utterance reader tells at once, though not
-always rightly; the provider's transcript tells surely, some 300 ms later. So what the caller has said is committed like
-a segment of a turn, while the reply plays on:
+Half a second of speech over a reply may agree with it or want the floor. The utterance classifier tells immediately,
+though not always rightly; the provider's transcript tells surely, some 300 ms later. So what the caller has said is
+committed like a segment of a turn, while the reply plays on:
 
     the reader says   at once                        the transcript then says: a murmur     anything else
     ---------------   ----------------------------   ------------------------------------   -------------------
@@ -36,14 +36,14 @@ from backend.turns.machine.tables import Table, always, on
 
 TABLE: Table[BargeIn] = dict(
     (
-        always(ev.VoiceSuspected, BargeIn, hints.on_hint),
+        always(ev.OnsetHinted, BargeIn, hints.on_hint),
         on(
-            ev.VoiceMuffled,
+            ev.VoiceOffAxis,
             {
-                BargeIn.NONE: hints.on_muffled,
-                BargeIn.HINTED: hints.on_muffled,
-                BargeIn.DUCKED: hints.on_muffled_while_held,
-                BargeIn.HELD: hints.on_muffled_while_held,
+                BargeIn.NONE: hints.on_off_axis,
+                BargeIn.HINTED: hints.on_off_axis,
+                BargeIn.DUCKED: hints.on_off_axis_while_held,
+                BargeIn.HELD: hints.on_off_axis_while_held,
             },
         ),
         on(ev.UtteranceRead, {BargeIn.DUCKED: candidate.on_read, BargeIn.HELD: candidate.on_read}),

@@ -49,7 +49,7 @@ class Utterance:
     """Its answer."""
     murmured_ms: int = 0
     """The speech that was read as a murmur: it does not count towards an interruption."""
-    muffled: bool = False
+    off_axis: bool = False
     """Its voice sounds like somebody else's."""
     committed: bool = False
     """All of it, said over a reply, was committed."""

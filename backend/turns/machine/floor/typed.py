@@ -41,9 +41,8 @@ def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
 
 def deadlines(s: State) -> Deadlines:
     """Yield when words that were typed while the caller spoke are answered: once the answer to that was heard."""
-    if not s.floor.typed_waiting or s.floor.holder is not Floor.LISTENING or s.floor.voice:
-        return
-    if not s.something_to_interrupt and not s.farewell.reason:
+    free = s.floor.holder is Floor.LISTENING and not s.floor.voice
+    if free and not s.something_to_interrupt and not s.farewell.reason:
         yield 0.0, _take_next
 
 

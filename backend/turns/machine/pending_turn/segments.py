@@ -49,7 +49,6 @@ def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
     turn = s.pending.open or open_turn(s)
     turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
-    turn.ending = event.ending
     if s.line.missed or s.line.lost_at is not None:
         s.line.missed = True
         s.pending.open = None
@@ -90,7 +89,7 @@ def answer_hesitation(s: State, now: float) -> None:
     turn = s.pending.open
     if turn:
         turn.reading = None
-        end_segment(s, ev.SpeechStopped(0, round((now - turn.quiet_since) * 1000), turn.ending), now)
+        end_segment(s, ev.SpeechStopped(0, round((now - turn.quiet_since) * 1000)), now)
 
 
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:

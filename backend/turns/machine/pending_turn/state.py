@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
+from backend.turns.end_of_turn import Expected, TurnWait, expected_answer
 from backend.turns.events import Event, UtteranceRead
-from backend.turns.patience import Expected, Patience, SpeechEnding, expected_answer
 
 
 class TurnStage(StrEnum):
@@ -116,7 +116,7 @@ class PreparedReply:
         return deferred
 
 
-UNJUDGED = Patience(0, "")
+UNJUDGED = TurnWait(0, "")
 """The verdict on a turn of which no segment has ended."""
 
 
@@ -138,12 +138,10 @@ class PendingTurn:
     """The second moment, at which the turn is believed over, while the floor is PAUSING."""
     hinted: bool = False
     """A voice may be beginning: the turn is held open a little longer than that."""
-    wait: Patience = UNJUDGED
+    wait: TurnWait = UNJUDGED
     """The wait from the last sound to the second moment, and why."""
     reading: UtteranceRead | None = None
     """What was read of a turn that is one short utterance."""
-    ending: SpeechEnding | None = None
-    """How the voice ended."""
     sentence_end: float | None = None
     """The log10 probability of a sentence's end after its words."""
     prepared: PreparedReply = field(default_factory=PreparedReply)

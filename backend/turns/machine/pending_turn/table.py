@@ -25,8 +25,8 @@ and what follows is another segment of the same turn.
 Where a voice may just be beginning at the second moment, but the detector is not sure of it, that moment comes when it
 has come to nothing, `HINTED_S` later at most.
 
-How long to wait is the verdict of `turns.patience`, reached again whenever more is known: the words of a segment, what
-was read of a short utterance, how likely a sentence ends here.
+How long to wait is the verdict of `turns.end_of_turn`, reached again whenever more is known: the words of a segment,
+what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
 discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
@@ -46,7 +46,7 @@ from backend.turns.machine.tables import Table, always, on
 
 TABLE: Table[TurnStage] = dict(
     (
-        on(ev.VoiceSuspected, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
+        on(ev.OnsetHinted, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
         on(ev.UtteranceRead, {TurnStage.COLLECTING: waiting.on_read, TurnStage.BEGUN: waiting.on_read}),
         on(
             ev.SentenceEndEstimated,

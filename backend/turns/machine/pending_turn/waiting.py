@@ -8,6 +8,7 @@ from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.end_of_turn import EndpointingStyle, PauseContext, TurnWait, end_of_turn_wait
 from backend.turns.limits import TURN_MIN_MS
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import cancel_reply, forget_input, forget_words, settle_words, stop_reply
@@ -15,7 +16,6 @@ from backend.turns.machine.pending_turn.state import PendingTurn, Standing
 from backend.turns.machine.reply.state import Phase
 from backend.turns.machine.state import Deadlines, State
 from backend.turns.machine.tool_calls import ToolCallState
-from backend.turns.patience import EndpointingStyle, Patience, PauseContext, Reason, patience
 from backend.turns.utterances import UtteranceKind, kind_of
 
 CREDIT_PER_TURN = 0.4
@@ -26,8 +26,7 @@ WHOLE_TURNS = 3
 LONG_TURN_MS = 2700
 """Speech after which a pause is more likely to be the end of a turn than not."""
 PREPARE_WAIT_MS = 960
-"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment. (What is
-waited for longer only because the Responder is slow is none.)"""
+"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
 RELEASE_MS = 15
 """A prepared reply is released so long before the wait is over: it sounds with the next slot of the media clock, within
 20 ms, and is heard when the wait is over, not after it."""
@@ -44,8 +43,6 @@ HESITATION_WAIT_MS = 2500
 """The time somebody who has only said "um" has to go on."""
 SHORTEST_PAUSE_MS = 150
 """Shorter silences belong to words."""
-ESTIMATE_WITHIN_S = 0.03
-"""The time an estimate of a sentence's end may take before the verdict is acted on without it."""
 MAX_DEFERRED_BYTES = 60 * 48_000
 """A minute of a prepared reply is kept; one that sends more is asked for once more."""
 NOT_WORDS = frozenset({UtteranceKind.HESITATION, UtteranceKind.NOISE})
@@ -118,19 +115,17 @@ def assess(s: State, now: float) -> None:
     if turn is None:
         return
     if s.limits.endpointing == "provider":
-        turn.wait = Patience(0, "provider")  # it has judged by meaning already
+        turn.wait = TurnWait(0, "provider")  # it has judged by meaning already
     elif only_hesitated(s, turn):
-        turn.wait = Patience(HESITATION_WAIT_MS, "hesitation")
+        turn.wait = TurnWait(HESITATION_WAIT_MS, "hesitation")
     else:
-        turn.wait = patience(
+        turn.wait = end_of_turn_wait(
             PauseContext(
                 words=_words_known(s, turn),
-                ending=turn.ending,
                 expected=s.pending.expected,
                 caller_pauses_ms=tuple(s.pending.pauses_ms),
                 sentence_end=turn.sentence_end,
                 reading=turn.reading.words if turn.reading and turn.segments <= 1 else None,
-                reply_ms=s.clock.usual_reply_ms if turn.prepared.discarded < DISCARDED_PER_TURN else 0,
             ),
             s.limits.style,
         )
@@ -142,11 +137,11 @@ def _words_known(s: State, turn: PendingTurn) -> str | None:
     return (turn.words.text or None) if turn.segments and turn.words.complete else None
 
 
-def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
-    """Reach a verdict once more, while the turn may be over; it is not acted on within `grace_s`."""
+def reassess(s: State, now: float) -> None:
+    """Reach a verdict once more, while the turn may be over."""
     if s.floor.holder is Floor.PAUSING and s.pending.open:
         assess(s, now)
-        s.pending.open.over_at = max(s.pending.open.over_at, now + grace_s)
+        s.pending.open.over_at = max(s.pending.open.over_at, now)
 
 
 def may_prepare(s: State) -> bool:
@@ -158,7 +153,7 @@ def may_prepare(s: State) -> bool:
         turn.voiced_ms >= LONG_TURN_MS or s.pending.our_words.endswith("?") or s.barge_in.suspended is not None
     )
     affordable = s.pending.credit >= (0 if likely_over else 1) and (likely_over or s.pending.whole_turns >= WHOLE_TURNS)
-    goes_on = turn.wait.wait_ms > PREPARE_WAIT_MS and turn.wait.reason != Reason.SLOW_REPLY
+    goes_on = turn.wait.wait_ms > PREPARE_WAIT_MS
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
 
@@ -285,7 +280,7 @@ def close_turn(s: State, now: float) -> None:
 
 
 def _drop_hesitation(s: State, turn: PendingTurn) -> None:
-    """Let the floor be free: nobody has said anything but "um"."""
+    """Let the floor be free: the caller has said nothing but "um"."""
     if turn.reading:
         s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
     if turn.segments:
@@ -294,10 +289,10 @@ def _drop_hesitation(s: State, turn: PendingTurn) -> None:
     forget_input(s)
 
 
-def on_hint(s: State, event: ev.VoiceSuspected, now: float) -> None:
+def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
     """Hold the prepared reply for a moment longer while a voice may be beginning."""
     if s.pending.open:
-        s.pending.open.hinted = event.suspected and s.floor.holder is Floor.PAUSING
+        s.pending.open.hinted = event.hinted and s.floor.holder is Floor.PAUSING
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:

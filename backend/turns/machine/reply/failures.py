@@ -9,7 +9,7 @@ failed, cut at the token limit          yes       continued once, where the mode
 ... a second time, or by a filter       yes       an apology
 a promise, and no call of a tool        yes       asked again once: the model is reminded of its promise
 any of these, but a tool was called     either    none: the tool's answer follows
-any of these, nobody had asked for it   either    none
+any of these, it was not asked for       either    none
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ MAX_WAITS = 3
 LONGEST_WAIT_S = 20.0
 """A rate limit that takes longer is apologised for."""
 MOMENT_FROM_S = 1.5
-"""A wait this long is spoken about at once."""
+"""A wait this long is spoken about immediately."""
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 BROKE_OFF = "Your reply broke off after you had said: {words} Go on from there, briefly, and repeat nothing."
-BROKE_OFF_SOMEWHERE = "Your reply broke off while it was heard, nobody knows where. Answer once more, briefly."
+BROKE_OFF_SOMEWHERE = "Your reply broke off while it was heard; it is not known where. Answer once more, briefly."
 """Where the provider tells a reply's words only when it has ended."""
 PROMISED = "You said {words} but called no tool. Do it now: call the tool, or answer. Do not announce it again."
 FILTERED = "content_filter"

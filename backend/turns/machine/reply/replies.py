@@ -26,7 +26,7 @@ ALLOWED = {
 """The purposes that may be asked for by floor, most urgent first. Speech of ours may queue behind speech of ours, and
 an answer is prepared while the caller may still go on."""
 ACTIVE_REPLY = "conversation_already_has_active_response"
-"""The provider's code for a second reply at once."""
+"""The provider's code for a second reply at the same time."""
 MAX_REFUSALS = 20
 """Refusals in a row after which a reply has come to nothing."""
 
@@ -98,7 +98,7 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def on_started_late(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """Cancel a reply that nobody wants any more, now that its id is known."""
+    """Cancel a reply that is not wanted any more, now that its id is known."""
     reply = s.replies.in_flight
     if reply and reply.id is None and event.request in (None, reply.request):
         reply.id = event.reply
@@ -111,7 +111,7 @@ def on_started_too_many(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def _may_speak_unasked(s: State) -> bool:
-    """Return whether a model that begins to speak by itself is let: nobody has the floor, and nothing was asked for."""
+    """Return whether a model that begins to speak by itself is let: the floor is free, and nothing was asked for."""
     free = s.floor.may_speak and s.floor.voice is None
     return free and s.replies.in_flight is None and s.farewell.reason is None and s.line.lost_at is None
 
@@ -217,7 +217,7 @@ def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
 
 
 def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
-    """Note that a reply which nobody wants any more has not begun."""
+    """Note that a reply that is not wanted any more has not begun."""
     reply = s.replies.in_flight
     if reply and reply.request == event.request and reply.id is None:
         s.replies.in_flight = None

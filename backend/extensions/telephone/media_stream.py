@@ -1,0 +1,145 @@
+"""A telephone call by a provider's media stream: G.711 both ways over a WebSocket, marks to know what was heard.
+
+The provider plays from a buffer of its own. So what a flush returns as heard is what left here, less what its marks say
+is still on the way; `clear` drops that, and what was dropped is sent again where the reply goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.websockets import WebSocket
+
+from backend.errors import BadRequest, LineFailed
+from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.marks import MarkedPlayback, SentFrame
+from backend.extensions.telephone.messages import (
+    KeyPressed,
+    MarkPlayed,
+    StreamAudio,
+    StreamStarted,
+    StreamStopped,
+)
+from backend.extensions.telephone.provider import TelephoneProvider
+from backend.media import g711
+from backend.media.frame import FRAME_MS
+from backend.transports.phone_line import LineAbility, OnKey
+from backend.transports.socket_transport import SocketTransport
+from backend.turns.events import Heard
+
+POLICY = 1008
+
+
+class MediaStreamTransport(SocketTransport):
+    """One telephone call whose stream has started: a `Transport`, and a `PhoneLine`."""
+
+    waits_for_receiver = False  # a telephone does not wait, and marks must be read
+
+    def __init__(
+        self,
+        socket: WebSocket,
+        framing: ProviderFraming,
+        started: StreamStarted,
+        provider: TelephoneProvider,
+        **limits: float,
+    ) -> None:
+        self._framing = framing
+        self._call = started.call
+        self._provider = provider
+        self._decoder = g711.Decoder(started.law)
+        self._encoder = g711.Encoder(started.law)
+        self._marks = MarkedPlayback()
+        self._dropped: list[SentFrame] = []  # by the last flush
+        self._again: deque[SentFrame] = deque()  # to be sent before what the playout has
+        self._on_key: OnKey | None = None
+        super().__init__(socket, **limits)
+
+    @property
+    def abilities(self) -> frozenset[LineAbility]:
+        return frozenset({LineAbility.TRANSFER}) if self._provider.transfers else frozenset()
+
+    def listen_to_keys(self, on_key: OnKey) -> None:
+        self._on_key = on_key
+
+    async def transfer(self, target: str) -> None:
+        await self._provider.transfer(self._call, target)
+
+    async def press(self, keys: str) -> None:
+        raise LineFailed("No keys can be pressed in a media stream.")
+
+    async def hang_up(self) -> None:
+        """End the call: by the provider's API where it is configured; closing the stream ends it as well."""
+        if self._provider.takes_orders:
+            await self._provider.hang_up(self._call)
+
+    def flush(self) -> tuple[Heard, ...]:
+        """Drop what is queued here and at the provider, and return what was heard, as its marks tell."""
+        self._dropped = [*self._marks.clear(_now()), *self._again]
+        self._again.clear()
+        missing = Counter(frame.item for frame in self._dropped)
+        return tuple(
+            Heard(heard.item, max(0, heard.played_ms - missing[heard.item] * FRAME_MS)) for heard in super().flush()
+        )
+
+    def restore(self) -> bool:
+        """Queue what was flushed again, beginning with what the provider had and dropped."""
+        was_told = not self._flushed
+        restored = super().restore()
+        if restored and was_told:
+            self._again.extend(self._dropped)
+        self._dropped = []
+        return restored
+
+    def stats(self) -> dict[str, float]:
+        unheard_ms = (len(self._marks.unheard(_now())) + len(self._again)) * FRAME_MS
+        return super().stats() | {"unheard_ms": unheard_ms, "delay_ms": self._marks.delay_s * 1000}
+
+    async def _receive_message(self, received: Mapping[str, Any]) -> None:
+        try:
+            message = self._framing.read(received.get("text") or "")
+        except BadRequest as error:
+            self._end(None)
+            await self._leave(POLICY, str(error))
+            return
+        match message:
+            case StreamAudio(payload):
+                await self._receive_audio(self._decoder.decode(payload))
+            case MarkPlayed(name):
+                self._marks.came_back(name, _now())
+            case KeyPressed(key):
+                if self._on_key is not None:
+                    self._on_key(key)
+            case StreamStopped():
+                self._end(None)
+
+    async def _begin(self) -> None:
+        """The provider needs nothing before the first sound."""
+
+    async def _send_slot(self) -> None:
+        if self._flushed:
+            self._flushed = False
+            await self._send(self._framing.clear())
+        now = _now()
+        if self._again:
+            item, payload = self._again[0].item, self._again.popleft().payload
+        else:
+            frame = self._playout.pull()
+            if frame is None:
+                if mark := self._marks.paused(now):
+                    await self._send(self._framing.mark(mark))
+                return
+            item, payload = self._item, self._encoder.encode(frame)
+        mark = self._marks.sent(item, payload, now)
+        await self._send(self._framing.audio(payload))
+        if mark:
+            await self._send(self._framing.mark(mark))
+
+    async def _say_bye(self, reason: str) -> None:
+        """The provider goes on with what the webhook's answer says comes after the stream: the call's end."""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

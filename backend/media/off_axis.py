@@ -1,0 +1,114 @@
+"""Off-axis speech: a voice that sounds muffled, as of somebody in another room or of a caller who has turned away.
+
+A microphone is spoken into from the front: a mouth turned away, a wall or a hand takes the treble of a voice and leaves
+the rest. So the treble (2 to 6 kHz) of a voice against the rest (200 to 1,000 Hz) is compared with what is usual for
+this caller. The louder a frame's rest, the more it counts (its amplitude is its weight), so that vowels count:
+consonants have much treble or none, and which of them a short word has, is chance. The usual value is a running mean of
+the caller's voice; utterances that have much less treble, off-axis or nearly so, move it ten times more slowly, so that
+asides do not, but a caller who has changed the microphone sounds usual again after a while.
+
+A spectrum is made of every second frame at the beginning of an utterance and of every sixth after that, since it costs
+more than everything else done to a voice that the detector passes unasked.
+"""
+
+from __future__ import annotations
+
+from math import log10, sqrt
+from typing import Final
+
+import numpy as np
+
+from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
+
+EVERY: Final = 6
+EVERY_EARLY: Final = 2
+EARLY_FRAMES: Final = 24
+"""Frames at the beginning of an utterance, of which more are looked at."""
+LEAST_SPECTRA: Final = 8
+"""Spectra of an utterance until it is judged: from 320 ms of voice on. A "no" alone has next to no treble."""
+LEARNT_SPECTRA: Final = 15
+"""Spectra until the usual is known: about a second of voice."""
+LOUDEST: Final = 0.03
+"""The part of the loudest frame's power that a frame needs to count."""
+USUAL_KEPT: Final = 1 - 1 / 60
+"""What the usual keeps with each spectrum: half of it is replaced within 2.5 s of voice."""
+DULL_KEPT: Final = 1 - 1 / 600
+DULL_WEIGHT: Final = 0.1
+_HERTZ: Final = SAMPLE_RATE / FRAME_SAMPLES
+_REST: Final = slice(round(200 / _HERTZ), round(1000 / _HERTZ) + 1)
+_TREBLE: Final = slice(round(2000 / _HERTZ), round(6000 / _HERTZ) + 1)
+_WINDOW: Final = np.hanning(FRAME_SAMPLES).astype(np.float32)
+"""Without it the loud bass would leak into the treble."""
+
+
+class OffAxis:
+    """Follows the treble of one caller's voice, from frames that were accepted as such."""
+
+    def __init__(self, off_axis_db: float = 9.0) -> None:
+        """Take a voice for off-axis if its treble is `off_axis_db` below the caller's usual."""
+        self._off_axis_db = off_axis_db
+        self._usual = _WeightedMean()
+        self._utterance = _WeightedMean()
+        self._learnt = 0
+        self._frames = 0
+        self._loudest = 0.0
+        self.off_axis = False
+        """Of the utterance under way, or the last: its voice sounds off-axis. False as long as nothing is known."""
+
+    def __repr__(self) -> str:
+        usual = f"{self._usual.value:.0f} dB" if self._learnt else "unknown"
+        return f"OffAxis(usual {usual}{', off-axis' if self.off_axis else ''})"
+
+    def begin(self) -> None:
+        """Begin an utterance."""
+        self._utterance = _WeightedMean()
+        self._frames = 0
+        self._loudest = 0.0
+        self.off_axis = False
+
+    def follow(self, frame: Frame) -> None:
+        """Take in a frame of the voice."""
+        self._frames += 1
+        if self._frames % (EVERY if self._frames > EARLY_FRAMES else EVERY_EARLY):
+            return
+        rest, treble = _bands(frame)
+        self._loudest = max(self._loudest, rest)
+        if rest < self._loudest * LOUDEST:
+            return
+        treble_db, weight = 10 * log10(treble / rest), sqrt(rest)
+        self._utterance.add(treble_db, weight)
+        if self._learnt >= LEARNT_SPECTRA:
+            if self._utterance.values < LEAST_SPECTRA:
+                return
+            below_db = self._usual.value - self._utterance.value
+            self.off_axis = below_db > self._off_axis_db
+            if below_db > self._off_axis_db / 2:
+                self._usual.forget(DULL_KEPT)
+                self._usual.add(treble_db, weight * DULL_WEIGHT)
+                return
+            self._usual.forget(USUAL_KEPT)
+        self._learnt += 1
+        self._usual.add(treble_db, weight)
+
+
+class _WeightedMean:
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.values = 0
+        self._weight = 0.0
+
+    def add(self, value: float, weight: float) -> None:
+        self.values += 1
+        self._weight += weight
+        self.value += (value - self.value) * weight / self._weight
+
+    def forget(self, kept: float) -> None:
+        """Let what was added so far weigh less."""
+        self._weight *= kept
+
+
+def _bands(frame: Frame) -> tuple[float, float]:
+    """Return the power of the rest and of the treble, never 0."""
+    spectrum = np.fft.rfft(np.frombuffer(frame, "<i2") * _WINDOW)
+    rest, treble = spectrum[_REST], spectrum[_TREBLE]
+    return float(np.vdot(rest, rest).real) + 1.0, float(np.vdot(treble, treble).real) + 1.0

@@ -1,0 +1,85 @@
+"""Azure OpenAI among the providers: its address, its two ways to be admitted, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from backend.errors import SetupError
+from tests.app.test_endpoints import PROVIDER, endpoints, models_of
+from tests.support.offline_peer import offline_peer
+
+
+async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a_last_resort() -> None:
+    azure = {"endpoint": "https://one.openai.azure.com/", "deployment": "ours", "api_key": "az-1"}
+    async with offline_peer({"turns": []}) as peer:
+        chosen = await endpoints(
+            offline_url=peer.url, openai_api_key="sk-1", responders="openai,azure,local", azure_openai=azure
+        )
+        assert [*models_of(chosen)] == ["openai", "azure", "local"] and models_of(chosen)["azure"] == "ours"
+        assert chosen.models.base_url == PROVIDER and chosen.most_calls == 0
+        assert "az-1" not in repr(chosen)
+        assert await chosen.providers.readiness() == "ok", "the last resort is there"
+        states = chosen.providers.states()
+        assert states["local"] == "ok" and "OPENAI_API_KEY" in states["openai"]
+
+
+@pytest.mark.parametrize(
+    ("azure", "lacks"),
+    [
+        ({}, "AZURE_OPENAI__ENDPOINT"),
+        ({"endpoint": "https://a.example", "deployment": "d", "token_file": "/t"}, "OPENAI_API_KEY"),
+    ],
+)
+async def test_it_is_refused_when_the_server_starts_where_something_is_missing(
+    azure: dict[str, str], lacks: str
+) -> None:
+    with pytest.raises(SetupError) as refused:
+        await endpoints(responders="azure", **({"azure_openai": azure} if azure else {}))
+    assert lacks in refused.value.hint
+
+
+class AzurePeer:
+    """A WebSocket server that lets in as Azure OpenAI documents it, and refuses anything else."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def admit(self, _connection: ServerConnection, request: Request) -> Response | None:
+        address = urlsplit(request.path)
+        if address.path != "/openai/v1/realtime" or parse_qs(address.query) != {"model": ["ours"]}:
+            return Response(404, "Not Found", Headers())
+        key, bearer = request.headers.get("api-key"), request.headers.get("Authorization")
+        if (key, bearer) not in (("right", None), (None, "Bearer entra")):
+            return Response(401, "Unauthorized", Headers())
+        self.keys.append(key or bearer or "")
+        return None
+
+    async def serve(self, connection: ServerConnection) -> None:
+        await connection.send('{"type": "session.created", "session": {}}')
+        await connection.wait_closed()
+
+
+async def test_azure_is_addressed_and_authorised_as_its_documentation_says(tmp_path: Path) -> None:
+    peer, token = AzurePeer(), tmp_path / "token"
+    token.write_text("entra\n")
+    async with serve(peer.serve, "127.0.0.1", 0, process_request=peer.admit) as server:
+        base = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
+        for azure in (
+            {"endpoint": base, "api_key": "right"},
+            {"endpoint": f"{base}/openai/v1/", "api_key": "right"},
+            {"endpoint": base, "token_file": token},
+        ):
+            chosen = await endpoints(
+                responders="azure", openai_api_key="k", azure_openai=azure | {"deployment": "ours"}
+            )
+            assert await chosen.providers.readiness() == "ok"
+        assert peer.keys == ["right", "right", "Bearer entra"]
+        for wrong in ({"deployment": "ours", "api_key": "wrong"}, {"deployment": "theirs", "api_key": "right"}):
+            chosen = await endpoints(responders="azure", openai_api_key="k", azure_openai={"endpoint": base} | wrong)
+            assert "AZURE_OPENAI__" in await chosen.providers.readiness()

@@ -1,0 +1,64 @@
+"""A telephone call by a provider's media stream, over a real WebSocket, for the suite that every transport passes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from backend.extensions.telephone.media_stream import MediaStreamTransport
+from backend.extensions.telephone.messages import StreamStarted
+from backend.extensions.telephone.twilio import Twilio, TwilioFraming
+from tests.extensions.telephone.media_streams import TwilioStream
+from tests.support.callers import PhoneRig, Rig
+from tests.support.http_server import serve
+
+
+@asynccontextmanager
+async def media_stream_rig() -> AsyncIterator[Rig]:
+    """A telephone call that a provider passes on over a real WebSocket."""
+    async with media_stream_call() as (transport, stream):
+        yield PhoneRig(transport, stream)
+
+
+@asynccontextmanager
+async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
+    """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
+    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
+    over = asyncio.Event()
+
+    async def route(websocket: WebSocket) -> None:
+        await websocket.accept()
+        framing = TwilioFraming()
+        started = None
+        while not isinstance(started, StreamStarted):
+            started = framing.read((await websocket.receive())["text"])
+        transports.put_nowait(
+            MediaStreamTransport(websocket, framing, started, Twilio(http, auth_token="", account="", api_url=""))
+        )
+        await over.wait()
+
+    stream = TwilioStream(delay_s=delay_s)
+    async with (
+        httpx2.AsyncClient() as http,
+        serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url,
+    ):
+        try:
+            await stream.connect(url.replace("http", "ws") + "/media")
+            transport = await transports.get()
+            try:
+                yield transport, stream
+            finally:
+                await transport.close()
+                over.set()
+        finally:
+            over.set()
+            await stream.close()
+
+
+RIGS = [media_stream_rig]

@@ -1,0 +1,81 @@
+"""There is a hint of a voice before the detector is sure of it, for a moment only, and not again and again."""
+
+from __future__ import annotations
+
+from backend.media.endpointing import LocalEndpointing
+from backend.media.frame import SILENCE, Frame
+from backend.media.onset_hint import KEPT_FRAMES, LONGEST_FRAMES, REST_FRAMES, OnsetHint
+from backend.media.primary_speaker import PrimarySpeaker
+from backend.media.segmenter import Segmenter
+from tests.support.detector import Saying
+
+
+def loud(amplitude: int) -> Frame:
+    """A square wave at 500 Hz."""
+    one = amplitude.to_bytes(2, "little", signed=True) * 24
+    other = (-amplitude).to_bytes(2, "little", signed=True) * 24
+    return Frame((one + other) * 10)
+
+
+def followed(hint: OnsetHint, *scores: float, is_near: bool = True) -> list[bool]:
+    stands = []
+    for score in scores:
+        hint.follow(score, is_near=is_near)
+        stands.append(hint.stands)
+    return stands
+
+
+def heard(local: LocalEndpointing) -> tuple[bool, bool]:
+    """Return whether there is a hint, and whether the latest frame was a near sound."""
+    return local.hinted, local.near_sound
+
+
+def test_a_doubtful_sound_is_hinted_at_for_a_tenth_of_a_second() -> None:
+    hint = OnsetHint()
+    assert followed(hint, 0.1, 0.3, *[0.0] * KEPT_FRAMES) == [False, *[True] * KEPT_FRAMES, False]
+
+
+def test_what_is_far_away_is_no_hint() -> None:
+    assert not any(followed(OnsetHint(), 0.4, 0.4, is_near=False))
+
+
+def test_a_hint_that_came_to_nothing_is_not_repeated_at_once() -> None:
+    hint = OnsetHint()
+    stands = followed(hint, *[0.3] * (LONGEST_FRAMES + 1 + REST_FRAMES + 1))
+    assert stands == [*[True] * LONGEST_FRAMES, *[False] * (REST_FRAMES + 1), True]
+
+
+def test_an_onset_settles_it() -> None:
+    hint = OnsetHint()
+    followed(hint, 0.3)
+    hint.settle()
+    assert not hint.stands and followed(hint, 0.3) == [True], "without a rest"
+
+
+def test_a_soft_first_sound_of_a_known_caller_is_hinted_at_in_a_quiet_room() -> None:
+    quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
+    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
+    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+        local.process(frame)
+        assert heard(local) == (False, False)
+    local.process(far)
+    assert heard(local) == (False, False), "26 dB below the caller"
+    for _ in range(110):
+        local.process(quiet)
+    assert not local.process(soft) and heard(local) == (True, True), "16 dB below"
+
+
+def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
+    quiet, voice, soft = SILENCE, loud(6000), loud(1000)
+    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.01, 0.0, *[0.9] * 2]
+    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
+    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+        local.process(frame)
+    local.process(soft)
+    assert heard(local) == (False, True)
+    local.process(quiet)
+    assert heard(local) == (False, False)
+    local.process(voice)
+    local.process(voice)
+    assert heard(local) == (False, False), "a voice has begun"

@@ -1,0 +1,57 @@
+"""A spoken call with a provider's own protocol: it is answered, interrupted and answered again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.running_server import PlacedCall, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "what is the weather in Seattle"
+STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 440, "ms": 200}}
+SCRIPT = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply": SHORT}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """What is known after such a call."""
+
+    call: PlacedCall
+    heard: str
+    """What was heard of the first answer."""
+    log: dict[str, Any]
+    """The peer's log of the connection."""
+
+    @property
+    def received(self) -> list[dict[str, Any]]:
+        """What the provider was sent."""
+        return [entry["event"] for entry in self.log["received"]]
+
+    @property
+    def errors(self) -> set[str]:
+        """The codes of the errors that the provider has sent."""
+        return {entry["event"]["error"]["code"] for entry in self.log["sent"] if entry["type"] == "error"}
+
+
+async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapping[str, str]]) -> Interrupted:
+    """Place the call over `settings` for a peer that holds us to the schema of `provider`."""
+    async with offline_peer(SCRIPT, "--strict", provider) as peer:
+        with running_server(None, **{"RESPONDERS": provider, "OPENAI_API_KEY": "k", **settings(peer)}) as server:
+            async with placed_call(server) as call:
+                await call.say(silence(100) + speech(QUESTION))
+                await call.hears_something()
+                await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
+                await call.say(silence(100) + speech("stop, that is enough"))
+                await until(lambda: any(data["heard"] for data in call.all_told("transcript_interrupted")))
+                await call.told("transcript", content="All right.")
+                await call.told("audio_playback_finished")
+        log = (await peer.connections())[-1]
+    heard = next(data["heard"] for data in call.all_told("transcript_interrupted") if data["heard"])
+    assert STORY["text"].startswith(heard)
+    return Interrupted(call, heard, log)

@@ -1,0 +1,20 @@
+"""The stories that tests of turns begin with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.turns.story import Story
+from tests.turns.talk import Talk
+
+
+@pytest.fixture
+def story() -> Story:
+    """A call that has just begun, and whose caller is answered without a wait."""
+    return Story()
+
+
+@pytest.fixture
+def talk() -> Talk:
+    """A call that has just begun, and whose caller may pause."""
+    return Talk()
