@@ -126,7 +126,7 @@ async def test_every_command_is_in_the_providers_schema(
         await asyncio.sleep(0.05)
 
 
-async def test_a_picture_is_seen_or_the_model_learns_that_there_was_one(provider: Provider, peer: OfflinePeer) -> None:
+async def test_a_picture_is_seen_or_the_model_is_told_that_there_was_one(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
         can = made.responder.capabilities
         fitting = can.fit(do.AddUserText("What is this?", (data_url(png(30, 20)),)))
@@ -208,9 +208,7 @@ async def test_a_reply_that_is_cancelled_ends(provider: Provider, peer: OfflineP
 
 
 @pytest.mark.parametrize(("status", "reason"), [("incomplete", "max_output_tokens"), ("incomplete", "content_filter")])
-async def test_the_end_of_a_reply_says_why_it_broke_off(
-    provider: Provider, peer: OfflinePeer, status: str, reason: str
-) -> None:
+async def test_why_a_reply_broke_off_is_told(provider: Provider, peer: OfflinePeer, status: str, reason: str) -> None:
     reply = {"text": "It is", "tone": TONE, "status": status, "status_details": {"reason": reason}}
     async with replying(provider, peer, reply) as made:
         await ask(made)
@@ -227,7 +225,7 @@ async def test_a_rate_limit_names_the_time_after_which_to_ask_again(provider: Pr
         assert (end.status, end.detail, end.retry_after_s) == ("failed", "rate_limit_exceeded", provider.retry_after_s)
 
 
-async def test_the_tokens_of_a_reply_are_counted_by_kind(provider: Provider, peer: OfflinePeer) -> None:
+async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "It is four.", "tone": {"ms": 1000}}) as made:
         await ask(made)
         await finished(made)
@@ -242,7 +240,7 @@ async def test_an_expired_connection_asks_for_another(provider: Provider, peer: 
         assert made.failure and made.failure.retryable
 
 
-async def test_the_transcript_comes_before_a_connection_that_breaks_in_the_answer(
+async def test_what_the_caller_has_said_is_told_before_a_connection_that_breaks_in_the_answer(
     provider: Provider, peer: OfflinePeer
 ) -> None:
     reply = {"text": "It is a long story.", "tone": {"ms": 3000}, "pace": 1, "drop_after_ms": 100}
