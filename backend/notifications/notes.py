@@ -1,6 +1,6 @@
-"""Notes: reminders that stay, once they were told, until their user resolves them. Many have no time at all.
+"""Notes: reminders that stay, once they were mentioned, until their user resolves them. Many have no time at all.
 
-    without a time, or set ──► due ──► told: without a time again ──► resolved: gone after a month
+    without a time, or set ──► due ──► mentioned: without a time again ──► resolved: gone after a month
          ▲                                                                │
          └────────────── snoozed, or made again ──────────────────────────┘
 

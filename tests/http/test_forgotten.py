@@ -31,23 +31,23 @@ SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
 SETTINGS |= {"IDENTIFY_BY_FINGERPRINT": "true"}
 SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__APART_S": "0.2"}
 KEPT = {
-    "calls",  # fleet/register
-    "context",  # memory/keys: what is known
+    "calls",
+    "context",
     "owned",
     "conversation:*",
     "cache:*",
-    "memories",  # memory/memories
-    "notices",  # memory/notices
+    "memories",
+    "notices",
     "teller",
-    "turns",  # memory/turns: which process answers a conversation
-    "pages",  # memory/presence
-    "reminders",  # notifications/book
-    "tasks",  # background/keys
+    "turns",
+    "pages",
+    "reminders",
+    "tasks",
     "task:*",
     "archives",
-    "inbox",  # background/channels
+    "inbox",
     "coordinator",
-    "thoughts",  # background/notebook
+    "thoughts",
     "feedback",
     "digest",
     "digests",
