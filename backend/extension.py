@@ -64,8 +64,6 @@ class Opened:
     """Its stores of user data by name: they are exported and erased."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
-    transfers: Mapping[str, str] = field(default_factory=dict)
-    """Where calls by a telephone line may be transferred to: a name → a number or a SIP address."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None

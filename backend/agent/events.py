@@ -65,13 +65,13 @@ class ThinkerResponse:
 
     text: str
     """Cleaned for speech when the turn was spoken, as the model wrote it otherwise."""
-    message_id: str
-    citations: tuple[Citation, ...]
-    tool_calls_made: tuple[str, ...]
-    """The names of the tools called, in order; one called twice stands there twice."""
-    latency_ms: int
-    tokens_used: int
     state: TurnState
+    message_id: str = ""
+    citations: tuple[Citation, ...] = ()
+    tool_calls_made: tuple[str, ...] = ()
+    """The names of the tools called, in order; one called twice stands there twice."""
+    latency_ms: int = 0
+    tokens_used: int = 0
     tokens_out: int = 0
     """Those of `tokens_used` that the model produced."""
     client_calls: tuple[ToolCall, ...] = ()

@@ -293,8 +293,6 @@ class ThinkerSession:
         turn.keep_partial()
         return ThinkerResponse(
             text=said,
-            message_id="",
-            citations=(),
             tool_calls_made=tuple(result.name for result in turn.results),
             latency_ms=round(self._metrics.total_latency_ms),
             tokens_used=turn.tokens,
@@ -304,7 +302,7 @@ class ThinkerSession:
 
     def _failed(self) -> ThinkerResponse:
         latency_ms = round(self._metrics.total_latency_ms)
-        response = ThinkerResponse(APOLOGY, "", (), (), latency_ms, 0, TurnState.ERROR, cacheable=False)
+        response = ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
         self._options.on_event(Final(response))
         return response
 

@@ -295,8 +295,6 @@ class Turn:
         calls = tuple(call for call in _distinct(reply.calls[:CALLS_LIMIT]) if self._is_client_tool(call))
         return ThinkerResponse(
             text=reply.text.strip(),
-            message_id="",
-            citations=(),
             tool_calls_made=tuple(result.name for result in self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,

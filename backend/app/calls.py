@@ -224,7 +224,7 @@ def _dependencies(
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
-        transfers={name: to for each in foundation.extensions.values() for name, to in each.transfers.items()},
+        transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
         agree=partial(agreement, stores.confirmations),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ from backend.http.context import (
     WorkServices,
 )
 from backend.http.ice_servers import listed
-from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, DeletionWebhook
+from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, at_webhook
 from backend.responders.failover import Provider
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
@@ -115,36 +115,30 @@ async def open_http(
 @asynccontextmanager
 async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifier]:
     """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
-    settings, targets = foundation.settings, dict[str, DeletionTarget]()
-    addresses = set()
-    for part, name in (
-        (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
-        (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
-    ):
-        webhook = None if part.webhook_url in addresses else webhook_of(part, name)
-        if webhook is not None:
-            addresses.add(part.webhook_url)
-            targets[name] = DeletionWebhook(webhook)
-    if foundation.tracing.langsmith:
-        targets["traces"] = _Traces(foundation.tracing.langsmith)
-    notifier = DeletionNotifier(foundation.stores.opened.redis, targets)
-    async with supervising("deletions elsewhere", notifier.run):
-        try:
+    settings, targets, addresses = foundation.settings, dict[str, DeletionTarget](), set[str]()
+    async with AsyncExitStack() as stack:
+        for part, name in (
+            (settings.agent.pipeline, "PIPELINE__WEBHOOK"),
+            (settings.notifications, "NOTIFICATIONS__WEBHOOK"),
+        ):
+            webhook = None if part.webhook_url in addresses else webhook_of(part, name)
+            if webhook is not None:
+                addresses.add(part.webhook_url)
+                stack.push_async_callback(webhook.close)
+                targets[name] = at_webhook(webhook)
+        if foundation.tracing.langsmith:
+            targets["traces"] = _at_langsmith(foundation.tracing.langsmith)
+        notifier = DeletionNotifier(foundation.stores.opened.redis, targets)
+        stack.push_async_callback(notifier.close)
+        async with supervising("deletions elsewhere", notifier.run):
             yield notifier
-        finally:
-            await notifier.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Traces:
-    """Users' traces as a place where they are deleted; the opener of their delivery closes it."""
+def _at_langsmith(traces: LangSmithTraces) -> DeletionTarget:
+    async def delete(deletion: Deletion) -> None:
+        await traces.delete_traces(deletion.user)
 
-    traces: LangSmithTraces
-
-    async def delete(self, deletion: Deletion) -> None:
-        await self.traces.delete_traces(deletion.user)
-
-    async def close(self) -> None: ...
+    return delete
 
 
 @asynccontextmanager

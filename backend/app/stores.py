@@ -13,8 +13,7 @@ from backend.sessions.event_log import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
-from backend.storage.ledger.ledger import Ledger
-from backend.storage.ledger.opening import open_ledger
+from backend.storage.ledger.ledger import Ledger, open_ledger
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub

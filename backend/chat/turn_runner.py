@@ -61,7 +61,7 @@ RESULT_SHOWN = 2_000
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """Tools of Thinkers that a conversation needs at hand itself."""
 
-CANCELLED = ThinkerResponse("", "", (), (), 0, 0, TurnState.CANCELLED, cacheable=False)
+CANCELLED = ThinkerResponse("", TurnState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
 
 

@@ -15,9 +15,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from redis.asyncio import Redis
@@ -61,29 +59,17 @@ class Deletion(msgspec.Struct, frozen=True):
     format: Format = FORMAT
 
 
-class DeletionTarget(Protocol):
-    """A place outside this server that has something of users."""
-
-    async def delete(self, deletion: Deletion) -> None:
-        """Have it deleted there. Raises a `PeerError` unless that is done."""
-
-    async def close(self) -> None:
-        """Close the connections."""
+DeletionTarget = Callable[[Deletion], Awaitable[None]]
+"""Has a user deleted at a place outside this server. Raises a `PeerError` unless that is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionWebhook:
-    """A webhook, which is sent `user.deleted` with the user id that it knows."""
+def at_webhook(webhook: WebhookClient) -> DeletionTarget:
+    """Return a webhook as such a place: it is sent `user.deleted` with the user id that it knows."""
 
-    webhook: WebhookClient
+    async def delete(deletion: Deletion) -> None:
+        await webhook.send(EVENT, {"user": deletion.user, "at": deletion.at}, delivery=deletion.id)
 
-    async def delete(self, deletion: Deletion) -> None:
-        """Send the event. Raises `WebhookFailed`."""
-        await self.webhook.send(EVENT, {"user": deletion.user, "at": deletion.at}, delivery=deletion.id)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self.webhook.close()
+    return delete
 
 
 class DeletionQueue(RedisStore):
@@ -138,7 +124,7 @@ class DeletionQueue(RedisStore):
 
 
 class DeletionNotifier:
-    """Has users deleted at every one of `targets` (by name), which it closes at the end."""
+    """Has users deleted at every one of `targets`, by name."""
 
     def __init__(
         self, redis: Redis, targets: Mapping[str, DeletionTarget], clock: Callable[[], float] = time.time
@@ -187,8 +173,6 @@ class DeletionNotifier:
         if self._trying:
             await asyncio.wait(self._trying, timeout=ANSWER_WITHIN_S)
         await cancel_all(list(self._trying), within_s=1.0)
-        for target in self._targets.values():
-            await target.close()
 
     def _begin(self, deletion: Deletion) -> asyncio.Task[bool]:
         task = asyncio.create_task(self._try(deletion), name="deletion elsewhere")
@@ -204,7 +188,7 @@ class DeletionNotifier:
         try:
             if target is not None:
                 try:
-                    await target.delete(deletion)
+                    await target(deletion)
                 except PeerError as error:
                     why = str(error)
                 else:

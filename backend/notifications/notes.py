@@ -1,8 +1,8 @@
-"""Notes: reminders that stay, once they were mentioned, until their user resolves them. Many have no time at all.
+"""Notes: reminders that stay, once they were delivered, until their user resolves them. Many have no time at all.
 
-    without a time, or set ──► due ──► mentioned: without a time again ──► resolved: gone after a month
-         ▲                                                                │
-         └────────────── snoozed, or made again ──────────────────────────┘
+    without a time, or set ──► due ──► delivered: without a time again ──► resolved: gone after a month
+              ▲                                    │                          │
+              └────────────────────────────────────┴── snoozed, made again ───┘
 
 A note stands among its user's reminders (`repository`), and reaches them as any reminder does. One text is one note,
 since a model may make a call twice. Methods may raise `MemoryUnavailable`.
@@ -56,22 +56,18 @@ class Notes:
         kept = await self.service.reminders.add(new)
         if kept is not new:
             kept = await self._change(owner, id_, lambda old: self._opened(old, at or old.at, zone)) or new
-        self.service.scheduler.wake()
-        return _shown(kept)
+        return await self._set(kept)
 
     async def all_of(self, owner: str) -> list[dict[str, str | bool]]:
         """Return the notes: the soonest due first, then those without a time, the newest first."""
-        notes = await self._all(owner)
-        return [
-            _shown(note) for note in sorted(notes, key=lambda each: (_time_of(each) or float("inf"), -each.touched))
-        ]
+        notes = sorted(await self._all(owner), key=lambda each: (_time_of(each) or float("inf"), -each.touched))
+        return [_shown(note) for note in notes]
 
     async def snooze(self, owner: str, note_id: str, due: str, time_zone: str) -> dict[str, str | bool]:
         """Let a note be due later, and open if it was not. Raise `BadRequest` when it is not clear which."""
         at, zone = await self._time(owner, due, time_zone)
         note = await self._meant(owner, note_id, lambda old: self._opened(old, at, zone))
-        self.service.scheduler.wake()
-        return _shown(note)
+        return await self._set(note)
 
     async def resolve(self, owner: str, note_id: str) -> dict[str, str | bool]:
         """Resolve a note. Raise `BadRequest` when it is not clear which."""
@@ -85,6 +81,13 @@ class Notes:
         over = sorted((each for each in await self._all(owner) if each.resolved), key=lambda each: -each.resolved)
         for old in over[RESOLVED_LIMIT:]:
             await self.service.reminders.remove(owner, old.id)
+        await self.service.delivery.report(owner, note.id, "canceled")
+        return _shown(note)
+
+    async def _set(self, note: Reminder) -> dict[str, str | bool]:
+        """Have a note with a time come in time, and return what is shown of it."""
+        self.service.scheduler.wake()
+        await self.service.delivery.report(note.owner, note.id, "set")
         return _shown(note)
 
     def _opened(self, note: Reminder, at: float, zone: str) -> Reminder:

@@ -42,7 +42,7 @@ _waiting = "user:{}:notices".format
 _delivered = "user:{}:notices:told".format
 _active = "user:{}:teller".format
 
-NoticeKind = Literal["result", "decision", "reminder", "note"]
+NoticeKind = Literal["result", "decision", "reminder"]
 
 
 class Notice(msgspec.Struct, frozen=True):

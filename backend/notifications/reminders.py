@@ -84,9 +84,9 @@ class Reminder(msgspec.Struct, frozen=True):
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
     note: bool = False
-    """Whether it stays, once it was mentioned, until its user resolves it."""
+    """Whether it stays, once it was delivered, until its user resolves it."""
     touched: float = 0.0
-    """When a note was last made, snoozed or mentioned."""
+    """When a note was last made, snoozed or delivered."""
     resolved: float = 0.0
     """When a note was resolved."""
     until: float = 0.0

@@ -166,7 +166,7 @@ class Session:
     def publish(self, event: PageEvent) -> None:
         """Enter `event` into the transcript and the counts, and log it for the page."""
         settled_again = isinstance(event, TranscriptCompleted) and self.transcript.is_settled(event.item_id)
-        self.transcript.record(event)
+        self.transcript.add(event)
         match event:
             case TranscriptCompleted("user") if not settled_again:
                 self.counts["turns"] += 1

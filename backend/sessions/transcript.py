@@ -50,7 +50,7 @@ class Transcript:
         """Return whether the item has its words; a turn of the caller's that goes on is settled again, with more."""
         return item_id in self._entries and bool(self._entries[item_id]["content"])
 
-    def record(self, event: PageEvent) -> None:
+    def add(self, event: PageEvent) -> None:
         """Enter what `event` says of an item; most events say nothing."""
         match event:
             case UserItemAdded(item_id):

@@ -22,6 +22,7 @@ from backend.settings.mcp import McpSettings
 from backend.settings.memory import MemorySettings
 from backend.settings.models import ModelSettings
 from backend.settings.notifications import NotificationSettings
+from backend.settings.phone import PhoneSettings
 from backend.settings.plugin import PluginSettings, faults_in, read_group, read_settings
 from backend.settings.provider import ProviderSettings, RealtimeSettings
 from backend.settings.rtc import RtcSettings
@@ -76,6 +77,8 @@ class Settings:
     turns: TurnSettings
     # Network
     rtc: RtcSettings
+    # Calls by telephone
+    telephone: PhoneSettings
     # Server
     server: ServerSettings
     # Limits

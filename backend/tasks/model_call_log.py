@@ -87,7 +87,7 @@ class ModelCallLog(RedisStore):
         finally:
             _scope.reset(token)
 
-    def record(self, entry: Json) -> None:
+    def add(self, entry: Json) -> None:
         """Keep an attempt under the current scope; do nothing outside of one. Returns at once."""
         if (scope := _scope.get()) is not None:
 
@@ -99,7 +99,7 @@ class ModelCallLog(RedisStore):
     def attempt_failed(self, model: str, attempt: int, error: str, reason: str, seconds: float) -> None:
         """Keep an attempt that another follows; `ChatCompletions` calls it."""
         at, failed = time.time() - seconds, {"error": error, "reason": reason}
-        self.record({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt} | failed)
+        self.add({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt} | failed)
 
     async def read(self, owner: str, name: str) -> list[Json] | None:
         """Return the entries, oldest first; None when that user has none of that name."""
@@ -168,7 +168,7 @@ class LoggedModel:
             entry["error"] = str(error) or type(error).__name__
             raise
         finally:
-            self.calls.record(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
+            self.calls.add(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
 
 
 def as_markdown(name: str, entries: Sequence[Json]) -> str:

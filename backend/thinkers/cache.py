@@ -22,12 +22,10 @@ from prometheus_client import CollectorRegistry, Counter
 
 from backend.access.reach import Reach
 from backend.agent.context import Exchange, Note, Situation
-from backend.citations import Citation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, OnProgress, Question, ThinkerProgress
-from backend.users.context_update import ContextUpdate
 
 CACHE_WITHIN_S = 0.2
 """Seconds the cache may take; a slower one is passed over."""
@@ -59,15 +57,7 @@ class Computed:
 Compute = Callable[[OnProgress], Awaitable[Computed]]
 
 
-class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
-    text: str
-    citations: tuple[Citation, ...]
-    interruptible: bool = True
-    untrusted: bool = False
-    update: ContextUpdate | None = None
-
-
-_stored_decoder = msgspec.json.Decoder(_StoredAnswer)
+_answer_decoder = msgspec.json.Decoder(Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +226,7 @@ class AnswerCache:
         return running
 
     async def _keep(self, slot: Slot, answer: Answer, ttl_s: int) -> None:
-        stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible, answer.untrusted, answer.update)
-        storing = self._memory.cache_put(slot.scope, slot.key, msgspec.json.encode(stored).decode(), ttl_s)
+        storing = self._memory.cache_put(slot.scope, slot.key, msgspec.json.encode(answer).decode(), ttl_s)
         await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
 
     def _forget(self, running: _Computation) -> None:
@@ -258,14 +247,6 @@ class AnswerCache:
         places = [slot for slot in (slots.own, slots.shared) if slot]
         loading = asyncio.gather(*(self._memory.cache_get(slot.scope, slot.key) for slot in places))
         for stored in await briefly(loading, [], within_s=CACHE_WITHIN_S):
-            if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
-                continue
-            return Answer(
-                found.text,
-                "cache",
-                found.citations,
-                interruptible=found.interruptible,
-                untrusted=found.untrusted,
-                update=found.update,
-            )
+            if stored and (found := decode_or_skip("cached answer", stored, _answer_decoder.decode)):
+                return replace(found, source="cache", tool_calls=0, tokens=0)
         return None

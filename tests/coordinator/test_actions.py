@@ -1,4 +1,4 @@
-"""What the coordinator may do: which actions are right, how many, and about which tasks."""
+"""What the coordinator may do: which actions are right, how many there may be, and that no other client has them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ async def _as_a_model_would(redis: Redis, user: str) -> None:
     outbox = Outbox(FakeMemory())
     log = ModelCallLog(redis, outbox)
     with log.scope("digest-1", user):
-        log.record({"model": "m", "text": SAID})
+        log.add({"model": "m", "text": SAID})
     await outbox.drain(5.0)
 
 

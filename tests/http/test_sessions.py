@@ -27,8 +27,8 @@ async def test_a_session_shows_its_state_and_counts(here: World, browser: Browse
 async def test_a_transcript_shows_what_was_said_in_order(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     transcript = here.registry.find(session_id).transcript
-    transcript.record(TranscriptCompleted("user", "a", "Grüß dich"))
-    transcript.record(TranscriptInterrupted("b", "Hello", "Hello there"))
+    transcript.add(TranscriptCompleted("user", "a", "Grüß dich"))
+    transcript.add(TranscriptInterrupted("b", "Hello", "Hello there"))
     messages = (await browser.get(f"/api/sessions/{session_id}/transcript")).json()["messages"]
     assert [(entry["role"], entry["content"]) for entry in messages] == [
         ("user", "Grüß dich"),

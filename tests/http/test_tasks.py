@@ -122,7 +122,7 @@ async def test_the_archive_is_read_as_data_and_as_a_page(tmp_path: Path) -> None
         assert task is not None
         with at.model_calls.scope(task_id, task.owner):
             entry = {"at": 1.0, "ms": 5, "model": "m1", "text": "Blue."}
-            at.model_calls.record(entry | {"messages": [{"role": "user", "content": "I am ana@example.com"}]})
+            at.model_calls.add(entry | {"messages": [{"role": "user", "content": "I am ana@example.com"}]})
         await at.outbox.settle(2.0)
         [attempt] = (await browser.get(f"/api/tasks/{task_id}/archive")).json()["attempts"]
         assert attempt["messages"][0]["content"] == "I am [e-mail]"

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from backend.errors import TracingUnavailable
 from backend.notifications import deletions
-from backend.notifications.deletions import DUE, KEEP_S, Deletion, DeletionNotifier, DeletionWebhook, pause_s
+from backend.notifications.deletions import DUE, KEEP_S, Deletion, DeletionNotifier, DeletionTarget, at_webhook, pause_s
 from backend.notifications.webhooks import WebhookClient
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 
@@ -26,10 +26,8 @@ async def redis() -> AsyncIterator[Redis]:
     await client.aclose()
 
 
-def webhook(server: ApiServer) -> DeletionWebhook:
-    return DeletionWebhook(
-        WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
-    )
+def webhook(server: ApiServer) -> DeletionTarget:
+    return at_webhook(WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,)))
 
 
 @dataclass
@@ -43,8 +41,6 @@ class Place:
         self.tries += 1
         if self.refuses:
             raise TracingUnavailable("not now")
-
-    async def close(self) -> None: ...
 
 
 async def test_every_webhook_is_told_even_if_another_refuses(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
@@ -91,7 +87,7 @@ async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_t
 
 async def test_two_processes_make_one_try(redis: Redis) -> None:
     place, now = Place(), [0.0]
-    one, other = (DeletionNotifier(redis, {"place": place}, lambda: now[0]) for _ in range(2))
+    one, other = (DeletionNotifier(redis, {"place": place.delete}, lambda: now[0]) for _ in range(2))
     await one.delete("u-1")
     now[0] += pause_s(1) + 1
     await one.try_due()
@@ -101,9 +97,9 @@ async def test_two_processes_make_one_try(redis: Redis) -> None:
 
 async def test_a_try_whose_process_died_is_made_by_another(redis: Redis) -> None:
     place, now = Place(refuses=False), [0.0]
-    dead = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    dead = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await dead._queue.add([Deletion("d-1", "place", "u-1", 0.0)], deletions.CLAIM_S)
-    other = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    other = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await other.try_due()
     assert place.tries == 0
     now[0] += deletions.CLAIM_S + 1
@@ -115,7 +111,7 @@ async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, now = Place(), [0.0]
-    notifier = DeletionNotifier(redis, {"place": place}, lambda: now[0])
+    notifier = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await notifier.delete("u-1")
     assert await redis.ttl("deletions") > KEEP_S, "what nobody tries any more expires by itself"
     now[0] += KEEP_S
@@ -126,7 +122,7 @@ async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
 
 async def test_the_number_that_waits_is_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "LIMIT", 3)
-    notifier = DeletionNotifier(redis, {"place": Place()})
+    notifier = DeletionNotifier(redis, {"place": Place().delete})
     for number in range(6):
         await notifier.delete(f"u-{number}")
     assert await redis.zcard(DUE) == 3 and await redis.hlen("deletions") == 3

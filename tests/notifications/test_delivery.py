@@ -191,15 +191,6 @@ async def test_of_several_processes_one_delivers() -> None:
         assert await one.scheduler.execute() == dict.fromkeys(first, 0), "executing again does nothing"
 
 
-async def test_execute_delivers_those_of_one_user_only() -> None:
-    world = World()
-    async with Process(world) as one:
-        await one.set()
-        world.now += 600
-        assert (await one.scheduler.execute("somebody else"))["due"] == 0
-        assert (await one.scheduler.execute(USER))["webhook"] == 1
-
-
 async def test_the_scheduler_sleeps_until_one_is_due_and_wakes_for_new_ones() -> None:
     world = World()
     async with Process(world) as one:

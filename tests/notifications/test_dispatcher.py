@@ -11,9 +11,9 @@ import pytest
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeRepository
 from backend.page_events import NoticeChanged, NoticeContent
-from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
+from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -49,18 +49,15 @@ class FakeCall:
 
 @asynccontextmanager
 async def process(server: RedisProcess) -> AsyncIterator[Process]:
-    redis, waiting = connect(server.url), connect(server.url, waiting=True)
-    repository, pubsub = NoticeRepository(redis), PubSub(redis, waiting)
-    running = Process(repository, pubsub, NotificationDispatcher(repository, pubsub))
-    pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))
-    pubsub.start()
-    try:
-        yield running
-    finally:
-        await running.dispatcher.close()
-        await pubsub.close()
-        await waiting.aclose()
-        await redis.aclose()
+    async with clients(server.url) as (redis, pubsub):
+        repository = NoticeRepository(redis)
+        running = Process(repository, pubsub, NotificationDispatcher(repository, pubsub))
+        pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))
+        pubsub.start()
+        try:
+            yield running
+        finally:
+            await running.dispatcher.close()
 
 
 @asynccontextmanager

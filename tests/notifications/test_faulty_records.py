@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
+from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -50,16 +51,13 @@ class Process:
 
 @asynccontextmanager
 async def process(server: RedisProcess, **settings: Any) -> AsyncIterator[Process]:
-    redis, waiting = connect(server.url), connect(server.url, waiting=True)
-    pubsub = PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate(settings)
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(redis.aclose)
-        stack.push_async_callback(waiting.aclose)
-        notifications = await stack.enter_async_context(open_notifications(chosen, redis, pubsub, FakeMemory()))
+    async with (
+        clients(server.url) as (redis, pubsub),
+        open_notifications(chosen, redis, pubsub, FakeMemory()) as notifications,
+    ):
         pubsub.start()
         notifications.reminders.start()
-        stack.push_async_callback(pubsub.close)
         assert await pubsub.wait_until_open(5.0)
         yield Process(redis, pubsub, notifications)
 

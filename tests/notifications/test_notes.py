@@ -15,6 +15,7 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notes import RESOLVED_LIMIT, RESOLVED_S, SPOKEN_OF_S, Notes, adopt_former_notes
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.service import ReminderService
+from backend.page_events import ReminderChanged
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.tools.notes import TEXT_LIMIT, UserNotes, notes
@@ -76,6 +77,11 @@ async def test_a_note_is_made_listed_snoozed_and_resolved(desk: Desk) -> None:
     assert later["snoozed"]["due"] == "2026-11-23T09:00:00+01:00", "in the morning of a day"
     done = await desk.call("resolve", note_id=made["id"])
     assert done["resolved"] == {"id": made["id"], "text": "call the plumber", "state": "resolved"}
+    assert [event.event for event in desk.world.shown if isinstance(event, ReminderChanged)] == [
+        "set",
+        "set",
+        "canceled",
+    ]
     assert await desk.texts() == [] and await desk.texts(resolved=True) == ["call the plumber"]
     assert (await desk.call("list"))["spoken"] == "You have no open notes."
     assert (await desk.call("create", text="Call the plumber"))["created"] == {

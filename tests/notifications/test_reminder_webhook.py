@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-
 import pytest
 
 from backend.app.notifications import open_notifications
@@ -13,17 +10,9 @@ from backend.notifications.webhooks import WebhookClient
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
-from backend.testing.services.server import Request, json_reply, serving
+from backend.testing.services.server import json_reply, serving
+from tests.notifications.test_webhooks import SECRET, genuine
 from tests.notifications.world import USER, Process, World
-
-SECRET = "a secret of some length"
-
-
-def genuine(request: Request) -> bool:
-    """Whether the signature is that of the body."""
-    signed = request.headers["x-responder-timestamp"].encode() + b"." + request.body
-    expected = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(request.headers["x-responder-signature"], f"sha256={expected}")
 
 
 async def test_a_reminder_is_sent_signed_and_again_after_a_5xx_until_it_is_taken() -> None:

@@ -9,12 +9,11 @@ import pytest
 
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import Notice, NoticeRepository
-from backend.storage.client import connect
-from backend.storage.pubsub import PubSub
 from backend.turns import commands as do
 from backend.turns.limits import TurnLimits
 from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import PlacedCall, placed_call
+from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 from tests.support.ways import documented, files_passed, files_passed_within
@@ -34,18 +33,14 @@ def redis() -> Iterator[RedisProcess]:
 @asynccontextmanager
 async def dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatcher]:
     """The dispatcher of one process."""
-    client, waiting = connect(redis.url), connect(redis.url, waiting=True)
-    pubsub = PubSub(client, waiting)
-    made = NotificationDispatcher(NoticeRepository(client), pubsub)
-    pubsub.start()
-    try:
-        assert await pubsub.wait_until_open(5.0)
-        yield made
-    finally:
-        await made.close()
-        await pubsub.close()
-        await waiting.aclose()
-        await client.aclose()
+    async with clients(redis.url) as (client, pubsub):
+        made = NotificationDispatcher(NoticeRepository(client), pubsub)
+        pubsub.start()
+        try:
+            assert await pubsub.wait_until_open(5.0)
+            yield made
+        finally:
+            await made.close()
 
 
 def was_asked_for(call: PlacedCall) -> bool:

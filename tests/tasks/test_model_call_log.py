@@ -130,7 +130,7 @@ async def test_it_is_bounded_and_expires() -> None:
     async with rig() as here:
         with here.model_calls.scope("t1", "ana"):
             for number in range(ENTRIES_LIMIT + 5):
-                here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
+                here.model_calls.add({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
         entries = await here.entries()
         assert (len(entries), entries[-1]["text"]) == (ENTRIES_LIMIT, str(ENTRIES_LIMIT + 4))
         assert await here.redis.ttl(model_calls_key("t1")) > 0
@@ -141,7 +141,7 @@ async def test_it_is_exported_and_erased_with_its_owner() -> None:
     async with rig() as here:
         for name, owner in (("t1", "ana"), ("t2", "ana"), ("t3", "ben")):
             with here.model_calls.scope(name, owner):
-                here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
+                here.model_calls.add({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
         await here.outbox.settle(2.0)
         assert set(await here.model_calls.export("ana")) == {"t1", "t2"}
         await here.model_calls.erase("ana")
@@ -153,11 +153,11 @@ async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> N
     async with rig() as here:
         await here.redis.set(record_key("t1"), "{}")
         with here.model_calls.scope("t1", "ana", while_exists=record_key("t1")):
-            here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
+            here.model_calls.add({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
             assert len(await here.entries()) == 1
             await here.redis.delete(record_key("t1"))
             await here.model_calls.erase("ana")
-            here.model_calls.record({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
+            here.model_calls.add({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
         await here.outbox.settle(2.0)
         assert await here.redis.keys("*") == []
 

@@ -67,10 +67,6 @@ def test_a_failure_is_retried_once_and_then_it_has_failed() -> None:
     assert (second.state, second.ended_at, second.error) == (TaskState.FAILED, 9.0, "no answer")
 
 
-def test_a_failure_that_will_not_pass_is_not_retried() -> None:
-    assert failed(begun(queued(), 2.0), 1, "no", 3.0, retries=0, retry_after_s=5).state is TaskState.FAILED
-
-
 def test_a_worker_that_ends_in_order_costs_the_task_nothing() -> None:
     back = handed_back(begun(queued(), 2.0), 1, 3.0)
     assert (back.state, back.failures, back.deaths) == (TaskState.QUEUED, 0, 0)
@@ -95,11 +91,6 @@ def test_a_task_can_be_canceled_until_it_is_over(running: bool) -> None:
         canceled(task, 4.0)
     with pytest.raises(Superseded):
         begun(task, 4.0)
-
-
-def test_an_answer_that_comes_after_the_cancelling_is_dropped() -> None:
-    with pytest.raises(Superseded):
-        done(canceled(begun(queued(), 2.0), 3.0), 1, ANSWER, 4.0)
 
 
 def test_what_does_not_change_an_instruction_does_not_make_another_of_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -52,6 +53,19 @@ class _Arguments(msgspec.Struct, frozen=True):
 
 
 _arguments = msgspec.json.Decoder(_Arguments)
+
+
+_OF_A_SESSION: Mapping[str, Callable[[LocalHandle, _Arguments], Awaitable[Any]]] = {
+    "describe": lambda handle, _: handle.describe(),
+    "transcript": lambda handle, _: handle.transcript(),
+    "type_text": lambda handle, args: handle.type_text(args.text, args.pictures, shared=args.shared),
+    "cancel_thinker": lambda handle, args: handle.cancel_thinker(args.call),
+    "say_answer": lambda handle, args: handle.say_answer(args.call),
+    "allow_interruptions": lambda handle, args: handle.allow_interruptions(args.allowed),
+    "record": lambda handle, args: handle.record(args.on),
+    "end": lambda handle, args: handle.end(args.reason),
+}
+"""What another process may ask of a session here, as it would of a handle."""
 
 
 class Cluster(SessionLocator):
@@ -198,25 +212,11 @@ class Cluster(SessionLocator):
                 return self._sidebands.find(args.program).end()
         session = self._sessions.find(args.session)
         handle = LocalHandle(self._sessions, session)
+        if ask := _OF_A_SESSION.get(what):
+            return await ask(handle, args)
         match what:
-            case "describe":
-                return await handle.describe()
-            case "transcript":
-                return await handle.transcript()
-            case "type_text":
-                return await handle.type_text(args.text, args.pictures, shared=args.shared)
-            case "cancel_thinker":
-                return await handle.cancel_thinker(args.call)
-            case "say_answer":
-                return await handle.say_answer(args.call)
-            case "allow_interruptions":
-                return await handle.allow_interruptions(args.allowed)
             case "sideband_open":
                 return await self._sidebands.open(handle, args.program)
-            case "record":
-                return await handle.record(args.on)
-            case "end":
-                return await handle.end(args.reason)
             case "forget":
                 await handle.forget()
                 return await self.announce(session)  # writes what waits of it, so that all of it can be deleted

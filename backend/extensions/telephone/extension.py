@@ -9,20 +9,19 @@ from backend.extension import Extension, Ground, Opened
 from backend.extensions.telephone.opening import open_providers
 from backend.extensions.telephone.provider import Telephone
 from backend.extensions.telephone.routes import router
-from backend.extensions.telephone.settings import PlivoSettings, TelephoneSettings, TelnyxSettings, TwilioSettings
+from backend.extensions.telephone.settings import PlivoSettings, TelnyxSettings, TwilioSettings
 
 
 @asynccontextmanager
 async def open_telephone(ground: Ground) -> AsyncIterator[Opened]:
     """Have calls taken from the providers that the settings name."""
-    targets = ground.settings.of(TelephoneSettings).targets
-    yield Opened(services={Telephone: open_providers(ground.settings, ground.http)}, transfers=targets)
+    yield Opened(services={Telephone: open_providers(ground.settings, ground.http)})
 
 
 EXTENSION = Extension(
     name="telephone",
     title="Telephone",
-    settings=(TelephoneSettings, TwilioSettings, TelnyxSettings, PlivoSettings),
+    settings=(TwilioSettings, TelnyxSettings, PlivoSettings),
     open=open_telephone,
     routes=(router,),
     grants={"/twilio": None, "/telnyx": None, "/plivo": None},  # signed; the socket opens with a token of its own

@@ -7,8 +7,10 @@ erased by its owner's id alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, update
@@ -18,6 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from backend.citations import Citation
 from backend.errors import LedgerUnavailable
 from backend.runtime.json_objects import Json
+from backend.runtime.supervisor import supervising
+from backend.storage.ledger.database import address, open_engine
 from backend.storage.ledger.entries import ENTRIES, Entry
 from backend.storage.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
 from backend.storage.messages import Message
@@ -25,6 +29,8 @@ from backend.storage.messages import Message
 EXPORT_LIMIT = 100_000
 """Entries in an export; the newest."""
 TITLE_CHARS = 80
+DRAIN_WITHIN_S = 2.0
+"""Seconds a process that ends gives the entries that wait."""
 
 T = TypeVar("T")
 
@@ -209,3 +215,25 @@ def _message(row: Any) -> Message:
     mode: Literal["voice", "chat"] = "voice" if row.mode == "voice" else "chat"
     cited = tuple(Citation(**each) for each in row.details.get("citations", ()))
     return Message(role, row.text, row.at, mode, message_id=row.entry_id, citations=cited)
+
+
+@asynccontextmanager
+async def open_ledger(
+    url: str, data_dir: Path, *, keep_s: float | None = None, writes: bool = True
+) -> AsyncIterator[Ledger]:
+    """Open the ledger at `url`, or in a file in `data_dir`, and write it until the block ends.
+
+    Nothing is awaited of the database: it may come later. A process that does not serve `writes` nothing, and never
+    connects. Raises `SettingsError` for an address that is none.
+    """
+    engine = open_engine(address(url, data_dir))
+    writer = LedgerWriter(engine, keep_s=keep_s)
+    try:
+        if not writes:
+            yield Ledger(engine, writer)
+            return
+        async with supervising("ledger", writer.run):
+            yield Ledger(engine, writer)
+            await writer.close(DRAIN_WITHIN_S)
+    finally:
+        await engine.dispose()

@@ -194,18 +194,6 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
     assert (event["title"], event["end"]) == ("Dentist, Dr. Lee", "2026-11-24T10:30:00-05:00")
 
 
-async def test_an_event_is_deleted_only_once_the_user_has_agreed(desk: Desk) -> None:
-    made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
-    await desk.call("delete_event", id=made["created"]["id"])
-    await desk.call("delete_event", id=made["created"]["id"])
-    assert len(await desk.events()) == 1
-    await desk.say("Yes, please.")
-    gone = await desk.call("delete_event", id=made["created"]["id"])
-    assert gone["spoken"] == "Done. It is no longer in your calendar."
-    assert await desk.events() == []
-    assert (await desk.call("list_events"))["spoken"] == "There is nothing in your calendar then."
-
-
 async def test_one_occurrence_or_the_whole_series(desk: Desk) -> None:
     await desk.call("create_event", title="Run", start="2026-11-22T07:00", repeats="daily")
     week = await desk.events(end="2026-11-25")
@@ -217,22 +205,6 @@ async def test_one_occurrence_or_the_whole_series(desk: Desk) -> None:
     assert {event["title"] for event in await desk.events()} == {"Slow run"}
     await desk.agreed("delete_event", id=id_)
     assert await desk.events() == []
-
-
-async def test_two_users_never_see_each_others_events(desk: Desk) -> None:
-    made = await desk.call("create_event", title="Secret", start="2026-11-23T15:00")
-    assert await desk.events("bob") == []
-    id_ = made["created"]["id"]
-    for tool, arguments in (("delete_event", {"id": id_}), ("update_event", {"id": id_, "title": "Mine"})):
-        await desk.call(tool, "bob", **arguments)
-        await desk.say("Yes.", "bob")
-        assert (await desk.call(tool, "bob", **arguments))["error"]["type"] == "failed"
-    assert [event["title"] for event in await desk.events()] == ["Secret"]
-
-
-@pytest.mark.parametrize("tool", ["create_event", "list_events", "update_event", "delete_event"])
-async def test_a_caller_we_do_not_know_has_no_calendar(desk: Desk, tool: str) -> None:
-    assert (await desk.call(tool, "", title="x", start="tomorrow", id="x"))["error"]["type"] == "not_allowed"
 
 
 async def test_events_are_searched_by_their_words(desk: Desk) -> None:

@@ -80,10 +80,10 @@ async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself() -> Non
 
     with running_redis() as redis:
         async with asked(redis, answer) as rpc:
-            with pytest.raises(BadOffer, match="no audio") as refused:
+            with pytest.raises(BadOffer) as refused:
                 await rpc.call("node", "offer")
             assert refused.value.status == 422 and "Opus" in refused.value.hint
-            with pytest.raises(VoiceError, match="had a fault") as broken:
+            with pytest.raises(VoiceError) as broken:
                 await rpc.call("node", "fault")
             assert type(broken.value) is VoiceError and "words" not in str(broken.value)
 

@@ -58,7 +58,7 @@ async def ask(call: PlacedCall, words: str) -> None:
 async def notes_of(server: RunningServer, call: PlacedCall) -> list[Any]:
     answer = await call.http.get("/api/me/export")
     answer.raise_for_status()
-    found: list[Any] = answer.json().get("notes", [])
+    found: list[Any] = answer.json().get("reminders", [])
     return found
 
 

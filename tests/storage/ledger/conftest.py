@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.storage.ledger.ledger import Ledger
-from backend.storage.ledger.opening import open_ledger
+from backend.storage.ledger.ledger import Ledger, open_ledger
 from tests.support.postgres import PostgresServer, running_postgres
 
 

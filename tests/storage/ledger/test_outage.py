@@ -26,7 +26,7 @@ WRITES = """
 import asyncio, sys
 from pathlib import Path
 from backend.storage.ledger.entries import Entry
-from backend.storage.ledger.opening import open_ledger
+from backend.storage.ledger.ledger import open_ledger
 
 async def main():
     async with open_ledger(sys.argv[1], Path("unused")) as ledger:
