@@ -40,7 +40,7 @@ WHEN_USED = (
 PATIENCE_S = 15.0
 """Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
 REDIS_AS_SHIPPED = "REDIS_AS_SHIPPED"
-"""The variable with which a server waits for Redis as long as one that is shipped: for tests of a Redis that is away."""
+"""The variable that has a server wait for Redis as long as a shipped one: for tests of a Redis that is away."""
 POLL_S = 0.1
 """Seconds between two looks of a task worker: so long a server waits when it ends."""
 ORDER_BYTES = 200_000

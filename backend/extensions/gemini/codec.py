@@ -71,7 +71,7 @@ NUMBERS = count(1)
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of a turn that was asked of the provider, and not completed there."""
+    """A turn that was asked of the provider, and not completed there."""
 
     sounded: bool = False
     over: bool = False

@@ -74,7 +74,7 @@ CHANGED = "This takes the place of what your instructions said about it before. 
 
 @dataclass(slots=True)
 class _Utterance:
-    """What the model says between two silences, or the work it hands over in silence."""
+    """The model's words between two silences, or the work it hands over in silence."""
 
     reply: str
     item: str

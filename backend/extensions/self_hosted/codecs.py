@@ -53,7 +53,7 @@ class SelfHostedEvent(ServerEvent):
 
 
 class SelfHostedCodec(RealtimeCodec):
-    """What they have in common: tool calls and words of a reply that come once, wherever they are."""
+    """The codecs' common part: a reply's tool calls and words come once, wherever they are."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)
