@@ -38,7 +38,7 @@ class ReceivedAudio:
         self.frames: deque[ReceivedFrame] = deque(maxlen=KEPT_FRAMES)
         self.last_audible_at: float | None = None
         self.on_frame: Callable[[bytes], object] | None = None
-        """Is called with each frame as it arrives, 960 bytes; None: nobody wants to know."""
+        """Is called with each frame as it arrives, 960 bytes; None: it is not called."""
 
     def __repr__(self) -> str:
         return f"ReceivedAudio({len(self.frames)} frames)"

@@ -94,7 +94,7 @@ class Conversation:
             self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
 
     async def say(self, line: str) -> None:
-        """Show a line that nobody has typed here, and answer it. Raises `TransportLost`."""
+        """Show a line that was not typed here, and answer it. Raises `TransportLost`."""
         self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
         await self._handle(line)
 

@@ -236,7 +236,7 @@ class BlockingCall:
 
 @contextmanager
 def place_call_in_thread(url: str = "http://127.0.0.1:8000", **options: Any) -> Generator[BlockingCall, None, None]:
-    """Yield a call that blocks; `options` are those of `place_call`, whose callbacks run in the call's own thread."""
+    """Yield a call that blocks; `options` are those of `place_call`, with callbacks run in the call's own thread."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, name="voice call", daemon=True)
     thread.start()

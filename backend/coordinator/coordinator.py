@@ -143,7 +143,7 @@ class Coordinator:
         return f"Coordinator({len(self.working)} digests)"
 
     def wake(self, _: object = None) -> None:
-        """Look at once whose entries wait; also a listener to pub/sub messages, whatever they say."""
+        """Look immediately for users with waiting entries; also a listener to pub/sub messages, whatever they say."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -205,7 +205,7 @@ class Coordinator:
         return due is not None and due <= now
 
     async def _work(self, user_id: str) -> None:
-        """Do one digest; whatever goes wrong with it costs its user a pause, and nobody else anything."""
+        """Do one digest; whatever goes wrong with it costs its user a pause, and other users nothing."""
         try:
             if not await self.run_digest(user_id):
                 self._paused[user_id] = self.clock() + POLL_S

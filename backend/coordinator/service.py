@@ -59,7 +59,7 @@ class CoordinatorService:
     enabled: bool
 
     def ingest(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user said in a call or in chat, if the user has tasks; else nobody needs it. Returns at once.
+        """Add what a user said in a call or in chat, if the user has tasks; else it is not needed. Returns immediately.
 
         An utterance that cannot be written is lost to the coordinator only: it has been answered where it was said.
         """

@@ -239,7 +239,7 @@ class Channels(RedisStore):
         return await self._readable(user_id, await self._client.call(take))
 
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
-        """Delete entries whose effects have taken place; the user stays listed until `unlist`."""
+        """Delete entries that have taken effect; the user stays listed until `unlist`."""
         if ids:
             await self._client.execute(self._removal(user_id, ids))
 
@@ -271,7 +271,7 @@ class Channels(RedisStore):
         return [entry for _, entries in streams for entry in entries]
 
     async def _readable(self, user_id: str, raw: Sequence[Any]) -> list[ChannelEntry]:
-        """Return the entries that can be decoded, and delete the others, which nobody would ever acknowledge."""
+        """Return the entries that can be decoded, and delete the others, which would never be acknowledged."""
         entries = _decoded(raw)
         await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
         return entries

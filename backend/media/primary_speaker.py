@@ -9,11 +9,11 @@ All levels are mean powers of some frames, in dB of full scale: of `ONSET_FRAMES
 `STEADY_FRAMES` while it goes on. There a frame counts as no louder than the caller usually is, so that one loud
 syllable does not outlast the voice. Three levels are followed:
 
-- The *floor* is the quietest of the last 3 s. A single voice falls to the quiet room between its words; many voices at
-  once, or music, fall by some 6 dB only. What never stands out of the floor is the room, however loud it is and
+- The *floor* is the quietest of the last 3 s. A single voice falls to the quiet room between its words; many voices
+  together, or music, fall by some 6 dB only. What never stands out of the floor is the room, however loud it is and
   whether or not the caller has spoken: what is there from the beginning of a call is the room.
 - The *caller's level* is what most of the accepted voice stays below. It follows a louder voice by 10 dB a second (a
-  cough is too short to move it far; the first second of voice moves it at once), a quieter one by 1 dB a second.
+  cough is too short to move it far; the first second of voice moves it immediately), a quieter one by 1 dB a second.
 - The *others' level* is the same of voices that were not accepted; it is forgotten `FORGET_FRAMES` after the last of
   them. A caller who turns out `below_db` louder than the voice accepted so far makes that one another's.
 
@@ -27,8 +27,8 @@ A caller who has become quiet for good (who whispers, or has moved away) must no
 therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as when somebody has asked and waits for
 an answer; or else (a television, people who talk) after `relearn_s` of rejected voice. Who goes on within
 `ANSWER_FRAMES` of its end did not wait for an answer: the old level is back, and the next trial without a wait needs
-twice as much voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial at
-once.
+twice as much voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial
+immediately.
 
 An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
 

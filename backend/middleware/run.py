@@ -162,7 +162,7 @@ class StepMetrics:
             "voice_pipeline_step_seconds", "How long steps took.", ["step"], buckets=BUCKETS_S, registry=None
         )
         self._lost = Counter(
-            "voice_pipeline_turns_dropped", "Turns whose post-steps were given up: the queue was full.", registry=None
+            "voice_pipeline_turns_dropped", "Turns that got no post-steps, since the queue was full.", registry=None
         )
         self.lost = 0
 
@@ -181,6 +181,6 @@ class StepMetrics:
             self._seconds.labels(outcome.name).observe(outcome.elapsed_s)
 
     def dropped(self) -> None:
-        """Count a turn whose post-steps will not run."""
+        """Count a turn that gets no post-steps."""
         self.lost += 1
         self._lost.inc()

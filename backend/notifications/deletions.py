@@ -3,10 +3,10 @@
     deletions       hash: id → the deletion as JSON
     deletions:due   sorted set: id → the Unix second of its next try
 
-A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried at
-once, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log says:
-the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes it
-should this one die. Receivers may get one twice, under the same delivery id.
+A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried
+immediately, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log
+says: the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes
+it should this one die. Receivers may get one twice, under the same delivery id.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
 closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
-only then is it gone. So whichever process dies, and whenever, another goes on, and nobody is reminded twice but
-by a webhook, whose server can recognize the delivery by its id.
+only then is it gone. So whichever process dies, and whenever, another goes on, and no user is reminded twice but by a
+webhook; the webhook's server can recognize the delivery by its id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHOWN_WITHIN_S = 3.0
 POLL_EVERY_S = 0.1
 LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 SETTLING_LIMIT = 1_000
-"""Delivered reminders whose records are being changed at once; more are found delivered at their next attempt."""
+"""Records of delivered reminders under change at the same time; more are found delivered at their next attempt."""
 
 Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
 """call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
@@ -108,7 +108,7 @@ class ReminderDelivery:
                 await self.routes.notices.withdraw(owner, notice.id)
 
     def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
-        """Settle the reminder of a notice that was delivered. Returns at once."""
+        """Settle the reminder of a notice that was delivered. Returns immediately."""
         if notice_id.startswith("reminder-") and len(self._settling) < SETTLING_LIMIT:
             self._start(self._settle(owner, notice_id, way))
 

@@ -1,4 +1,4 @@
-"""The notification dispatcher: it has the Responder speak what nobody asked for just now, on its user's live call.
+"""The notification dispatcher: it has the Responder speak unasked, on a user's live call.
 
 `notify` stores a notice (`notifications.notices`) and wakes every server process. Where the user has a live call, the
 call's subscription passes the notice to the turn machine, which has it spoken when the floor is free and reports when
@@ -37,7 +37,7 @@ RETRY_S = 1.0
 CLOSE_WITHIN_S = 1.5
 """Seconds a server that ends gives to deletions under way."""
 DELETIONS_LIMIT = 1_000
-"""Deletions under way at once; beyond it a delivered notice may be spoken again."""
+"""Deletions under way at the same time; beyond it a delivered notice may be spoken again."""
 
 OnDelivered = Callable[[str, str, Literal["call", "page"]], None]
 """User id, notice id, and where it was delivered."""
@@ -68,7 +68,7 @@ class Subscription:
         self._changed.set()
 
     def mark_delivered(self, notice_id: str) -> None:
-        """Have a notice deleted that was spoken to the caller. Returns at once."""
+        """Have a notice deleted that was spoken to the caller. Returns immediately."""
         self._delivered.add(notice_id)
         self._passed_on.pop(notice_id, None)
         self._dispatcher.acknowledge(self.user_id, notice_id)
@@ -81,7 +81,7 @@ class Subscription:
         )
 
     def close(self) -> None:
-        """End the subscription with its call. Returns at once; what was not delivered waits for another call."""
+        """End the subscription with its call. Returns immediately; what was not delivered waits for another call."""
         self._closed = True  # a cancellation can get lost inside a Redis client
         self._task.cancel()
         self._dispatcher.unsubscribe(self)
@@ -194,7 +194,7 @@ class NotificationDispatcher:
         start_among(self._tasks, "notification dispatcher", self._delete(user_id, notice_id))
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Forget a subscription whose call is over."""
+        """Forget the subscription of a call that is over."""
         user_id = subscription.user_id
         others = [other for other in self._subscriptions.get(user_id, []) if other is not subscription]
         self._subscriptions[user_id] = others

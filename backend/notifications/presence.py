@@ -2,7 +2,7 @@
 
     user:{id}:pages    sorted set: stream → the second it lapses
 
-A stream is marked open again with every heartbeat; one whose process died lapses by itself.
+A stream is marked open again with every heartbeat; one of a process that died lapses by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A reminder, and what may become of it: pure decisions, whose outcome `repository` keeps.
+"""A reminder, and what may become of it: pure decisions; `repository` keeps their outcome.
 
     set ──► due ──► delivered ──► gone; repeating, set for its next time; a note (`notes`), without a time
-             │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, undelivered
+             │ └─ user not reached: tried again, later and later, for KEEP days; then gone, undelivered
              └─ the next time of a repeating one comes: it takes the place of this one
 
 A reminder counts as delivered when its notice was (see `notifications.notices`): spoken in a call, shown on an open
@@ -31,7 +31,7 @@ CALL_S = 15.0
 CALL_TRIES = 3
 """Attempts in a call alone; then the other ways are tried beside it."""
 DESERTED_S = 60 * 86_400
-"""Seconds after which a repeating reminder ends that reached nobody all that time."""
+"""Seconds after which a repeating reminder ends if it never reached its user."""
 MISSES = 3
 """Occurrences that must have come and gone before it ends for that reason."""
 
@@ -78,7 +78,7 @@ class Reminder(msgspec.Struct, frozen=True):
     again: float = 0.0
     """When the next attempt is made."""
     missed: int = 0
-    """How many of its times in a row were delivered to nobody."""
+    """How many of its times in a row did not reach the user."""
     told_at: float = 0.0
     """When one of its times was last delivered."""
     interruptible: bool = True

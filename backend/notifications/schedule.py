@@ -30,10 +30,10 @@ ONCE = frozenset({"", "none", "once", "never", "no"})
 EARLIEST = timedelta(days=10 * 366)
 """How long ago a repeating reminder may have begun: its times are computed one by one from there."""
 MORNING = time(9)
-"""When a note is due whose day alone is named."""
+"""When a note with a day but no hour is due."""
 NOTE_RESTS = timedelta(minutes=30)
 MARGIN = timedelta(days=1, hours=2)
-"""How far a clock may be put forward or back at once; Samoa once left out a day."""
+"""How far a clock may be put forward or back in one step; Samoa once left out a day."""
 HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
 NO_ZONE = "Send an offset or a time_zone such as Europe/Oslo, or keep the user's with PATCH /api/me."
 _SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "day": 86_400, "week": 604_800}
@@ -64,7 +64,7 @@ def zone_named(name: str) -> ZoneInfo:
 def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:
     """Return the first time (Unix, in seconds), and the series if it repeats; `zone` is the user's, None when unknown.
 
-    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that nobody knows.
+    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that is not known.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
     if repeat.strip().lower() in ONCE:
@@ -78,7 +78,7 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
 def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
     """Return when a note is due: in the morning of a day that is named alone; without a zone it is the time in UTC.
 
-    A note for today whose morning has passed comes in half an hour, since its user has just said it. Raises
+    A note for today, set after the morning, comes in half an hour, since its user has just said it. Raises
     `BadRequest`.
     """
     here = datetime.fromtimestamp(now, zone or UTC)

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def watch_blocking(function: Callable[P, Awaitable[T]], plugin: str) -> Callable[P, Awaitable[T]]:
-    """Return `function`, whose long stretches are logged and counted under the name `plugin`."""
+    """Return `function` with its long stretches logged and counted under the name `plugin`."""
 
     @functools.wraps(function)
     async def watched(*args: P.args, **kwargs: P.kwargs) -> T:

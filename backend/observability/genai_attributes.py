@@ -25,7 +25,7 @@ OUTCOME = "voice.outcome"
 TOKENS = "voice.tokens"
 """Tokens used by a span and everything within it."""
 USER = "enduser.pseudo.id"
-"""The hash of the user id; it names nobody."""
+"""The hash of the user id; it names no user."""
 CONVERSATION = "gen_ai.conversation.id"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
@@ -37,7 +37,7 @@ _MODEL_FACTS = {
     "tokens_out": "gen_ai.usage.output_tokens",
 }
 _FIXED: dict[Kind, dict[str, str]] = {
-    "model": {"gen_ai.provider.name": "openai"},  # the API that is spoken, whoever serves it
+    "model": {"gen_ai.provider.name": "openai"},  # the API that is spoken, not the company that serves it
     "tool": {"gen_ai.tool.type": "function"},
 }
 

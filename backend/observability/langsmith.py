@@ -112,7 +112,7 @@ class LangSmithTraces:
         return sorted(run.id for run in found.runs)
 
     def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
-        """Return the body of an answer. Raises `TracingUnavailable`, whose words say nothing of the request."""
+        """Return the body of an answer. Raises `TracingUnavailable`, without a word of the request."""
         try:
             answer: bytes = self._client.request_with_retries(method, path, data=body).content
         except (LangSmithError, RequestException) as error:

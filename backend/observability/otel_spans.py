@@ -1,4 +1,4 @@
-"""The tracer whose spans are OpenTelemetry's; the builder of the provider decides where they go.
+"""The tracer that makes OpenTelemetry spans; the builder of the provider decides where they go.
 
 This runs in calls, so a span notes facts and lengths, and hands them over once, when it ends.
 """
@@ -40,7 +40,7 @@ class _Trace(NamedTuple):
     session_id: str
     content: bool
     user: str
-    """The hash of the user id; empty when the trace is nobody's."""
+    """The hash of the user id; empty when the trace has no user."""
 
 
 class OtelSpan(Span):

@@ -1,7 +1,7 @@
 """The security log: one line of JSON for each refusal, sign-in, act of an operator, erasure and exhausted budget.
 
 A line says who (the beginning of a hash of the user id, the kind of credential, the address), what, and why. It holds
-no secret and nobody's words: `reason` and the fields are texts of this server, and paths are those of the routes.
+no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of the routes.
 Writing is beside the event loop, through a bounded queue. Of one address and kind, ten lines in ten seconds are
 written, of one kind two hundred; the rest is summarised in one line, so that a flood neither fills the disk nor hides
 what else happens. `/metrics` counts all of them.

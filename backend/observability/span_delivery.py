@@ -71,7 +71,7 @@ class SpanDelivery(BatchSpanProcessor):
         return self.dropped + self._counted.failed
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queue a span. Called from one thread only; returns at once."""
+        """Queue a span. Called from one thread only; returns immediately."""
         if len(self._batch_processor._queue) >= self._limits.queue:
             self.dropped += 1
         super().on_end(span)

@@ -28,7 +28,7 @@ Words = str | Sequence[Mapping[str, Any]]
 
 
 class Span:
-    """A piece of work that takes time, in a tree of such pieces. This class is the span that nobody watches."""
+    """A piece of work that takes time, in a tree of such pieces. This class is the span that is not recorded."""
 
     __slots__ = ()
 

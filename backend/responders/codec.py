@@ -74,7 +74,7 @@ class Voice(msgspec.Struct, frozen=True):
     speed: float = 1.0
     """How fast it speaks."""
     mcp_servers: tuple[McpServer, ...] = ()
-    """Servers whose tools the provider calls by itself."""
+    """The MCP servers that the provider calls by itself."""
 
 
 SURE_MODELS = "gpt-4o"

@@ -67,7 +67,7 @@ class EventLog:
     """The events of one session."""
 
     def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
-        """`on_event` is called with every event, at once, and must not wait."""
+        """`on_event` is called immediately with every event, and must not wait."""
         self._on_event = on_event
         self._limit = limit
         self._events: deque[_Kept] = deque()

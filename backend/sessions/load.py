@@ -2,7 +2,7 @@
 
 A call that one server accepts and cannot serve is worse for everybody than one it refuses: its own audio stutters and
 that of all others, too. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
-processor the process uses. Both are judged over some seconds, so that one hiccup refuses nobody.
+processor the process uses. Both are judged over some seconds, so that one hiccup refuses no call.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ NO_SESSION_HINT = "It may have ended. Connect again."
 
 
 class Watcher:
-    """Learns at once what happens to sessions, and may neither wait nor fail. This one ignores it."""
+    """Learns immediately what happens to sessions, and may neither wait nor fail. This one ignores it."""
 
     def on_change(self, session: Session) -> None:
-        """Note a session that is new, or whose state has changed."""
+        """Note a session that is new, or has changed its state."""
 
     def on_event(self, session: Session, event: LoggedEvent) -> None:
         """Note an event that a session published."""

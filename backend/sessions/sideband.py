@@ -9,7 +9,7 @@ from backend.errors import TooMany
 from backend.runtime.json_objects import Json
 
 SIDEBANDS_LIMIT = 4
-"""Programs that may follow one call at once."""
+"""Programs that may follow one call at the same time."""
 Send = Callable[[Json], None]
 """Sends an event to one program."""
 
@@ -51,7 +51,7 @@ class LocalSideband(Sideband):
     def __init__(self, protocol: SharedProtocol, send: Send, over: Callable[[], Awaitable[None]]) -> None:
         """`send` is given the call's events from now on. Raises `TooMany`."""
         if protocol.programs > SIDEBANDS_LIMIT:
-            hint = f"At most {SIDEBANDS_LIMIT} may at once."
+            hint = f"At most {SIDEBANDS_LIMIT} may at the same time."
             raise TooMany("Too many programs follow this call.", retry_after_s=5, hint=hint)
         self._protocol = protocol
         self._send = send

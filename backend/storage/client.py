@@ -40,7 +40,7 @@ RENEWALS = 4
 T = TypeVar("T")
 V = TypeVar("V")
 Pipe: TypeAlias = Any
-"""A redis-py pipeline. Its methods are typed for the blocking and the asynchronous client at once."""
+"""A redis-py pipeline. Its methods are typed for both the blocking and the asynchronous client."""
 
 
 def connect(url: str, *, waiting: bool = False) -> Redis:
@@ -117,7 +117,7 @@ class RedisClient:
             nonlocal attempts
             attempts += 1
             if attempts > ATTEMPTS:
-                raise MemoryUnavailable("Too many writers change the same record at once.")
+                raise MemoryUnavailable("Too many writers change the same record at the same time.")
             value = await read(pipe)
             pipe.multi()
             return write(pipe, value)
@@ -136,7 +136,8 @@ class RedisStore:
 
 
 class CircuitBreaker:
-    """A circuit breaker: after a failure, calls fail at once for `rest_s` seconds instead of each waiting its timeout.
+    """A circuit breaker: after a failure, calls fail immediately for `rest_s` seconds instead of each waiting its
+    timeout.
 
     Then one call passes as a probe while the others still fail: it closes the breaker, or opens it for another rest.
     Times are passed in, in seconds of any steady clock.

@@ -27,7 +27,7 @@ _message_decoder = msgspec.json.Decoder(Message)
 
 
 def conversation(user_id: str, conversation_id: str) -> str:
-    """Return the key of a conversation's messages, newest last; as a key of its owner, nobody else finds it."""
+    """Return the key of a conversation's messages, newest last; it is a key of the owner, so no other user finds it."""
     return f"user:{user_id}:conversation:{conversation_id}"
 
 

@@ -37,13 +37,13 @@ HISTORY_LIMIT = 200
 """Messages kept of one conversation; older ones are dropped."""
 
 ContextListener = Callable[[Json], None]
-"""Gets a user's context as it is now; returns at once."""
+"""Gets a user's context as it is now; returns immediately."""
 Unwatch = Callable[[], None]
 """Removes a listener. May be called twice."""
 REST_S = 1.0
 """Seconds between tries to read changed contexts while Redis does not answer."""
 UNSURE_LIMIT = 100
-"""Messages remembered whose append failed, so that they may have been appended or not; usually it is one."""
+"""Messages remembered after a failed append, which may have added them or not; usually it is one."""
 UNSURE_WITHIN = 20
 """Messages, the newest, among which such a message is looked for."""
 TURN_S = 5.0
@@ -68,7 +68,7 @@ class Memory(RedisStore):
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
-        """Messages whose append failed: Redis may have carried it out all the same."""
+        """Messages of a failed append, which Redis may have carried out all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
@@ -288,7 +288,7 @@ class Memory(RedisStore):
         return [(name, until) for name, until in named if name is not None]
 
     async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages that an earlier append, whose answer was lost, did not add to the list."""
+        """Return the messages that an earlier append without an answer did not add to the list."""
         raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
         there = {message.message_id for message in keys.decode_messages(raw)}
         return tuple(message for message in messages if message.message_id not in there)

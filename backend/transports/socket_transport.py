@@ -1,7 +1,7 @@
 """A call's audio over an accepted WebSocket, by the media clock; what the messages look like is a subclass's.
 
-TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody receives yet stop the reading
-here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+TCP makes an unhurried sender wait instead of losing its audio, so frames that the call has not taken yet stop the
+reading here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
 from __future__ import annotations

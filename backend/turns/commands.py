@@ -89,7 +89,7 @@ class AddUserText:
 
 @dataclass(frozen=True, slots=True)
 class AddNote:
-    """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
+    """Put a system note into the conversation: news, or a result of a tool call from before the connection was lost."""
 
     text: str
     item: str = ""

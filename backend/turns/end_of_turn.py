@@ -25,7 +25,7 @@ that fits decides; its waits are in `WAIT_MS`.
     trailing off        | it is sure of that: "I need the", "my number is"                      |     1800 |    2500
 
 The last seven rows go by a classifier over the words (`backend.turns.completeness`): `SURE`, `DOUBTFUL`, `OPEN`. Where
-the reason is `IN_DOUBT`, nobody who has made pauses within turns is cut off in one of the length this caller is used to
+the reason is `IN_DOUBT`, a caller who has made pauses within turns is not cut off in a pause of their usual length
 (`own pauses`), up to `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`).
 The eager style waits 300 ms for everything. What each row is worth: `python -m benchmarks.turn_sense.waits`.
 """
@@ -149,7 +149,7 @@ _ASKS_LIST = ENGLISH.pattern("expected", "asks_list")
 _ASKS_YES_OR_NO = ENGLISH.pattern("expected", "asks_yes_or_no")
 _QUICK = ENGLISH.pattern("end_of_turn", "quick")
 _ASKED_WHOLE = ENGLISH.pattern("end_of_turn", "asked_whole")
-"""Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+"""Questions that end in their verb, since they begin with its object: "how much does it cost"."""
 _SHORT = 7
 """Words: what a longer order ends in is one of several things that it says."""
 _SHORT_ANSWER = 4

@@ -15,7 +15,7 @@ READ_AFTER_MS = 120
 READ_OVER_REPLY_AFTER_MS = 80
 """The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
 READ_PARTLY_AT_MS = (300, 340, 420, 540, 960)
-"""Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
+"""Speech over a reply that lasts so long is read while it goes on: a command takes the floor immediately, and what
 sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
 of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The second finds them 20 ms sooner by
 telephone (median of 84), the fourth is for agreements of two words, the last for long ones."""

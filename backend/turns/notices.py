@@ -144,11 +144,11 @@ class Notices:
         return spoken is not None
 
     def late_answers(self) -> list[str]:
-        """Return the calls whose answers wait to be spoken."""
+        """Return the calls with answers that wait to be spoken."""
         return [pending.notice for pending in self._waiting.values() if pending.late_answer]
 
     def take_told_answers(self) -> list[str]:
-        """Return the calls whose answers were spoken since this was last asked."""
+        """Return the calls with answers that were spoken since the last time it was asked."""
         told, self._told_answers = self._told_answers, []
         return told
 

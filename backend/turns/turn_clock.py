@@ -16,7 +16,7 @@ first sound where no word came before that."""
 
 
 SOUNDS_LIMIT = 64
-"""Items of one turn whose first sound is kept."""
+"""Items of one turn that have their first sound kept."""
 
 
 class TurnClock:

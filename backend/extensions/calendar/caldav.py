@@ -104,7 +104,7 @@ class CalDavStore:
         )
         status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
         if status == 404:
-            return []  # nobody has put anything into it yet
+            return []  # it has never held an event
         return await asyncio.to_thread(read_multistatus, text)
 
     def _calendar(self, user_id: str) -> str:

@@ -246,7 +246,7 @@ class Cluster(SessionLocator):
         return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
     async def _watch_others(self) -> None:
-        """End the streams of readers here whose session's process has died: its calls died with it."""
+        """End the streams of readers here when the process of their session has died: its calls died with it."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             for session_id, event_log in list(self._followed.items()):

@@ -132,7 +132,7 @@ class SessionReplicator(Watcher):
             pipe.srem(NODES, self._node)
             await self._client.execute(pipe)
         except MemoryUnavailable:
-            log.warning("the other processes could not be told that this one ends; they will notice")
+            log.warning("the other processes did not get the message that this one ends; they will notice")
 
     def _write_entry(self, pipe: Any, session: Session) -> None:
         entry = SessionEntry(session.id, self._node, session.owner, session.describe())

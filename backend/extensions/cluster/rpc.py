@@ -44,7 +44,7 @@ PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 Answer = Callable[[str, msgspec.Raw], Awaitable[Any]]
 """The name of a method and its arguments in JSON → JSON data. May raise a `VoiceError`, which the caller gets."""
 OnEntry = Callable[[int, bytes], None]
-"""Called with the number and the content of each entry of a followed stream; returns at once."""
+"""Called with the number and the content of each entry of a followed stream; returns immediately."""
 AWAY = (RedisError, OSError, TimeoutError)
 
 
@@ -56,7 +56,7 @@ class RpcRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     reply: str = ""
     """The key of the list to which the answer is pushed."""
     until: float = 0.0
-    """When nobody waits for the answer any more, in Unix time."""
+    """When the caller stops waiting for the answer, in Unix time."""
 
 
 class RpcReply(msgspec.Struct, omit_defaults=True):
@@ -158,7 +158,7 @@ class Rpc:
     async def _reply(self, request: RpcRequest, raw_id: bytes) -> None:
         try:
             if len(self._answering) > AT_ONCE:
-                raise TooMany("Too many requests at once.", retry_after_s=1)
+                raise TooMany("Too many requests at the same time.", retry_after_s=1)
             answer = RpcReply(ok=await self._answer(request.what, request.args))
         except VoiceError as error:
             answer = encode_error(error)

@@ -11,7 +11,7 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
     ends         `generationComplete` ends a reply; `turnComplete` comes when it would have been played, or not at all,
                  and may bring the tokens. An interrupted turn goes through `interrupted`, then `turnComplete`: after a
                  later request these may be those of the turn before. `_Turn` tells them apart.
-    cancelling   A cancelled reply is over for us at once; what still comes of it is dropped.
+    cancelling   A cancelled reply is over for us immediately; what still comes of it is dropped.
     truncation   There is none; the call engine tells the model what was heard by a note.
     tools        Functions are `NON_BLOCKING` and answered `SILENT`: when a result is spoken is ours to say.
     briefing     A connection's configuration is fixed; a resumed one may have another.
@@ -93,8 +93,8 @@ class GeminiCodec:
         self._active = False  # between activityStart and activityEnd
         self._void = False  # the activity holds nothing but noise
         self._told: deque[list[Json]] = deque(maxlen=TOLD_KEPT)  # the parts of each message
-        self._items: list[str] = []  # the pieces of the caller's turn whose words are open
-        self._held_items: list[str] = []  # pieces committed over a reply, of which nothing is told yet
+        self._items: list[str] = []  # the pieces of the caller's turn without final words
+        self._held_items: list[str] = []  # pieces committed over a reply, of which nothing has been reported
         self._user_words = ""
         self._last_item: str | None = None
         self._request = ""
@@ -314,7 +314,7 @@ class GeminiCodec:
 
     def _heard(self, words: str) -> list[ResponderEvent]:
         if not (self._items or self._active):
-            return []  # of a turn whose words are closed
+            return []  # of a turn with final words
         self._user_words += words
         return [ev.UserTranscriptGrew(self._items[-1], words)] if self._items else []
 

@@ -3,9 +3,10 @@
 Written against the types in `openai.types.live` and OpenAI's guides "Managing GPT-Live sessions", "WebSockets" and
 "Delegation and tools". What differs from the Realtime API:
 
-    turns        The model hears and speaks at once, and finds turns by itself. So a request for an answer is not sent
+    turns        The model hears and speaks at the same time, and finds turns by itself. So a request for an answer is
+    not sent
                  but matched with what it says: speech that comes before we want an answer is kept back, and speech
-                 that nobody asked for is reported as `unasked`.
+                 without a request is reported as `unasked`.
     replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. Where
                  nothing comes at all, it has stalled.
     cancelling   Nothing can be cancelled or truncated. What is sent of a cancelled utterance is dropped here.
@@ -113,7 +114,7 @@ class LiveCodec:
         self._typed = False
         self._sounded_at = float("-inf")
         self._sends_silence = False  # between two utterances
-        self._waiting: list[tuple[str, float]] = []  # delegations whose words are not whole
+        self._waiting: list[tuple[str, float]] = []  # delegations without all their words
         self._seen: dict[str, None] = {}
         self._results: dict[str, str] = {}
         self._sent_bytes = 0
@@ -145,7 +146,7 @@ class LiveCodec:
         return [APPEND % sound_to_json(chunk) for chunk in self._clock.tick(now)]
 
     def encode(self, command: ResponderCommand, now: float) -> tuple[list[bytes], list[ResponderEvent]]:
-        """Return a command as messages, and what is to be reported that nobody else reports."""
+        """Return a command as messages, and what the provider will not report of it."""
         match command:
             case do.CommitInput():
                 self._committed = True
@@ -406,7 +407,7 @@ class LiveCodec:
         return [started, *held, *(self._completed(speaking) if speaking.ended_at is not None else ())]
 
     def _offered(self, kept: _Utterance) -> list[ResponderEvent]:
-        """Tell the call of what nobody has asked for; a murmur into the caller's words is forgotten."""
+        """Report speech without a request to the call; a murmur into the caller's words is forgotten."""
         self._kept = None
         heard_at, self._heard_at = self._heard_at, None
         if kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at:
@@ -429,7 +430,7 @@ class LiveCodec:
         return ev.ReplyFinished(speaking.reply, status, audio_sent_ms=sent_ms, audio_received_ms=received_ms)
 
     def _silent(self, now: float) -> list[ResponderEvent]:
-        """Take the silence of a model whose clock runs for its answer: nobody has spoken to it."""
+        """Take the silence of a model that has time to answer, though no caller has spoken to it."""
         self._asked_at = float("inf")
         if now - self._sounded_at > ALIVE_S:
             return []

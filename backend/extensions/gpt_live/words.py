@@ -29,7 +29,7 @@ class LiveWords:
         self._announced = ""
         self._said_end_ms = 0
         self._said_at = float("-inf")
-        self._item = ""  # the caller's turn whose words are open
+        self._item = ""  # the caller's turn without final words
         self._before: str | None = None
         self._committed_at = 0.0
         self._item_words = ""

@@ -4,8 +4,8 @@
 
 Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
 priority, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
-started again; one that is silent for too long is ended first. The job it had fails, and no other. A job whose iterator
-is closed is dropped from the queue, or stopped after the piece in hand.
+started again; one that is silent for too long is ended first. The job it had fails, and no other. A job with a closed
+iterator is dropped from the queue, or stopped after the piece in hand.
 
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
@@ -52,7 +52,7 @@ class PoolLimits:
     threads: int = 1
     """Threads that a process may compute with."""
     most_waiting: int = 32
-    """Jobs waiting at once; one more is refused."""
+    """Jobs that may wait; one more is refused."""
     within_s: float = 15.0
     """Seconds a job may wait for a process, and a process may take for the next piece."""
     ready_within_s: float = 60.0
@@ -212,7 +212,7 @@ class _Worker:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
     def cancel(self, job: _Job) -> None:
-        """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""
+        """Tell the process that the rest of `job` is not wanted, if it is the one in hand."""
         process = self.child.running_process
         if job is self.job and process and process.stdin and not process.stdin.is_closing():
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))

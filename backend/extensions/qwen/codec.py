@@ -55,7 +55,7 @@ class QwenCodec(RealtimeCodec):
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._told: deque[str] = deque(maxlen=NOTES_KEPT)
         self._asked: deque[str] = deque()
-        """Requests whose reply has not begun."""
+        """Requests without the beginning of a reply."""
         self._special = False
         """The session holds what was asked of one reply alone."""
         self._calls: dict[str, Json] = {}

@@ -107,7 +107,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def read_journal(path: Path) -> Journal | None:
-    """Return a journal; None for one that is gone, or whose first line cannot be read."""
+    """Return a journal; None for one that is gone, or has an unreadable first line."""
     try:
         with path.open("rb") as file:
             running = not _can_lock(file)

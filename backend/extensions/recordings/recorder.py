@@ -1,7 +1,7 @@
 """Records one call, from its caller's consent on: what was received of the caller, what was really played to them.
 
 Frames and events are noted where they pass, with the time on the recording's clock, and put into the queue of the
-thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while nobody records.
+thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.
 """
 
 from __future__ import annotations

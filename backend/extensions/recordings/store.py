@@ -85,7 +85,7 @@ class RecordingStore:
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:
-        """Begin a recording. Returns at once; `on_end` is called on this event loop if it ends by itself."""
+        """Begin a recording. Returns immediately; `on_end` is called on this event loop if it ends by itself."""
         loop = asyncio.get_running_loop()
 
         def ended(reason: EndReason) -> None:

@@ -24,7 +24,7 @@ SAME_TURN_MS = 3_000
 SPANS_LIMIT = 200
 """Spans of sound noted of one utterance."""
 ITEMS_LIMIT = 32
-"""Items of the assistant of which sound and words are noted at once."""
+"""Items of the assistant with sound and words noted at the same time."""
 WORDS_LIMIT = 2_000
 """Words of one utterance that get a time each."""
 
@@ -63,7 +63,7 @@ class _SpokenItem:
 
 
 class UtteranceTimes:
-    """Follows a call's events, and makes an utterance of each item whose words are final."""
+    """Follows a call's events, and makes an utterance of each item with final words."""
 
     def __init__(self) -> None:
         self._voiced: list[Span] = []  # of the caller's utterance under way
@@ -103,7 +103,7 @@ class UtteranceTimes:
             spans.append((at_ms, at_ms + FRAME_MS))
 
     def settled(self, event: page.PageEvent, at_ms: int) -> RecordedUtterance | None:
-        """Return the utterance whose final words `event` holds, if any; one that is settled again has more words."""
+        """Return the utterance that `event` completes, if any; one that is completed again has more words."""
         match event:
             case page.TranscriptCompleted("user", item, text):
                 spans = self._of_user.get(item, [])

@@ -35,7 +35,7 @@ QUEUE_LIMIT = 1_500
 LINES_LIMIT = 200
 """Lines beyond that: they are few, and not left out for frames."""
 LONGEST_SAMPLES = SAMPLE_RATE * 5
-"""The most that is encoded at once."""
+"""The most that is encoded in one step."""
 CLOSE_WITHIN_S = 5.0
 """Seconds a process that ends gives its recordings."""
 MEGABYTE = 1_000_000
@@ -202,7 +202,7 @@ class RecordingWriter:
         return sum(len(recording.queue) for recording in self._active)
 
     def begin(self, recording: ActiveRecording) -> None:
-        """Write a recording from now on. Returns at once."""
+        """Write a recording from now on. Returns immediately."""
         self._active.append(recording)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="recordings", daemon=True)

@@ -61,7 +61,7 @@ class SelfHostedCodec(RealtimeCodec):
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of replies under way: reply → call → item."""
         self._worded: set[str] = set()
-        """The items whose words have come in pieces, of replies under way."""
+        """The items that got their words in pieces, of replies under way."""
 
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """Return a `session.update`; after the first, only the instructions and tools."""

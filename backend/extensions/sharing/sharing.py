@@ -50,4 +50,4 @@ class Sharing:
     readers: Buckets
     """Those who read what was shared."""
     days: float
-    """The longest that a link works; 0: nobody shares."""
+    """The longest that a link works; 0: sharing is off."""

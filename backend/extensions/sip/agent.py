@@ -118,7 +118,7 @@ class UserAgent:
         await self._streams.close()
 
     async def link_to(self, host: str, port: int, protocol: str) -> Link:
-        """Return a way to a peer, whose name is looked up. Raises `PeerError`."""
+        """Return a way to a peer, after its name is looked up. Raises `PeerError`."""
         try:
             async with asyncio.timeout(RESOLVE_WITHIN_S):
                 found = await asyncio.get_running_loop().getaddrinfo(host, port)
@@ -146,7 +146,7 @@ class UserAgent:
         self._transactions.answer(transaction, response, self.now())
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request until there is a final answer; a challenge of the trunk, and of nobody else, is answered."""
+        """Send a request until there is a final answer; only a challenge of the trunk is answered."""
 
         def answered(response: SipResponse | None) -> None:
             credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None

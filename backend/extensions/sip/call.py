@@ -191,7 +191,7 @@ class SipCall:
         self.transport.arrive()
 
     def unacknowledged(self) -> None:
-        """Note that our acceptance was repeated for 32 s, and nobody said that it came."""
+        """Note that our acceptance was repeated for 32 s, and never acknowledged."""
         if self.state is CallState.ANSWERED:
             self._lose(unacknowledged())
 

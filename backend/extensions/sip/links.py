@@ -89,7 +89,7 @@ class Datagrams(asyncio.DatagramProtocol):
             self._on_message(data, self.link((addr[0], addr[1])))
 
     def error_received(self, exc: Exception) -> None:
-        """Nobody listens at some peer: what is sent there is not answered, which has its own end."""
+        """A peer does not listen: what is sent there is not answered, which has its own end."""
 
 
 class DatagramLink:

@@ -169,7 +169,7 @@ def _best(offered: Sequence[Codec], codecs: Sequence[CodecName]) -> Codec:
 
 
 def _keys(offered: Sequence[Codec], clock: int) -> Codec | None:
-    """Return the format of keys, the one whose clock is the sound's if there are several."""
+    """Return the format of keys, the one with the sound's clock if there are several."""
     found = [
         codec
         for codec in offered

@@ -1,4 +1,4 @@
-"""The session timer (RFC 4028), pure: a call whose peer is gone ends although nobody has said so.
+"""The session timer (RFC 4028), pure: a call ends when its peer is gone without a word.
 
 Who refreshes is agreed on with the acceptance: the peer, unless it wants us to. The refreshing side does so at half of
 the interval; the other side ends the call when that has not happened shortly before the interval's end.

@@ -25,7 +25,7 @@ T1_S, T2_S = 0.5, 4.0
 LIFE_S = 64 * T1_S
 """Seconds after which nothing is repeated or waited for any more."""
 MOST = 5_000
-"""Transactions of a kind at once."""
+"""Transactions of a kind at the same time."""
 
 Key = tuple[str, ...]
 OnFinal = Callable[[SipResponse | None], None]
@@ -69,7 +69,7 @@ class Due:
 
     repeat: list[tuple[Link, bytes]] = field(default_factory=list)
     unacknowledged: list[ServerTransaction] = field(default_factory=list)
-    """INVITEs whose acceptance nobody has acknowledged."""
+    """INVITEs that were accepted and not acknowledged."""
     unanswered: list[ClientTransaction] = field(default_factory=list)
 
 
@@ -107,7 +107,7 @@ class Transactions:
         """Begin a transaction for a request that is new; None: there are too many."""
         if len(self._servers) >= self._most:
             return None
-        # An INVITE has three minutes to be answered, anything else is answered at once.
+        # An INVITE has three minutes to be answered, anything else is answered immediately.
         life_s = 180.0 if request.method == "INVITE" else LIFE_S
         transaction = self._servers[key] = ServerTransaction(request, link, now + life_s)
         return transaction
@@ -130,7 +130,7 @@ class Transactions:
         self._release(transaction)
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, now: float) -> None:
-        """Send a request of ours, and repeat it until it is answered. It fails at once where there are too many."""
+        """Send a request of ours, and repeat it until it is answered. It fails immediately where there are too many."""
         if len(self._clients) >= self._most:
             on_final(None)
             return

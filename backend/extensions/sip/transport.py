@@ -55,7 +55,7 @@ class SipTransport:
         return f"SipTransport({self._queue!r}, {self._playout!r}, {self._stream!r})"
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Send and receive as was agreed with the peer, whose messages come from address `peer`."""
+        """Send and receive as was agreed with the peer; its messages come from address `peer`."""
         if self._queue.ended:
             return
         self._stream.use(plan, peer)
@@ -130,5 +130,5 @@ class SipTransport:
 
 
 def unacknowledged() -> NeverConnected:
-    """Return the error of a call whose peer never said that it got our answer."""
+    """Return the error of a call after the peer never said that it got our answer."""
     return NeverConnected("The caller's telephone did not acknowledge our answer.")

@@ -34,7 +34,7 @@ POLICY = 1008
 
 
 class MediaStreamTransport(SocketTransport):
-    """One telephone call whose stream has started: a `Transport`, and a `PhoneLine`."""
+    """One telephone call with a started stream: a `Transport`, and a `PhoneLine`."""
 
     waits_for_receiver = False  # a telephone does not wait, and marks must be read
 

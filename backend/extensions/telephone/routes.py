@@ -55,7 +55,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
 
 
 async def media_stream(websocket: WebSocket, name: str) -> None:
-    """Carry the call whose webhook was answered with the stream's token; returns when the call is over."""
+    """Carry the call that got the stream's token in the answer to its webhook; returns when the call is over."""
     here = context_of(websocket)
     try:
         provider = _provider(here, name)

@@ -49,7 +49,7 @@ class Started:
 
 @asynccontextmanager
 async def toured_server() -> AsyncIterator[str]:
-    """The address of a server whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
+    """The address of a server with a handbook as its documents, and tools that ask stand-ins. Raises `SetupError`."""
     async with prepared_folder() as (folder, settings), started(folder, settings, "serve", "--port", "0") as server:
         yield server.url
 

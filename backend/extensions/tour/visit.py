@@ -33,7 +33,7 @@ class Outcome:
     heard: str = ""
     """What the Responder understood; the question itself when it was typed."""
     domain: str = ""
-    """Who worked on it; empty when nobody did."""
+    """The Thinkers that worked on it; empty when none did."""
     tools: list[str] = field(default_factory=list)
     source: str = ""
     answer: str = ""

@@ -10,7 +10,7 @@ from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGre
 
 
 class Handler:
-    """Each method decides at once and returns what will happen; waiting happens inside the iterators.
+    """Each method decides immediately and returns what will happen; waiting happens inside the iterators.
 
     A handler inherits what it has no use for.
     """

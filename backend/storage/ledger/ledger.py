@@ -60,7 +60,7 @@ class Ledger:
         return f"Ledger({self._engine.url.get_backend_name()}, {self.writer!r})"
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns at once."""
+        """Have entries written soon. Returns immediately."""
         self.writer.write(*entries)
 
     def amend(self, user_id: str, conversation_id: str, entry_ids: Sequence[str], text: str) -> None:

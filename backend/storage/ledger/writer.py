@@ -1,7 +1,7 @@
 """Writes the ledger beside the audio path: a bounded queue, and the one loop that empties it in batches.
 
 A database that is slow or gone costs entries only once the queue is full, the oldest first, and never a call. A batch
-whose answer was lost is written again; the table keeps each entry once.
+is written again when the answer to it was lost; the table keeps each entry once.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class LedgerWriter:
         return self._ready.is_set()
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns at once."""
+        """Have entries written soon. Returns immediately."""
         for entry in entries:
             self.enqueue(entry)
 

@@ -16,7 +16,7 @@ STRICT = "not_in_the_schema"
 
 
 class Closed(BaseModel):
-    """An object whose fields are all known."""
+    """An object with known fields alone."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

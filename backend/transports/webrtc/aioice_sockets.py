@@ -8,8 +8,8 @@ of a connection, `get_component_candidates`, `data_received` and `check_incoming
 
 A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
 why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an
-asyncio datagram transport in which nothing ever waits: what the network does not take at once is dropped, since audio
-that waited would be too late, and STUN and DTLS repeat what is not answered.
+asyncio datagram transport in which nothing ever waits: what the network does not take immediately is dropped, since
+audio that waited would be too late, and STUN and DTLS repeat what is not answered.
 """
 
 from __future__ import annotations

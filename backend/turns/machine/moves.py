@@ -16,7 +16,7 @@ from backend.turns.machine.state import State
 from backend.turns.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
-"""Turns whose words are still waited for; those of older ones are given up."""
+"""Turns that may wait for their words at the same time; the words of older ones are given up."""
 MUTE_AFTER = 2
 """Replies in a row without a sound after which a provider counts as mute, where there is another."""
 

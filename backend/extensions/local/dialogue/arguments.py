@@ -62,7 +62,7 @@ _SEARCH = re.compile(
 
 
 class Missing(Exception):
-    """Something is needed that nobody has said; the text asks for it, or is empty."""
+    """Something is needed that was not said; the text asks for it, or is empty."""
 
 
 def filled(sentence: str, function: Function, wish: Wish, action: str = "") -> list[Arguments]:

@@ -40,6 +40,6 @@ class Dialogue(Protocol):
     def answer(self, order: Order) -> AsyncIterator[Part]:
         """Yield sentences as soon as each is whole, then tool calls; nothing at all when silence is the answer.
 
-        Every transcript of the order's items is known by then. Closing the iterator ends whatever it does at once.
+        Every transcript of the order's items is known by then. Closing the iterator immediately ends whatever it does.
         It does not raise for what fails outside: that becomes a sentence.
         """

@@ -117,7 +117,7 @@ def _actions(group: Group, kind: Kind) -> list[str]:
 
 
 def _nearest(sentence: str, groups: Mapping[str, Group]) -> list[str]:
-    """Return the groups, that whose descriptions are nearest to the sentence first."""
+    """Return the groups; the one with descriptions nearest to the sentence comes first."""
     described = tuple(
         Specialist(name, " ".join(str(each.get("description", "")) for each in group.values()), _examples(group))
         for name, group in groups.items()
@@ -169,7 +169,7 @@ def _looked_up(wish: Wish, function: Function, action: str) -> Call:
 
 
 def _action(sentence: str, wish: Wish, group: Group) -> str:
-    """Return which of the group's actions is meant. Raises `Missing` where it needs what nobody has said."""
+    """Return which of the group's actions is meant. Raises `Missing` where it needs what was not said."""
     able = _actions(group, wish.kind)
     if wish.kind is not Kind.FIND:
         return able[0]

@@ -1,8 +1,8 @@
 """A conversation of the Realtime API as messages of the chat completions API. Pure.
 
 The two differ: there a function's result may come long after its call, with sentences in between; here it has to follow
-at once. Servers with strict chat templates also want one system message, at the beginning, and a message of the user
-first and last.
+immediately. Servers with strict chat templates also want one system message, at the beginning, and a message of the
+user first and last.
 """
 
 from __future__ import annotations

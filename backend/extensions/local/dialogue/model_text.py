@@ -114,7 +114,7 @@ class ModelText:
         self._raw = self._raw[found.end() :]
         self._opening = found[0].lower() if found[0].startswith("<") else found[0]
         self._closing = _CLOSING.get(found[0], _CLOSING.get(self._opening))
-        if self._closing is None:  # the end of thoughts whose beginning the server's template wrote
+        if self._closing is None:  # the end of thoughts that began in the server's template
             self._speech = ""
         return True
 

@@ -75,7 +75,7 @@ class Routing:
     query_field: str
     specialists: tuple[Specialist, ...]
     general: str = ""
-    """Who takes what is for nobody else; empty: nobody."""
+    """The specialist for what no other takes; empty: none."""
     flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Its boolean fields, each with the words for it that its description quotes."""
 
@@ -196,7 +196,7 @@ class Phrases:
 
 @lru_cache(maxsize=32)
 def router_of(specialists: tuple[Specialist, ...]) -> Router:
-    """Return the router, whose vectors are computed once for all calls with the same guide."""
+    """Return the router; its vectors are computed once for all calls with the same guide."""
     return Router(specialists)
 
 

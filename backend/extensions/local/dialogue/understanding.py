@@ -70,7 +70,7 @@ def understand(
 ) -> Talk | Question:
     """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?".
 
-    `general` is the specialist for what is for nobody else.
+    `general` is the specialist for what no other takes.
     """
     sentence = words.strip()
     plain = sentence.lower().replace("’", "'")

@@ -1,8 +1,8 @@
 """Beam search: several transcripts are followed side by side, and the one that is likeliest as a whole wins. Pure.
 
-The likeliest token at each place, taken at once (greedy search), is often wrong where another one is nearly as likely
-and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow each
-path; `extend` says from which paths the next ones come.
+The likeliest token at each place, taken immediately (greedy search), is often wrong where another one is nearly as
+likely and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow
+each path; `extend` says from which paths the next ones come.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from backend.extensions.local.recognition.expected import END, Expected
 
 WIDTH = 6
-"""Paths followed at once, at most. Two cost the model as much as eight."""
+"""Paths followed in parallel, at most. Two cost the model as much as eight."""
 SUCCESSORS = 8
 """Tokens looked at behind each path."""
 BEHIND = 5.0

@@ -1,6 +1,6 @@
 """A brief utterance is expected to be one of few phrases: how much likelier that makes a token. Pure.
 
-Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens at once: one
+Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens together: one
 that is likely by these counts gains, one that is not loses a little, both within
 bounds. So "sure" wins over "share", which sounds nearly the same. The end neither gains nor loses.
 """

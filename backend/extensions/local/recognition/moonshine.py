@@ -22,7 +22,7 @@ from backend.media.resample import resample
 LEAST_LOG_PROBABILITY = -1.4
 """Mean of the tokens below which the words are a guess."""
 MOST_REPEATS = 5
-"""How often a few tokens may come again at once; a decoder that has lost its way says them until it is stopped."""
+"""How often a few tokens may come again in a row; a decoder that has lost its way says them until it is stopped."""
 LOUDNESS = 0.06
 """RMS of the louder half of what the model gets, full scale being 1."""
 MOST_GAIN = 30.0

@@ -32,7 +32,7 @@ TAIL_MS = 60
 """Quiet audio behind the last sound that a decoded part must hold, to cover it."""
 MORE_MS = 600
 """Milliseconds after which audio is decoded without any pause, for the words to be seen while they are said. Such a run
-is spare work: it begins where a process has nothing else to do, and gives way at once to whatever is final."""
+is spare work: it begins where a process has nothing else to do, and gives way immediately to a final run."""
 REST = 2.0
 """A spare run waits so many times as long as the last one took, which bounds what it costs to a third of a core."""
 SETTLE_MS, SETTLE_PAUSE_MS = 6000, 240
@@ -49,7 +49,7 @@ class RecognitionFailed(PeerError):
 
 
 class PooledRecognizer:
-    """A recognizer whose engine runs in the processes of `pool`. `name` is what the page shows."""
+    """A recognizer with its engine in the processes of `pool`. `name` is what the page shows."""
 
     def __init__(self, name: str, pool: SpeechPool) -> None:
         self.name = name

@@ -83,7 +83,7 @@ def _on_read_whole(s: State, event: ev.UtteranceRead, now: float) -> None:
 def _on_read_partly(s: State, voice: Utterance, event: ev.UtteranceRead, now: float) -> None:
     """Act on what was read of a voice that sounds on: a command takes the floor, a murmur is given longer.
 
-    Other words take it where they go on with a turn whose answer has just begun.
+    Other words take it where they go on with a turn after its answer has just begun.
     """
     kind = _believed(event)
     if kind is UtteranceKind.COMMAND:
@@ -181,7 +181,7 @@ def _is_unsure(utterance: Utterance, words: str) -> bool:
 
 
 def _adopt_command(s: State, now: float) -> None:
-    """Give the floor to "stop" or "no": said to the reply, or where it comes at once, to correct the turn before."""
+    """Give the floor to "stop" or "no", said to the reply, or just after its start to correct the turn before."""
     spoken = s.barge_in.candidate or s.floor.voice
     if not follows_false_start(s, spoken.began if spoken else now, REACTION_S):
         s.pending.answered = None

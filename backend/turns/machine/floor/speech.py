@@ -234,7 +234,7 @@ def deadlines(s: State) -> Deadlines:
 
 def _deadlines_over_reply(s: State, voice: Utterance) -> Deadlines:
     limits = s.limits
-    goes_on = s.pending.open is not None  # with a turn whose answer has not sounded
+    goes_on = s.pending.open is not None  # with a turn before its answer has sounded
     needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
     taken_over_at = voice.reaches(max(needed_ms, voice.may_last_ms))
     if taken_over_at is not None:

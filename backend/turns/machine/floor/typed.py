@@ -1,4 +1,4 @@
-"""Typed words are a turn of their own: at once, or after the answer to what the caller is saying meanwhile."""
+"""Typed words are a turn of their own: immediately, or after the answer to what the caller is saying meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PICTURES_LIMIT = 4
 
 
 def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
-    """Answer typed words at once, stopping what is spoken; while the caller speaks, after the answer to that."""
+    """Answer typed words immediately, stopping what is spoken; while the caller speaks, after the answer to that."""
     message = AddUserText(event.text, event.pictures)
     s.floor.typed += 1
     s.publish(page.TranscriptCompleted("user", f"typed-{s.floor.typed}", message.words))

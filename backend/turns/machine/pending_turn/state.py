@@ -51,7 +51,7 @@ class TurnWords:
     unsure: bool = False
     """The transcript of a segment is doubtful."""
     remembered: int = 0
-    """The items whose words were shown and remembered."""
+    """The items with words that were shown and remembered."""
 
     @property
     def id(self) -> str:

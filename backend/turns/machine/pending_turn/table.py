@@ -32,7 +32,7 @@ A reply that is prepared and thrown away costs tokens. So a call has a *credit*:
 discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
 (much was said, we have asked something, or it has cut a reply, which may have to be brought back), unless the credit is
 overdrawn; with a credit of 1 also where this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more:
-where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+where they may be all, the reply is asked for immediately (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
 `DISCARDED_PER_TURN`.
 """
 

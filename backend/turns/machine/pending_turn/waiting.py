@@ -35,7 +35,7 @@ HINTED_S = 0.1
 began with a frame near the caller's level 5 ms after the onset, and the detector was sure of half after 34 ms, of
 95 % after 103. Nothing sounded so near in the 795 silences around them."""
 RESUME_WITHIN_S = 2.0
-"""Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
+"""Seconds after the caller's last sound in which speech goes on with a turn that has no audible answer yet."""
 FALSE_START_WITHIN_S = 1.2
 """Seconds after the answer's first sound in which speech goes on with the turn; who reacts to what is said needs
 longer. The floor is taken half a second later at most."""
@@ -230,7 +230,7 @@ def reopen(s: State, now: float) -> None:
 
 
 def reopen_answered(s: State, onset: float) -> bool:
-    """Go on with a turn into whose pause its answer has begun to sound; return whether `onset` was soon enough."""
+    """Go on with a turn when its answer has begun to sound in a pause; return whether `onset` was soon enough."""
     turn = s.pending.answered
     if not follows_false_start(s, onset) or turn is None:
         return False
@@ -242,7 +242,7 @@ def reopen_answered(s: State, onset: float) -> bool:
 
 
 def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WITHIN_S) -> bool:
-    """Return whether a voice that began at `onset` goes on with the turn whose answer is sounding."""
+    """Return whether a voice that began at `onset` goes on with the turn that is being answered."""
     turn = s.pending.answered
     if turn is None or turn.sounded_at is None or s.limits.endpointing != "local":
         return False  # a provider that endpoints has made another turn of it already
