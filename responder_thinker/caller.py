@@ -53,7 +53,7 @@ class ReceivedAudio:
             self.on_frame(frame)
 
     def pcm(self) -> bytes:
-        """Return all of it as 24 kHz mono PCM16, with silence where for a while nothing came."""
+        """Return all sound as 24 kHz mono PCM16, with silence for the gaps."""
         sound = bytearray()
         for received in self.frames:
             late_s = received.at - self.frames[0].at - milliseconds(len(sound)) / 1000

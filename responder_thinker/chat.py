@@ -122,7 +122,7 @@ class Conversation:
             self._answering = None
 
     def _interrupt(self) -> None:
-        """Stop the answer on Ctrl-C; where there is none, end."""
+        """Stop the answer on Ctrl-C; without one, end."""
         if self._answering is None:
             self._over.set()
         elif self._id and (self._cancelling is None or self._cancelling.done()):
@@ -190,7 +190,7 @@ class Conversation:
         self._console.print(escape(text), end="", soft_wrap=True)
 
     def _end(self, reply: dict[str, Any]) -> None:
-        """Print what the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        """Print news that the tokens have not shown: an amended answer, a cancelled one, a lost history."""
         if reply["state"] == "cancelled":
             self._console.print(" [dim](stopped)[/]")
         elif self._written.strip() == reply["text"].strip():

@@ -36,7 +36,7 @@ async def talk(
 ) -> int:
     """Play a sound file to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
 
-    `conversation` continues one of ours, typed or spoken; without `cookies` we are the user of last time.
+    `conversation` continues one of ours, typed or spoken; without `cookies` we are the user of the last call.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:

@@ -1,7 +1,7 @@
 """Typed turns in the server's other processes: a conversation answers one message at a time, wherever it is sent.
 
-Every method is bounded in time, and none raises: while Redis does not answer, each process goes by what it knows
-itself. A message answered twice is better than none.
+Every method is bounded in time, and none raises: while Redis does not answer, each process relies on its own turns. A
+message answered twice is better than none.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ class RemoteServers:
         return {name: server.state for name, server in self._servers.items()}
 
     async def close(self) -> None:
-        """End all servers in parallel; what does not end in time is left to the operating system."""
+        """End all servers in parallel; those that do not end in time are left to the operating system."""
         for server in self._servers.values():
             server.end()
         if self._tasks:
@@ -243,7 +243,7 @@ class RemoteServers:
 
 
 def why(error: BaseException) -> str:
-    """Return what went wrong, without addresses or anybody's words."""
+    """Return what went wrong, without addresses or user's words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

@@ -250,13 +250,13 @@ class Pipeline:
 
 
 def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
-    """Return the outputs in the steps' own order, so that a turn reads the same however its steps were timed."""
+    """Return the outputs in the steps' own order, so that their timing does not change a turn."""
     by_name = {outcome.name: outcome.output for outcome in outcomes}
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
 
 def _amended(turn: WholeTurn, outputs: Iterable[Output | None], earlier: Mapping[str, Output]) -> WholeTurn:
-    """Return the turn with `earlier`, and with the answer as the last of `outputs` that amends it has it."""
+    """Return the turn with `earlier`, and with the answer of the last of `outputs` that amends it."""
     texts = [output.text for output in outputs if isinstance(output, Amended) and output.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
 

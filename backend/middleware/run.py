@@ -127,7 +127,7 @@ def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output
 
 
 def output_fault(step: MiddlewareStep, output: object) -> str:
-    """Return why this cannot be the step's output; an empty string when it can."""
+    """Return why this cannot be the step's output; an empty string if it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
         return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"

@@ -56,7 +56,7 @@ class Routes:
 
 
 class ReminderMetrics:
-    """The metrics of reminders in this process: what became of them, and how late their delivery began."""
+    """The metrics of reminders in this process: their outcomes, and the delay of their delivery."""
 
     def __init__(self) -> None:
         self._events = Counter(
@@ -97,7 +97,7 @@ class ReminderDelivery:
         return f"ReminderDelivery({len(self._settling)} being settled)"
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
-        """Do what is to be done about one reminder. Raises `MemoryUnavailable`."""
+        """Take the next step for one reminder. Raises `MemoryUnavailable`."""
         async with self.reminders.lease(owner, reminder_id).held() as ours:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
@@ -118,7 +118,7 @@ class ReminderDelivery:
         await self.routes.show(owner, ReminderChanged(reminder_id, event))
 
     async def close(self) -> None:
-        """Stop; what is not settled is found delivered at its next attempt."""
+        """Stop; an unsettled reminder is found delivered at its next attempt."""
         await cancel_all(self._settling)
 
     async def _begin(self, owner: str, reminder_id: str) -> Outcome:

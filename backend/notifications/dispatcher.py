@@ -74,7 +74,7 @@ class Subscription:
         self._dispatcher.acknowledge(self.user_id, notice_id)
 
     def shown(self, event: NoticeChanged) -> NoticeChanged:
-        """Return `event` with the words of its notice, of which the turn machine knows the id only."""
+        """Return `event` with the words of its notice; the turn machine knows only its id."""
         notice = self._known.get(event.notice_id)
         return (
             structs.replace(event, content=NoticeContent(notice.kind, notice.text, notice.source)) if notice else event
@@ -149,7 +149,7 @@ class NotificationDispatcher:
         return was_there
 
     async def waiting(self, user_id: str) -> list[Notice]:
-        """Return what has not been delivered yet, oldest first. Raises `MemoryUnavailable`."""
+        """Return the notices that are not delivered yet, oldest first. Raises `MemoryUnavailable`."""
         waiting = await self._repository.waiting(user_id)
         return [notice for notice in waiting if (user_id, notice.id) not in self._deleting]
 
@@ -164,13 +164,13 @@ class NotificationDispatcher:
         return was_there
 
     def subscribe(self, user_id: str, on_event: OnNoticeEvent) -> Subscription:
-        """Give the machine of that user's new call, through `on_event`, the notices there are, now and later."""
+        """Send present and later notices to the turn machine of that user's new call, through `on_event`."""
         subscription = Subscription(self, user_id, self._repository.call_lease(user_id), on_event)
         self._subscriptions.setdefault(user_id, []).append(subscription)
         return subscription
 
     async def close(self) -> None:
-        """Finish what is being deleted, within a moment."""
+        """Finish the deletions under way, within a moment."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
         await cancel_all(self._tasks)
@@ -181,7 +181,7 @@ class NotificationDispatcher:
         await self._pubsub.publish_news(subscription.user_id)
 
     async def pending_for(self, subscription: Subscription) -> list[Notice]:
-        """Return what a subscription's call has to speak: nothing while another call is the active one."""
+        """Return the notices that a subscription's call has to speak; none while another call is active."""
         waiting = await self._repository.waiting_for(subscription.user_id, subscription.lease)
         return [notice for notice in waiting if (subscription.user_id, notice.id) not in self._deleting]
 

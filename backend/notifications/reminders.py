@@ -33,7 +33,7 @@ CALL_TRIES = 3
 DESERTED_S = 60 * 86_400
 """Seconds after which a repeating reminder ends if it never reached its user."""
 MISSES = 3
-"""Occurrences that must have come and gone before it ends for that reason."""
+"""Missed occurrences after which it ends for that reason."""
 
 
 class ReminderJson(TypedDict):
@@ -84,7 +84,7 @@ class Reminder(msgspec.Struct, frozen=True):
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
     note: bool = False
-    """Whether it stays, once it was delivered, until its user resolves it."""
+    """Whether the reminder stays after its delivery until its user resolves it."""
     touched: float = 0.0
     """When a note was last made, snoozed or delivered."""
     resolved: float = 0.0
@@ -98,17 +98,17 @@ class Reminder(msgspec.Struct, frozen=True):
 
     @property
     def notice_id(self) -> str:
-        """The id of the notice for the due time: the same whichever process begins with it, and however often."""
+        """The id of the notice for the due time; it is the same in each process and attempt."""
         return f"reminder-{self.id}-{self.due:.0f}"
 
     @property
     def wakes_at(self) -> float:
-        """When the scheduler has to look at it next; 0: never."""
+        """The next time at which the scheduler has to look at the reminder; 0: never."""
         times = [time for time in (self.at, self.again if self.due else 0) if time]
         return min(times) if times else self.until
 
     def to_json(self) -> ReminderJson:
-        """Return what its user, the page and the model see of it."""
+        """Return the reminder as its user, the page and the model see it."""
         shown: ReminderJson = {
             "id": self.id,
             "text": self.text,
@@ -172,7 +172,7 @@ def iso(at: float, zone: str) -> str | None:
 
 
 def _next(reminder: Reminder, now: float) -> Reminder:
-    """Make the reminder's time due, of several that have come the last; one that was still due is missed."""
+    """Make the reminder's time due; of several past times the last one counts, and one still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
         due = last_time(anchored(series, reminder.at), now) or reminder.at

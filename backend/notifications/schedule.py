@@ -26,9 +26,9 @@ LATE_S = 5.0
 """Seconds a time may have passed on its way here."""
 FARTHEST = timedelta(days=10 * 366)
 ONCE = frozenset({"", "none", "once", "never", "no"})
-"""What says that it does not repeat."""
+"""The words that say that it does not repeat."""
 EARLIEST = timedelta(days=10 * 366)
-"""How long ago a repeating reminder may have begun: its times are computed one by one from there."""
+"""The greatest age of a repeating reminder: its times are computed one by one from its beginning."""
 MORNING = time(9)
 """When a note with a day but no hour is due."""
 NOTE_RESTS = timedelta(minutes=30)
@@ -92,7 +92,7 @@ def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
 
 
 def how_often(at: str) -> tuple[str, str]:
-    """Return a time without how often it comes, and that: 'every Monday at nine' is 'monday at nine', weekly."""
+    """Split a time from its repetition: 'every Monday at nine' is 'monday at nine', weekly."""
     found = _EVERY.search(at)
     if found is None:
         return at, "none"
@@ -114,7 +114,7 @@ def last_time(series: Series, until: float) -> float | None:
 
 
 def anchored(series: Series, at: float) -> Series:
-    """Return the same times from `at`, one of them, on: what has passed need not be computed again."""
+    """Return the series from `at`, one of its times, on, so that past times need not be computed again."""
     if "COUNT=" in series.rule:
         return series
     wall = next((wall for wall in _walls(series, at) if _instant(wall, series.zone) >= at), None)
@@ -149,7 +149,7 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _ahead(phrase: str, here: datetime) -> datetime | None:
-    """Return when 'in ten seconds' or 'in two days' is: hours by the stopwatch, days and weeks on the wall clock."""
+    """Return the moment of 'in ten seconds' or 'in two days': hours are exact, days and weeks follow the wall clock."""
     phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
     found = _AHEAD.fullmatch(phrase)
     if found is None:

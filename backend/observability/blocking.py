@@ -19,7 +19,7 @@ from prometheus_client import Counter
 log = logging.getLogger(__name__)
 
 BLOCKED_S = 0.1
-"""Seconds from which on a stretch is too long."""
+"""Seconds from which a stretch is too long."""
 BLOCKED = Counter(
     "voice_plugin_blocked",
     "Times a plugin held the event loop for over 100 ms, by its file.",

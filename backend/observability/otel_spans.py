@@ -20,7 +20,7 @@ NAME = "responder-thinker"
 
 
 class OtelTracer(Tracer):
-    """Opens spans of `provider`; of what is said it traces lengths and, where `content` is true, the words."""
+    """Opens spans of `provider`; it traces the lengths of words and, if `content` is true, the words."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
         self._tracer = provider.get_tracer(NAME)

@@ -68,8 +68,8 @@ class Tracer:
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> Span:
         """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
 
-        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the user id
-        whose trace it is, so that it can be erased with their data.
+        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the id of the
+        user that the trace belongs to, so that it can be erased with their data.
         """
         return NO_SPAN
 

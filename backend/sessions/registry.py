@@ -86,7 +86,7 @@ class SessionRegistry:
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
 
     def depth(self, queue: str) -> float:
-        """Return how much waits in that queue of all live calls together."""
+        """Return the number of items in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
     def reserve(self, asked: SessionRequest) -> Session:
@@ -184,7 +184,7 @@ class SessionRegistry:
             self._forget(session)
 
     async def drain(self, within_s: float) -> None:
-        """Open no new sessions, and wait `within_s` seconds for those there are to end by themselves."""
+        """Open no new sessions, and wait `within_s` seconds for the present ones to end by themselves."""
         self.closing = True
         if self._tasks and within_s:
             await asyncio.wait(self._tasks.values(), timeout=within_s)
@@ -252,5 +252,5 @@ def no_session() -> NotFound:
 
 
 def not_their_session() -> NotTheirs:
-    """Return the answer to requests for somebody else's session: in the same words."""
+    """Return the answer to requests for another user's session: it has the same words."""
     return NotTheirs("No such session.", hint=NO_SESSION_HINT)

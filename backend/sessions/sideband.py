@@ -20,16 +20,16 @@ class SharedProtocol(Protocol):
 
     @property
     def programs(self) -> int:
-        """How many are sent the events, the client among them."""
+        """The number of programs that are sent the events, with the client."""
 
     def join(self, send: Send) -> None:
         """Send another program the events from now on, too."""
 
     def leave(self, send: Send) -> None:
-        """Send that program nothing any more."""
+        """Stop sending events to that program."""
 
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
-        """Carry out an event; `answer` sends an error to the program it is from."""
+        """Carry out an event; `answer` sends an error to the program that sent it."""
 
 
 class Sideband(Protocol):

@@ -74,8 +74,7 @@ class RedisClient:
     async def call(self, work: Callable[[Redis], Any]) -> Any:
         """Return what `work(redis)` awaits: `await client.call(lambda redis: redis.get(key))`.
 
-        Raises `MemoryUnavailable` for everything that Redis and the network can do to us; what `work` itself raises
-        comes through.
+        Raises `MemoryUnavailable` for every failure of Redis and the network; errors of `work` itself pass through.
         """
         if not self._breaker.allows(time.monotonic()):
             raise MemoryUnavailable("Redis did not answer a moment ago.")
@@ -139,7 +138,7 @@ class CircuitBreaker:
     """A circuit breaker: after a failure, calls fail immediately for `rest_s` seconds instead of each waiting its
     timeout.
 
-    Then one call passes as a probe while the others still fail: it closes the breaker, or opens it for another rest.
+    Then one call passes as a probe while the others still fail. It closes the breaker, or opens it for another rest.
     Times are passed in, in seconds of any steady clock.
     """
 

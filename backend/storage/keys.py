@@ -76,8 +76,7 @@ def readable(raw: bytes) -> Any:
 
 
 def amended_in(raw: bytes, message_ids: Sequence[str], content: str) -> list[bytes]:
-    """Return a stored message with `content` if it is the last of `message_ids`, and nothing of the others of them.
-
+    """Return a stored message with `content` if it is the last of `message_ids`, and nothing for the others of them.
     Any other message stays byte for byte.
     """
     message = decode_or_skip("message", raw, _message_decoder.decode)

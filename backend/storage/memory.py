@@ -306,8 +306,8 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
     """Call the listeners of `memory` with what other processes change, until the block ends.
 
     Enter the block before pub/sub starts. Every change is published in the transaction that makes it, with the name of
-    the process that made it. After a lost connection the context of every user somebody here listens to is read again:
-    no change stays unnoticed.
+    the process that made it. After a lost connection the context of every user with a listener here is read again: no
+    change stays unnoticed.
     """
     changed: set[str] = set()
     news = asyncio.Event()

@@ -37,7 +37,7 @@ again: a connection may be dead and not say so."""
 
 
 class UserMessage(msgspec.Struct, omit_defaults=True):
-    """A message between processes: with a `type` an event for the user's pages, else news for their calls."""
+    """A message between processes: an event for the user's pages if it has a `type`, otherwise news for their calls."""
 
     user: str
     origin: str
@@ -109,7 +109,7 @@ class PubSub:
         await self._publish(UserMessage(user_id, self._origin, type_, data))
 
     async def publish_news(self, user_id: str) -> None:
-        """Have that user's calls, here and in the other processes, look up what there is for them."""
+        """Have that user's calls, here and in the other processes, look up their news."""
         await self._publish(UserMessage(user_id, self._origin))
 
     async def _publish(self, message: UserMessage) -> None:

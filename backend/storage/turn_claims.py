@@ -84,7 +84,7 @@ class TurnClaims(RedisStore):
                 await self._change(user_id, conversation_id, write)
 
     async def release(self, user_id: str, conversation_id: str, message_id: str = "") -> None:
-        """Release the claim of that message's turn; without a message, of whichever has it."""
+        """Release the claim of that message's turn; without a message, release any claim."""
 
         def write(pipe: Pipe, held: _Claim | None) -> None:
             if held and (not message_id or self._is_ours(held, message_id)):

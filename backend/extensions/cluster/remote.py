@@ -1,4 +1,4 @@
-"""A session with its call in another process: what is asked of it there, and its events, followed here."""
+"""A session with its call in another process: requests go there, and its events are followed here."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RemoteHandle(SessionHandle):
         return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
 
     async def describe(self) -> SessionDescription:
-        """Return what `GET /api/sessions/{id}` shows; of a session in a process that is gone, what was last known."""
+        """Return what `GET /api/sessions/{id}` shows; if the process is gone, return the last known state."""
         try:
             shown: SessionDescription = await self.ask("describe")
         except MemoryUnavailable:

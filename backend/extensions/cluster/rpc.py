@@ -60,7 +60,7 @@ class RpcRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RpcReply(msgspec.Struct, omit_defaults=True):
-    """An answer: JSON data, or an error as its kind, its words, and the facts its handlers go by."""
+    """An answer: JSON data, or an error with its kind, its words and its facts."""
 
     ok: Any = None
     error: str = ""

@@ -52,30 +52,30 @@ CAPABILITIES = Capabilities(
 AUDIO_TYPE = "audio/pcm;rate=16000"
 BYTES_PER_MS = 32
 HELD_MS = 400
-"""Speech, with the 100 ms from before it, after which it is hardly a cough."""
+"""Milliseconds of speech, with 100 ms from before it, that are hardly a cough."""
 CHUNK_MS = 100
 """Audio in one message: 20 to 100 ms are usual, and nothing waits for it before the turn is committed."""
 KEPT_MS = 30_000
 """Speech kept during a reply; of longer speech, the beginning is lost."""
 TOLD_KEPT = 60
-"""What waits to be sent with the next request, the newest."""
+"""The most messages that wait for the next request; the newest are kept."""
 NOTE = "(A note from the system, not said by the caller: {text})"
 GO_ON = "Go on."
-"""Said where a reply is wanted and nothing else is to be sent: a turn cannot be empty."""
+"""The text of a request for a reply without other content: a turn cannot be empty."""
 RESULT = "The tool {name}, whose call you had cancelled, has returned: {output}"
 
 
 NUMBERS = count(1)
-"""What we name replies and items by, since the provider names none: a call knows those of all its connections."""
+"""The numbers of replies and items, which the provider does not name; they are unique in a call."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn that was asked of the provider, and not completed there."""
+    """A turn that the provider was asked for and has not completed."""
 
     sounded: bool = False
     over: bool = False
-    """It is generated or interrupted: nothing of it is still to come but its `turnComplete`."""
+    """The turn is generated or interrupted: only its `turnComplete` is still to come."""
 
 
 class GeminiCodec:
@@ -86,7 +86,7 @@ class GeminiCodec:
         self._voice = voice
         self.briefing = Briefing("")
         self.handle = ""
-        """Names the session to the next connection; empty while there is none that knows everything."""
+        """The handle of the session for the next connection; empty while none is up to date."""
         self._decode = msgspec.json.Decoder(ServerMessage).decode
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._kept = bytearray()  # 16 kHz speech, not yet sent
@@ -111,12 +111,12 @@ class GeminiCodec:
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way that another connection would not know."""
+        """True if another connection would know everything."""
         return not self._answering and (self._void or not self._active)
 
     @property
     def has_called(self) -> bool:
-        """The reply that is under way has called a tool: perhaps that was its end."""
+        """The reply under way has called a tool, which may be its end."""
         return bool(self._reply) and self._called
 
     @property
@@ -172,7 +172,7 @@ class GeminiCodec:
         return self._begin() if len(self._kept) >= enough_ms * BYTES_PER_MS else []
 
     def encode(self, command: ResponderCommand) -> tuple[list[bytes], list[ResponderEvent]]:
-        """Return a command as messages, and what is to be reported that the provider does not report itself."""
+        """Return a command as messages, and the events that the provider does not report itself."""
         match command:
             case do.CommitInput():
                 return self._commit()
@@ -192,7 +192,7 @@ class GeminiCodec:
         return [], []
 
     def _begin(self) -> list[bytes]:
-        """Tell what was kept; that begins an activity unless one is under way."""
+        """Send the kept speech; it begins an activity unless one is under way."""
         if not self._kept:
             return []
         messages = [] if self._active else [_json(realtimeInput={"activityStart": {}})]
@@ -263,7 +263,7 @@ class GeminiCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def decode(self, text: bytes | bytearray | memoryview) -> tuple[ServerMessage, list[ResponderEvent]]:
-        """Return a server message, and as events of ours what it says of the conversation."""
+        """Return a server message, and our events for its news of the conversation."""
         try:
             message = self._decode(text)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -285,7 +285,7 @@ class GeminiCodec:
         return message, events
 
     def end_called(self) -> list[ResponderEvent]:
-        """End a reply of which nothing has come for a while since it called a tool."""
+        """End a reply that has sent nothing for a while since it called a tool."""
         if not self.has_called:
             return []
         if self._turn:
@@ -319,7 +319,7 @@ class GeminiCodec:
         return [ev.UserTranscriptGrew(self._items[-1], words)] if self._items else []
 
     def _is_ours(self) -> bool:
-        """Return whether what has come is of the reply that was asked for last."""
+        """Return whether the output belongs to the reply that was asked for last."""
         if not self._reply:
             former = self._former
             if self._request and not (former and former.sounded and not former.over):
@@ -393,7 +393,7 @@ class GeminiCodec:
         )
 
     def lost(self) -> list[ResponderEvent]:
-        """Return what is to be reported where the session breaks: of the caller's words there will be no more."""
+        """Return the events of a broken session: no more of the caller's words will come."""
         return self._transcribed_as_far()
 
     def _transcribed_as_far(self) -> list[ResponderEvent]:

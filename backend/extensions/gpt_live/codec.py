@@ -50,13 +50,13 @@ LOUD = 200
 ENDS_AFTER_S = 0.6
 """Seconds of silence that end an utterance: more than there is between two sentences."""
 NEXT_AFTER_S = 0.25
-"""The same for one that was cancelled, once the caller has said something since: what follows is the answer."""
+"""The same seconds for a cancelled utterance after which the caller has spoken: the answer follows."""
 HELD_S = 3.0
-"""Seconds after the caller's last sound in which what the model says is kept for the answer that will be wanted."""
+"""Seconds after the caller's last sound in which the model's speech is kept as the coming answer."""
 HELD_EVENTS = 1_200
-"""Events kept of it: two minutes of speech."""
+"""The most events kept of that speech: two minutes."""
 SILENT_AFTER_S = 2.8
-"""Seconds in which a model that answers begins to. One that hears, and says nothing, has not felt addressed."""
+"""Seconds in which an answer begins; a model that stays silent has not felt addressed."""
 ALIVE_S = 1.0
 """Seconds since its last sound, be it silence, in which its clock runs."""
 DELEGATIONS_KEPT = 256
@@ -84,7 +84,7 @@ class _Utterance:
     dropped: bool = False
     """The call has cancelled it."""
     words_since: bool = False
-    """The caller has said something since then."""
+    """The caller has spoken since then."""
     loud_at: float = 0.0
     ended_at: float | None = None
     quiet: bytearray = field(default_factory=bytearray)
@@ -188,7 +188,7 @@ class LiveCodec:
         return self._urge(command, by_itself=by_itself), []
 
     def _urge(self, command: do.CreateReply, *, by_itself: bool) -> list[bytes]:
-        """Return what makes the model say it; nothing where it answers by itself."""
+        """Return the messages that make the model speak; none if it answers by itself."""
         results, self._results = self._results, {}
         typed, self._typed = self._typed, False
         if command.purpose is Purpose.RESULT and results:
@@ -263,7 +263,7 @@ class LiveCodec:
         return []
 
     def lost(self) -> list[ResponderEvent]:
-        """Return what is to be reported where the connection breaks: of the caller's words there will be no more."""
+        """Return the events of a broken connection: no more of the caller's words will come."""
         return self._words.close_as_far()
 
     def deadline(self) -> float | None:
@@ -279,7 +279,7 @@ class LiveCodec:
         return min((at for at in due if at is not None), default=None)
 
     def expire(self, now: float) -> list[ResponderEvent]:
-        """Return what is to be reported since some time has passed."""
+        """Return the events that the passing of time causes."""
         events: list[ResponderEvent] = []
         if (whole_at := self._words.whole_at()) is not None and whole_at <= now:
             events += self._words.close()
@@ -364,7 +364,7 @@ class LiveCodec:
     # --- utterances ------------------------------------------------------------------------------------
 
     def _in_turn(self, now: float) -> bool:
-        """Return whether the caller has said something of which an answer will be wanted, or may be."""
+        """Return whether the caller has spoken and may want an answer."""
         return self._heard_at is not None and now - self._heard_at < HELD_S
 
     def _new(self) -> _Utterance:
@@ -372,7 +372,7 @@ class LiveCodec:
         return _Utterance(f"reply-{number}", f"item-{number}")
 
     def _begun(self, now: float) -> list[ResponderEvent]:
-        """Begin an utterance, or go on with one that is kept."""
+        """Begin an utterance, or continue the kept one."""
         if self._kept and not self._request:
             self._speaking, self._kept.ended_at, self._kept.loud_at = self._kept, None, now
             return []

@@ -29,11 +29,11 @@ from backend.runtime.supervisor import cancel_all, supervised
 log = logging.getLogger(__name__)
 
 FRAME = struct.Struct(">BII")
-"""What it is, number of the job, payload bytes."""
+"""The kind, the number of the job, the payload bytes."""
 JOB, CANCEL = 1, 2
 READY, PIECE, DONE, FAILED = 3, 4, 5, 6
 MOST_BYTES = 64 * 1024 * 1024
-"""What one job may make: more than ten minutes of audio."""
+"""The most that one job may make: more than ten minutes of audio."""
 PAUSES_S = (0.1, 1.0, 5.0)
 """Seconds before a process that ended is started again, a longer pause each time one dies young."""
 
@@ -102,7 +102,7 @@ class SpeechPool:
 
     @property
     def idle(self) -> bool:
-        """Return whether a process is ready and has nothing to do: then work that may be given up does no harm."""
+        """Return whether a process is ready and idle: then spare work does no harm."""
         return not self._waiting and any(worker.child.ready and worker.job is None for worker in self._workers)
 
     @property

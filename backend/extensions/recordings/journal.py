@@ -66,7 +66,7 @@ class Journal:
     """Whether somebody writes it now."""
 
     def said(self) -> list[RecordedUtterance]:
-        """Return what was said, in the order in which it began."""
+        """Return the utterances, in the order in which they began."""
         return sorted(self.utterances.values(), key=lambda each: (each["from_ms"], each["to_ms"]))
 
     def shown(self) -> Json:
@@ -99,7 +99,7 @@ class JournalWriter:
             self._file.write(b"".join(self._encoder.encode(line) + b"\n" for line in lines))
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
+        """Release the file and its lock."""
         self._file.close()
 
 

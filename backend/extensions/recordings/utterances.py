@@ -43,11 +43,11 @@ class RecordedUtterance(TypedDict):
     from_ms: int
     to_ms: int
     interrupted: bool
-    """Only the beginning of it was heard, which is the text."""
+    """Only the beginning of the utterance was heard; it is the text."""
     typed: bool
     """It was typed: nothing sounds."""
     exact: bool
-    """The Responder said when its words begin; else the times of words are estimates."""
+    """The Responder reported the times of the words; otherwise they are estimates."""
     words: list[TimedWord]
 
 
@@ -77,7 +77,7 @@ class UtteranceTimes:
         return f"UtteranceTimes({len(self._of_user)} items of the caller, {len(self._items)} of the assistant)"
 
     def on_event(self, event: ev.Event, at_ms: int) -> None:
-        """Note what an event of the turn machine says about times; most say nothing."""
+        """Note the times in an event of the turn machine; most have none."""
         match event:
             case ev.SpeechStarted():
                 self._voiced, self._voice_since = [], max(0, at_ms - ONSET_MS)
@@ -184,7 +184,7 @@ def _utterance(
 
 
 def _timed(words: list[str], starts_ms: list[int], spans: list[Span]) -> list[TimedWord]:
-    """Return each word from where it begins to where the next one does; `starts_ms` count in what sounded."""
+    """Return each word with its time until the next one; `starts_ms` count in the sound that was heard."""
     begins = [_moment(start, spans) for start in starts_ms]
     ends = [*begins[1:], spans[-1][1]]
     return [(word, begin, max(begin, end)) for word, begin, end in zip(words, begins, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""A user shares what was said in a conversation by a link."""
+"""A user shares the transcript of a conversation by a link."""
 
 from __future__ import annotations
 

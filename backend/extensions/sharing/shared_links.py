@@ -1,4 +1,4 @@
-"""Shared links: addresses at which anybody reads what was said in a conversation, until they expire or are revoked.
+"""Shared links: public addresses of the words of a conversation, until they expire or are revoked.
 
     user:{id}:shared_links     the user's links, as a list
     shared-link:{link's id}    its owner, until it expires
@@ -31,7 +31,7 @@ class SharedLink:
     id: str
     conversation_id: str
     shared_at: float
-    """What was said later is not shown."""
+    """The moment of sharing; later words are not shown."""
     expires_at: float
     format: Format = FORMAT
 
@@ -85,7 +85,7 @@ class SharedLinks(UserLists[SharedLink]):
         await super().erase(user_id)  # and what could not be read
 
     def on_changed(self, pipe: Pipe, user_id: str, old: list[SharedLink], new: list[SharedLink]) -> None:
-        """Have each new link lead to its owner, and those that are gone nowhere."""
+        """Store the owner of each new link, and delete those of links that are gone."""
         for link in new:
             if link not in old:
                 pipe.set(_key(link.id), user_id, exat=math.ceil(link.expires_at))

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 QUIET_S = 2.0
 """Seconds after which another sender may take the place of one that has fallen silent."""
 RTCP_TYPES = range(72, 80)
-"""What the payload types of RTCP packets look like (RFC 5761, 4)."""
+"""The range of payload types of RTCP packets (RFC 5761, 4)."""
 RETRY_AFTER_S = 10
 
 
@@ -98,7 +98,7 @@ class RtpStream(asyncio.DatagramProtocol):
         return self._lost_at
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Go on as was agreed; `peer`: the address that its messages come from."""
+        """Follow the agreement; `peer` is the address that its messages come from."""
         before, self._plan, now = self._plan, plan, self._now()
         self._hosts = {plan.address[0], peer}
         if before is None or before.address != plan.address:

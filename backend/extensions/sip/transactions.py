@@ -34,7 +34,7 @@ OnFinal = Callable[[SipResponse | None], None]
 
 @dataclass(slots=True)
 class ServerTransaction:
-    """A request that came, and what it was answered."""
+    """A request that came, and its answer."""
 
     request: SipRequest
     link: Link
@@ -155,7 +155,7 @@ class Transactions:
         return self._clients.pop(key)
 
     def expire(self, now: float) -> Due:
-        """Return what is to be sent again, and what has come to its end."""
+        """Return the messages to send again, and the transactions that have ended."""
         due = Due()
         for key, server in list(self._servers.items()):
             if now >= server.ends_at:

@@ -1,7 +1,7 @@
 """Calls that telephone providers pass on: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
 
 The webhook is signed by the provider; its answer is XML that has the call streamed here, with a token for the one
-session it was admitted to, bound to the provider's id of the call. The socket opens with that token only.
+session it was admitted to, bound to the provider's id of the call. Only that token opens the socket.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
 REFUSED = 1008
 SECRETS = {"twilio": "TWILIO__AUTH_TOKEN", "telnyx": "TELNYX__PUBLIC_KEY", "plivo": "PLIVO__AUTH_TOKEN"}
-"""By which setting each provider's requests are known."""
+"""The setting that authenticates each provider's requests."""
 PROVIDERS = tuple(SECRETS)
 
 

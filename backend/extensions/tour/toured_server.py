@@ -1,4 +1,4 @@
-"""The server that is toured is a process with a data folder of its own and nothing of the user's settings."""
+"""The toured server is a process with a data folder of its own and without the user's settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READY_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
 COMMAND = (sys.executable, "-c", "from backend.app.cli import main; main()")
 KEPT = ("PATH", "HOME", "LANG")
-"""All that the process is given of our environment: no keys, no addresses."""
+"""The variables of our environment that the process gets: no keys, no addresses."""
 HANDBOOK = """# Handbook of the tour
 
 ## Traffic

@@ -41,7 +41,7 @@ REST_S = (0.25, 5.0)
 SWEEP_EVERY_S = 3600.0
 """Seconds between two deletions of what is too old."""
 SETTLE_S = 3.0
-"""Seconds that waiting writes may take before what they write is read or erased."""
+"""Seconds that a read or an erasure gives the writes that wait."""
 
 
 class LedgerWriter:
@@ -121,7 +121,7 @@ class LedgerWriter:
             raise LedgerUnavailable("The ledger has not taken the entries that wait for it.")
 
     async def close(self, within_s: float) -> None:
-        """Give what waits `within_s` seconds, and close the connections; `run` must still be running."""
+        """Give waiting writes `within_s` seconds, and close the connections; `run` must still be running."""
         with suppress(LedgerUnavailable):
             await self.settle(within_s)
         if self._waiting:
@@ -161,7 +161,7 @@ class LedgerWriter:
                         await connection.execute(write)
 
     async def _execute_singly(self, batch: Sequence[Write]) -> None:
-        """Write each by itself, so that one that the database refuses takes no other with it."""
+        """Write each entry by itself, so that one that the database refuses does not stop the others."""
         for write in batch:
             try:
                 await self._execute([write])

@@ -20,7 +20,7 @@ SERVICES = {
     "news": newsapi.answering,
     "web": search_apis.searxng,
 }
-"""Those of the core, by the first part of the path."""
+"""The stand-ins of the core, by the first part of the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StandIn:
     """The first part of the path, and the extension's group of settings."""
     answering: Callable[[Request], Reply]
     settings: Callable[[str], dict[str, Any]]
-    """Its address → the extension's settings that point at it."""
+    """The stand-in's address → the extension's settings that point at it."""
 
 
 def every_service(request: Request) -> Reply:

@@ -24,7 +24,7 @@ TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about i
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
-"""The result where it was called for what was surely addressed to us: typed words, or a Thinker's answer."""
+"""The result of the tool when the words were surely addressed to us: typed, or a Thinker's answer."""
 
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:

@@ -16,8 +16,7 @@ from backend.realtime.serving.effects import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000
-"""Of the conversation, the newest, so that it fits the small contexts that local servers begin with (Ollama: 4,096
-tokens) beside the instructions and the tools."""
+"""The newest part of the conversation that fits small contexts of local servers (Ollama: 4,096 tokens)."""
 STILL_AT_WORK = '{"status": "still at work; the result will come later"}'
 
 

@@ -16,7 +16,7 @@ from backend.extensions.local.runs import ORDER, Runs
 START, END = 1, 2
 """The tokens before the first and after the last."""
 WEIGHT = 0.8
-"""How much expectation counts, the sound counting one: a murmur has little sound."""
+"""The weight of expectation; the sound counts 1. A murmur has little sound."""
 LEAST, NEUTRAL = -9.0, -7.0
 """Logarithms of probabilities: less counts as this, and a word that has this much neither gains nor loses."""
 MOST_REMEMBERED = 50_000
