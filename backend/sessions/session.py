@@ -96,7 +96,7 @@ class LiveCall(Protocol):
         """Take an event of the caller's program; it is kept until the Responder is connected."""
 
     def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
-        """Send the Responder a correction by the caller's program. Raises `BadRequest` if the Responder cannot forget."""
+        """Send the Responder a correction by the caller's program. Raises `BadRequest` if that is impossible."""
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
