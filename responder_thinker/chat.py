@@ -21,7 +21,7 @@ from responder_thinker.narrator import Narrator
 from responder_thinker.signalling import CallRefused, Signalling, restore_cookie, save_cookie
 
 SILENT_FOR_S = 60.0
-"""Seconds without even a heartbeat after which a stream is taken for dead."""
+"""Seconds without even a heartbeat after which a stream counts as dead."""
 LINES_WAITING = 100
 """Lines read ahead of the answers; a pipe that holds more waits."""
 HELLO = "[dim]Type /help for the commands. Ctrl-C stops an answer, /quit ends the chat.[/]"

@@ -28,7 +28,7 @@ TIMEOUT_S = 15.0
 """Seconds for any one request; answering an offer through a slow STUN server takes up to ten."""
 RECONNECT_AFTER_S = 0.5
 SILENT_FOR_S = 40.0
-"""Seconds without even a heartbeat after which the connection is taken for dead."""
+"""Seconds without even a heartbeat after which the connection counts as dead."""
 COOKIES = ("__Host-caller", "caller")
 """The cookie's names: over TLS, and without it."""
 

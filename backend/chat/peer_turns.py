@@ -19,7 +19,7 @@ from backend.storage.turn_claims import TurnClaims
 WITHIN_S = 0.5
 """Seconds one question to Redis may take."""
 STOP_WITHIN_S = 1.0
-"""Seconds another process gets to stop a turn before it is taken for dead."""
+"""Seconds another process gets to stop a turn before it counts as dead."""
 LOOK_S = 0.05
 """Seconds between two looks whether it has stopped."""
 

@@ -274,7 +274,7 @@ class Coordinator:
         await self.dependencies.channels.unlist(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Action) -> None:
-        """Carry out an action. One that is not possible any more is recorded; without Redis the digest breaks off."""
+        """Carry out an action. One that is no longer possible is recorded; without Redis the digest breaks off."""
         try:
             match action:
                 case CreateTask(kind, instruction):

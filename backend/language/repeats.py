@@ -18,7 +18,7 @@ WORDS = {
     "yearly": "FREQ=YEARLY",
     "weekdays": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
 }
-"""Words that may stand in the place of a rule."""
+"""Words that may replace a rule."""
 HORIZON = timedelta(days=9 * 366)
 """The time in which even a 29 February comes: a rule without an occurrence in it never has one."""
 

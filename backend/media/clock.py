@@ -15,7 +15,7 @@ all of them play and sockets are read once: the busier the core, the fewer the w
 
 Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and no call
 would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A voice
-received a moment later is a moment's latency; a slot not played is a hole in somebody's sentence. But once something
+received a moment later is a moment's latency; a slot not played is a hole in a sentence. But once something
 has been left for `BEHIND_S`, all of it is read.
 
 A transport that must wait for its network (WebSocket) awaits its slots one by one: see `SlotStream`.

@@ -1,7 +1,7 @@
 """Runs the steps of one stage side by side where they do not depend on each other, each within its deadline.
 
-A step that fails or is slow costs its own output and nothing else: those that depend on it run all the same, and see
-it missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
+A step that fails or is slow costs its own output and nothing else: steps that depend on it still run, and see it
+missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class NotificationDispatcher:
         return bool(self._subscriptions.get(user_id)) or await self._repository.has_active_call(user_id)
 
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
-        """Delete a notice that need not be spoken any more. Return whether it still waited."""
+        """Delete a notice that need no longer be spoken. Return whether it still waited."""
         was_there = await self._repository.remove(user_id, notice_id)
         await self._pubsub.publish_news(user_id)
         return was_there

@@ -5,7 +5,7 @@
     reminders:due                     sorted set: user and id → the second at which something is to be done about it
 
 A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide (in pure
-code, see `reminders`), write unless somebody else wrote meanwhile. Fields that only a newer version knows are ignored,
+code, see `reminders`), write unless another write came meanwhile. Fields that only a newer version knows are ignored,
 so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 

@@ -103,7 +103,7 @@ def how_often(at: str) -> tuple[str, str]:
 
 
 def next_time(series: Series, after: float) -> float | None:
-    """Return the first time of the series later than `after`; None when there is none any more."""
+    """Return the first time of the series later than `after`; None after the last one."""
     return next((at for at in _times(series, after) if at > after), None)
 
 

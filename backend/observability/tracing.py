@@ -7,7 +7,7 @@ A typed turn, a background task, a task of the reasoner, a summary and a digest 
 their own. See `rooted`.
 
 A span is opened under another, takes facts meanwhile, and is ended once. Nothing here waits, and nothing here fails:
-traced code need not know whether anybody is watching. A caller's own words (`asked`, `said`) leave this process
+traced code need not know whether traces are kept. A caller's own words (`asked`, `said`) leave this process
 as a length, unless the operator has asked for more.
 """
 

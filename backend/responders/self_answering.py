@@ -1,8 +1,8 @@
 """The codec of a provider that finds turns by itself and answers each of them without being asked.
 
 Our wish for an answer is therefore not sent but matched with the reply that comes by itself: its metadata names no
-request of ours; until we wish for it, it is held back, and a turn that the call ignores has been answered there all
-the same, unheard. What the caller talks over ends there immediately.
+request of ours; until we wish for it, it is held back, and a turn that the call ignores has still been answered there,
+unheard. What the caller talks over ends there immediately.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class SessionRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.closing = False
-        """True once no new session is opened any more."""
+        """True once no new session is opened."""
 
     def __repr__(self) -> str:
         return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"

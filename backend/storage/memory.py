@@ -68,13 +68,13 @@ class Memory(RedisStore):
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
-        """Messages of a failed append, which Redis may have carried out all the same."""
+        """Messages of a failed append, which Redis may still have carried out."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
 
-        When this failed it may be repeated: messages that were appended all the same are not appended twice.
+        When this failed it may be repeated: messages that were appended nevertheless are not appended twice.
         """
         key = keys.conversation(user_id, conversation_id)
         if any(message.message_id in self._unsure for message in messages):
@@ -353,7 +353,7 @@ class ContextListeners:
 
     @property
     def users(self) -> frozenset[str]:
-        """The users somebody listens to."""
+        """The users with listeners."""
         return frozenset(self._listeners)
 
     def add(self, user_id: str, listener: ContextListener) -> Unwatch:

@@ -1,7 +1,7 @@
 """Claims of typed turns: a conversation answers one message at a time, in whichever process the message arrives.
 
     user:{id}:turns      hash: conversation → the process that answers it, the message, and until when that holds
-    chat:stop            channel: turns that are not wanted any more
+    chat:stop            channel: turns that are no longer wanted
 
 A process renews its claim every few seconds; the claim of one that has died expires after `LEASE_S`.
 """

@@ -180,7 +180,7 @@ class SocketTransport(ABC):
             self._dtx.delivered(len(frames), _now())
 
     def _fill(self) -> None:
-        """Put silence in the place of audio that the client does not send."""
+        """Put silence where the client sends no audio."""
         self._queue.enqueue(self._dtx.expire(_now()))
         self._set_alarm()
 

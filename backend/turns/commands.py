@@ -258,7 +258,7 @@ class RunThinker:
 
 @dataclass(frozen=True, slots=True)
 class CancelThinker:
-    """Stop the work on tool call `call`, which is not waited for any more."""
+    """Stop the work on tool call `call`, which is no longer wanted."""
 
     call: str
 

@@ -372,7 +372,7 @@ class ThinkerFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ThinkerDismissed(Event):
-    """The caller does not want tool call `call` answered any more."""
+    """The caller no longer wants an answer to tool call `call`."""
 
     call: str
 
@@ -399,7 +399,7 @@ class NoticeArrived(Event):
 
 @dataclass(frozen=True, slots=True)
 class NoticeWithdrawn(Event):
-    """A notice need not be spoken in this call any more: it was delivered elsewhere, or erased."""
+    """A notice need no longer be spoken in this call: it was delivered elsewhere, or erased."""
 
     notice: str
 
@@ -413,7 +413,7 @@ class PlaybackStarted(PlaybackEvent):
 
 @dataclass(frozen=True, slots=True)
 class PlaybackDrained(PlaybackEvent):
-    """Nothing is queued any more; `played_ms` of `item`, the last one, have been played."""
+    """The queue is empty; `played_ms` of `item`, the last one, have been played."""
 
     item: str
     played_ms: int
@@ -462,7 +462,7 @@ class ResponderGone(Event):
 
 @dataclass(frozen=True, slots=True)
 class HangUpRequested(Event):
-    """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
+    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
 
     reason: str
 

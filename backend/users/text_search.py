@@ -1,8 +1,8 @@
 """Searches a user's texts by words and, where there is an embedding model, by meaning as well.
 
 This is the one search of everything that is remembered: what a turn is shown unasked, and what is searched for. Each
-text is embedded once, ever, and the question once; a model that is slow or gone leaves the words. What is too much to
-embed while somebody waits is embedded in the background, for the next time.
+text is embedded once, ever, and the question once; a model that is slow or gone leaves the words. Texts beyond what can
+be embedded while a user waits are embedded in the background, for the next time.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class EventStore(Protocol):
         """Store a new event. Raises `EventChanged` when the id is taken."""
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Replace `known` by `text`. Raises `EventChanged` when `known` is not the stored version any more."""
+        """Replace `known` by `text`. Raises `EventChanged` when `known` is no longer the stored version."""
 
     async def remove(self, user_id: str, known: Stored) -> None:
         """Delete `known`. Raises `EventChanged` as `replace` does."""

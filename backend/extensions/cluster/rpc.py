@@ -1,7 +1,7 @@
 """Calls from one process to another, and their answers, through Redis.
 
 Each process has an inbox, a stream, and reads it with the one blocking read it has; the same read follows the event
-streams that somebody here wants (`follow`). A request waits for its answer only so long, and is not answered later.
+streams that readers here want (`follow`). A request waits for its answer only so long, and is not answered later.
 Requests that cannot be decoded are skipped and counted, and fields that only a newer version knows are ignored.
 """
 

@@ -154,7 +154,7 @@ class VoiceSession(Handler):
         yield End()
 
     def silenced(self) -> None:
-        """Nothing of the replies sounds any more."""
+        """The replies no longer sound."""
         self._sounds_until = 0.0
 
     def _note_sound(self, part: Words | ReplySound) -> None:

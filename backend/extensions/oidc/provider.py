@@ -2,7 +2,7 @@
 
 Authlib words the requests and checks the claims, joserfc the signature; the requests go over the server's one HTTP
 client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored. Both packages are
-in the extra `oidc`, so they are imported where somebody signs in.
+in the extra `oidc`, so they are imported when a user signs in.
 """
 
 from __future__ import annotations

@@ -357,7 +357,7 @@ class CallTranslator:
         return next((each for each in reversed(self._open) if name in each.items), None)
 
     def _put(self, item: Item) -> str | None:
-        """Put an item last, in the place of one of the same id; return the id of the one before it."""
+        """Put an item last, and replace one of the same id; return the id of the one before it."""
         if known := self._items.get(item.id):
             self._items.remove(known)
         return self._items.append(item)

@@ -1,8 +1,8 @@
 """The transport of a client that speaks the Realtime protocol over a WebSocket: events and audio in one stream.
 
-Audio to the client is paced by our media clock, unless the session says otherwise. So a reply can be turned down while
-somebody speaks over it, and what was heard is known here; docs/architecture.md has the reasons. Without pacing audio is
-sent as it comes, and the same playout runs on silently: it tells the call when the client should have played it.
+Audio to the client is paced by our media clock, unless the session says otherwise. So a reply can be turned down during
+speech over it, and the heard part is known here; docs/architecture.md has the reasons. Without pacing audio is sent as
+it comes, and the same playout runs on silently: it tells the call when the client should have played it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RealtimeSocket(SocketTransport):
         self._queue.arrive()
 
     def _set_alarm(self) -> None:
-        """Put silence in the place of missing audio, unless the client commits its turns."""
+        """Put silence where audio is missing, unless the client commits its turns."""
         if self._queue.ended or self.protocol.session.turn_detection is None:
             self._alarm.stop()
         else:

@@ -5,7 +5,7 @@
     {"gap": [from, to]}  milliseconds in which sound was lost, since the writer could not follow
     {"end": {…}}         why it ended, and how long it is
 
-A process that is killed leaves a journal without its last lines, which can be read all the same. The journal is locked
+A process that is killed leaves a journal without its last lines, which can still be read. The journal is locked
 while it is written: one that has no end and no lock was cut.
 """
 
@@ -63,7 +63,7 @@ class Journal:
     gaps: list[tuple[int, int]] = field(default_factory=list)
     end: End | None = None
     running: bool = False
-    """Whether somebody writes it now."""
+    """Whether the journal is being written now."""
 
     def said(self) -> list[RecordedUtterance]:
         """Return the utterances, in the order in which they began."""

@@ -23,7 +23,7 @@ from backend.extensions.sip.links import Link
 
 T1_S, T2_S = 0.5, 4.0
 LIFE_S = 64 * T1_S
-"""Seconds after which nothing is repeated or waited for any more."""
+"""Seconds after which repeating and waiting end."""
 MOST = 5_000
 """Transactions of a kind at the same time."""
 
@@ -125,7 +125,7 @@ class Transactions:
             self._accepted[transaction.request.call_id or ""] = transaction
 
     def acknowledge(self, transaction: ServerTransaction) -> None:
-        """Note that the ACK has come: the answer is not repeated by itself any more."""
+        """Note that the ACK has come: the answer is no longer repeated by itself."""
         transaction.acknowledged, transaction.repeat_at = True, inf
         self._release(transaction)
 

@@ -33,7 +33,7 @@ WAITING_LIMIT = 10_000
 BATCH = 200
 """Writes of one transaction."""
 GATHER_S = 0.25
-"""Seconds in which entries are gathered for one transaction, unless somebody waits for them."""
+"""Seconds in which entries are gathered for one transaction, unless a reader waits for them."""
 ANSWER_WITHIN_S = 10.0
 """Seconds one transaction may take."""
 REST_S = (0.25, 5.0)

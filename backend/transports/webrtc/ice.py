@@ -26,7 +26,7 @@ class IceConfig:
     connect_within_s: float = 10.0
     """Seconds a call may take to connect after our answer."""
     lost_after_s: float = 10.0
-    """Seconds without a media packet after which the caller is taken for gone."""
+    """Seconds without a media packet after which the caller counts as gone."""
 
     def __post_init__(self) -> None:
         try:

@@ -3,7 +3,7 @@
 A TURN server relays whatever it is sent, and its operator pays for it. So a caller gets credentials of his own, which
 expire: the server signs a name and a time with a secret it shares with the TURN server, which verifies the signature
 (coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-behave-turn-rest-00). A username and password written
-into the settings are the server's own: they are not given out. Calls are relayed all the same then, on our side.
+into the settings are the server's own: they are not given out. Calls are still relayed then, on our side.
 """
 
 from __future__ import annotations

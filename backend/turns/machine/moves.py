@@ -74,7 +74,7 @@ def cancel_reply(s: State, now: float) -> None:
 
 
 def forget_input(s: State) -> None:
-    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
+    """Discard the audio sent since the last commit; a provider that endpoints still commits it."""
     s.line.missed = False
     early_words.take_back(s)
     if s.limits.endpointing == "local":

@@ -2,7 +2,7 @@
 
 Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
 a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
-cold, and by the phrases they share, which know that "where is my" asks for what somebody has said.
+cold, and by the phrases they share, which know that "where is my" asks for something said before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PLAIN = -0.5
 LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for the one who takes all others."""
 ASIDE = 0.0
-"""The score from which a sentence is for somebody else in the room: a question must not go unanswered."""
+"""The score from which a sentence is for another person in the room: a question must not go unanswered."""
 NAMED = 0.2
 """The bonus for a sentence with a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4

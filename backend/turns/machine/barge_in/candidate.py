@@ -168,7 +168,7 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 
 
 def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
-    """Return the kind that a reading is taken for."""
+    """Return the kind that a reading counts as."""
     return UtteranceKind.OTHER if event.words in IN_DOUBT else event.kind
 
 

@@ -120,7 +120,7 @@ def on_resumed_in_turn(s: State, event: ev.SpeechResumed, now: float) -> None:
 
 
 def on_resumed_over_reply(s: State, event: ev.SpeechResumed, now: float) -> None:
-    """Hold the reply again, unless it must be heard to its end or the voice is somebody else's."""
+    """Hold the reply again, unless it must be heard to its end or the voice is another person's."""
     if not _goes_on(s, event.voiced_ms, now):
         _begin_over_reply(s, now, event.voiced_ms)
     elif s.may_interrupt and s.floor.voice and not s.floor.voice.off_axis:

@@ -18,7 +18,7 @@ reply is cancelled and deleted, and what follows is another segment of the same 
 turn is open until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to
 all that was said has the results that are there when it is asked for; `turns.turn` says what becomes of the others.
 
-An answer may begin to sound into a pause all the same, a *false start*. A caller who speaks again within
+An answer may still begin to sound into a pause, a *false start*. A caller who speaks again within
 `FALSE_START_WITHIN_S` has not heard enough of it to react to: it is cut and deleted as if nothing of it had been said,
 and what follows is another segment of the same turn.
 

@@ -98,7 +98,7 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def on_started_late(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """Cancel a reply that is not wanted any more, now that its id is known."""
+    """Cancel a reply that is no longer wanted, now that its id is known."""
     reply = s.replies.in_flight
     if reply and reply.id is None and event.request in (None, reply.request):
         reply.id = event.reply
@@ -217,7 +217,7 @@ def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
 
 
 def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
-    """Note that a reply that is not wanted any more has not begun."""
+    """Note that a reply that is no longer wanted has not begun."""
     reply = s.replies.in_flight
     if reply and reply.request == event.request and reply.id is None:
         s.replies.in_flight = None
