@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.turns.completeness import completeness
-from backend.turns.grammar import classes_of, classify, could_be_corrected, kind_of, last_sentence
+from backend.turns.grammar import classes_of, could_be_corrected, kind_of, last_sentence
 from backend.turns.languages import ENGLISH
 
 
@@ -129,8 +129,8 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE, SURE_OF_LESS = 1.9, 1.0
-"""Log odds from which a turn is surely complete: a request or a statement; a question or a fragment."""
+SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.95, "fragment": 0.9}
+"""Log odds from which a turn is surely complete, by the kind of sentence."""
 DOUBTFUL, OPEN = -0.5, -2.0
 """Log odds below which a sentence goes on, and surely does."""
 OWN_PAUSES_MOST_MS = (870, 1600)
@@ -266,7 +266,7 @@ def _judged(context: PauseContext, sentence: list[str]) -> Reason:
     if odds < DOUBTFUL:
         return Reason.GOES_ON if odds >= OPEN else Reason.TRAILING_OFF
     kind = kind_of(sentence)
-    if odds < (SURE if kind in ("request", "statement") else SURE_OF_LESS):
+    if odds < SURE[kind]:
         return Reason.MAY_GO_ON
     if _is_one_of_several(sentence, context.expected):
         return Reason.MAY_GO_ON

@@ -104,8 +104,8 @@ def could_be_corrected(words: list[str]) -> bool:
     """Return whether the words ask for or tell a value that is easily taken back for another of its kind.
 
     That is a day, a time, a number, a choice or a place, as the end of a request ("book it for tuesday", "could you
-    send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two"), or a name in
-    one ("tell anna that i am late"). What was corrected once is right now, and a question holds no value.
+    send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two"), or anywhere in
+    them a name ("tell anna that i am late"). What was corrected once is right now, and a question holds no value.
     """
     named = _names_somebody(words)
     if not words or _TAKEN_BACK.search(" ".join(words)) or not (named or _VALUE.search(_classes_said(words))):
@@ -121,6 +121,7 @@ def could_be_corrected(words: list[str]) -> bool:
 
 
 def _names_somebody(words: list[str]) -> bool:
+    """Return whether the words hold a person's name, by the word before it."""
     named = pairwise(word for word in words if word != "is")
     return any(before in _NAMING and classify(word) == "noun" for before, word in named)
 
