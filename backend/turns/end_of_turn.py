@@ -129,7 +129,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.95, "fragment": 0.9}
+SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.9, "fragment": 0.9}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 DOUBTFUL, OPEN = -0.5, -2.0
 """Log odds below which a sentence goes on, and surely does."""

@@ -76,7 +76,7 @@ ROWS = {
     Reason.CORRECTABLE: (
         "Could you book it for Friday?",
         "could you send it to my office",
-        "tell maria that we are late",
+        "Tell Sarah the meeting is off",
     ),
     Reason.MAY_GO_ON: (
         "The heating doesn't work",
