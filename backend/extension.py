@@ -38,7 +38,7 @@ NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What an extension is opened over: the parts of the server that are there before Thinkers and calls."""
+    """The ground of an extension: the parts of the server that are there before Thinkers and calls."""
 
     settings: Settings
     redis: Redis
@@ -56,7 +56,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What an extension brings while it is open."""
+    """The parts that an extension brings while it is open."""
 
     services: Mapping[type[Any], Any] = field(default_factory=dict)
     """By type: what its own routes ask for by `Context.of`."""

@@ -220,7 +220,7 @@ class UsageCounted(PageEvent, frozen=True, tag="usage"):
 
 
 class InterruptionsChanged(PageEvent, frozen=True, tag="interruptions"):
-    """Whether the caller's voice may interrupt what is spoken was changed for this call."""
+    """Return whether the caller's voice may interrupt what is spoken was changed for this call."""
 
     allowed: bool
 

@@ -69,10 +69,7 @@ if [ "$mode" != quick ]; then
   step "compose file" compose_is_valid
 fi
 case "$mode" in
-  all)
-    step "types, tests" types_of python -m pytest "${workers[@]}" -m "not alone and not long"
-    step "without one extension" python -m scripts.without --by "$(git rev-parse HEAD)" --briefly
-    ;;
+  all) step "types, tests" types_of python -m pytest "${workers[@]}" -m "not alone and not long" ;;
   everything)
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
     step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"

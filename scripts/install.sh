@@ -234,12 +234,14 @@ if ! is_ready "$level" && ! is_ready test; then
 fi
 
 clients=tests/extensions/realtime_endpoint/clients/requirements.txt
-if [ "$level" = test ]; then
+if [ "$level" = test ] && [ -f "$clients" ]; then # they go with the extension whose clients they are
   wanted_of_clients=$(sha256sum <"$clients")
   if [ "$(cat .venv-clients/.ready 2>/dev/null)" != "$wanted_of_clients" ]; then
     install_clients
     [ ! -d .venv-clients ] || echo "$wanted_of_clients" >.venv-clients/.ready
   fi
+fi
+if [ "$level" = test ]; then
   [[ $(grep -m1 '^openai==' requirements.txt) =~ ==([0-9.]+) ]]
   openai_tests=.venv/openai-tests/${BASH_REMATCH[1]}
   [ -d "$openai_tests" ] || install_openai_tests

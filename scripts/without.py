@@ -1,6 +1,6 @@
 """Shows that an extension can be deleted: `python -m scripts.without NAME`, or `--by WORD` for one that a word chooses.
 
-A copy of the tree is made without the extension's folder and its tests. The server starts there, and `/readyz` answers
+A copy of the tree is made without the extension's folder and its tests. The server starts there, and `/healthz` answers
 200; then the quick tests run, or with `--briefly` those that look at the whole tree. The exit code is 0 where all of
 that holds. `--all` tries every extension in turn.
 """
@@ -57,7 +57,7 @@ def copy_without(name: str, target: Path) -> None:
 
 
 def starts(tree: Path) -> bool:
-    """Start the server of `tree`, and return whether it says that it is ready."""
+    """Start the server of `tree`, and return whether it answers."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tree), "DATA_DIR": str(tree / "var"), "COLUMNS": "200"}
     environment |= _path(tree)
     command = [sys.executable, "-m", "backend.app.cli", "serve", "--port", "0"]
@@ -69,7 +69,7 @@ def starts(tree: Path) -> bool:
         for line in server.stdout:
             if found := ADDRESS.search(line):
                 threading.Thread(target=server.stdout.read, daemon=True).start()
-                return _is_ready(found[0])
+                return _answers(found[0])
         return False
     finally:
         timer.cancel()
@@ -77,11 +77,11 @@ def starts(tree: Path) -> bool:
         server.wait(END_WITHIN_S)
 
 
-def _is_ready(url: str) -> bool:
+def _answers(url: str) -> bool:
     ask, deadline = build_opener(ProxyHandler({})), time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
         try:
-            with ask.open(f"{url}/readyz", timeout=5) as answer:
+            with ask.open(f"{url}/healthz", timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             time.sleep(0.5)

@@ -1,6 +1,7 @@
 """How large the project may be: a commit that raises a figure says what was removed for it.
 
-The goals are a core of 53,000 lines, 76,000 lines in all that ships, 6,000 in the local Responder, and 64,000 of tests.
+The goals are a core of 53,000 lines, 76,000 lines in all that ships, 6,000 in the local Responder, 64,000 of tests, and
+no class of more than 20 fields.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from scripts.structure import figures_of
 MOST = {
     "lines of Python: core": 64_000,
     "lines of Python: all that ships": 88_600,
-    "lines of Python: the local Responder": 6_700,
+    "lines of Python: the local Responder": 6_000,
     "lines of Python: benchmarks": 8_000,
     "lines of Python: tests": 78_800,
     "required packages": 36,
+    "fields of the largest class": 25,
     "words of the documents": 48_000,
 }
 

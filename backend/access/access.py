@@ -22,7 +22,7 @@ class Access:
 
     @property
     def visitor_grants(self) -> frozenset[Grant]:
-        """What a visitor may do who has shown neither a key nor a sign-in."""
+        """The rights of a visitor who has shown neither a key nor a sign-in."""
         return USER_GRANTS if "open" in self.modes else frozenset()
 
     def visitor_tier(self, *, here: bool) -> Tier:

@@ -1,4 +1,4 @@
-"""Who makes a request, by what its headers show: a token of an API key, a session's token, or a visitor's cookie.
+"""The headers of a request show who makes it: a token of an API key, a session's token, or a visitor's cookie.
 
 A token that is none of ours counts as none here. A JSON Web Token that is not valid is refused here, so that its maker
 learns why.

@@ -77,7 +77,7 @@ class Claims(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a valid token says, and which key signed it."""
+    """The claims of a valid token, and the key that signed it."""
 
     key: str
     claims: Claims

@@ -1,4 +1,4 @@
-"""What new users write expires soon, unless they return as users who have proven themselves.
+"""The data of new users expires soon, unless they return as users who have proven themselves.
 
     user:{id}:new   there while the user is new: from their first visit on, for BUDGETS__PROVEN_AFTER_H
 

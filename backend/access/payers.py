@@ -1,4 +1,4 @@
-"""Who pays for what runs now, and for what runs later in another process.
+"""Each piece of work has a payer, also when it runs later in another process.
 
 Within a request, a call or a task the payer is current: `current_payer`, which tasks begun in it inherit. What runs
 without its user's request (a task, a digest, a call placed by another process) finds the payer by the user id.

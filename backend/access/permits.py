@@ -42,7 +42,7 @@ BUSY_RETRY_S = 15
 
 
 class PermitKind(StrEnum):
-    """What there are permits for."""
+    """The kinds of permits."""
 
     CALLS = "live_calls"
     TURNS = "running_turns"

@@ -16,7 +16,7 @@ TokensByKind = Mapping[str, int]
 
 
 class ReplyPrice(BaseModel):
-    """What a model costs, in US dollars for a million tokens of each kind."""
+    """The price of a model, in US dollars for a million tokens of each kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

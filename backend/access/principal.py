@@ -48,7 +48,7 @@ USER_GRANTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who makes a request, and what they may do."""
+    """The one who makes a request, with their rights."""
 
     user: str
     """The user id under which their data is stored."""

@@ -58,7 +58,7 @@ class KnownUser:
 
     @property
     def ageing(self) -> bool:
-        """Whether it should be signed again."""
+        """Return whether it should be signed again."""
         return self.age_s > RENEW_AFTER_S
 
 

@@ -1,5 +1,5 @@
-"""What access keeps in Redis, for all processes: one-time tickets, epochs that make cookies void, accounts, and token
-buckets.
+"""The data that access keeps in Redis, for all processes: one-time tickets, epochs that make cookies void, accounts,
+and token buckets.
 
     ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed

@@ -1,4 +1,4 @@
-"""What is counted in a day, for which subject, and when a budget is used up. Pure."""
+"""Usage is counted by the day and by the subject, until a budget is used up. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend.settings.budgets import AddressBudget, BudgetSettings, KeyBudget, T
 
 
 class Resource(StrEnum):
-    """What is counted, in the unit that its name says."""
+    """The kinds of usage, each in the unit that its name says."""
 
     MODEL_TOKENS = "model_tokens"
     VOICE_SECONDS = "voice_seconds"

@@ -241,7 +241,7 @@ class Turn:
 
     @property
     def untrusted(self) -> bool:
-        """Whether text of others has entered this turn: with a result, a step before it, or what is kept of earlier."""
+        """Return whether text of others has entered this turn: by a result, an earlier step, or the history."""
         known = (call.name for message in self.context.messages for call in message.tool_calls)
         return (
             self.tool_context.rights.untrusted

@@ -52,7 +52,7 @@ SKEW_S = 30.0
 
 
 class Verdict(StrEnum):
-    """What came of a check."""
+    """The outcome of a check."""
 
     FINE = "fine"
     NOTE = "note"
@@ -62,7 +62,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check has found."""
+    """The finding of one check."""
 
     name: str
     verdict: Verdict

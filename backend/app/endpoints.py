@@ -25,7 +25,7 @@ NOTHING = "none"
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Who answers what."""
+    """The endpoints that answer the Responder's and the Thinkers' requests."""
 
     providers: Providers
     """The providers of the Responder, in the operator's order."""

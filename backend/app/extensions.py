@@ -33,7 +33,7 @@ ENTRY_POINTS = "responder_thinker.extensions"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What this server has beside its core."""
+    """The extensions that this server has beside its core."""
 
     extensions: tuple[Extension, ...] = ()
     plugins: tuple[ModuleType, ...] = ()
@@ -54,7 +54,7 @@ class Installed:
 
     @property
     def joined(self) -> Joined:
-        """What extensions add to the HTTP application."""
+        """The parts that extensions add to the HTTP application."""
         return Joined(
             routers=[router for each in self.extensions for router in each.routes],
             grants={path: grant for each in self.extensions for path, grant in each.grants.items()},

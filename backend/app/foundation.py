@@ -47,7 +47,7 @@ class Foundation:
 
     @property
     def open_recorder(self) -> OpenRecorder | None:
-        """What makes the recorders of calls; None: no extension records."""
+        """Return the maker of the recorders of calls; None: no extension records."""
         return next((each.recorder for each in self.extensions.values() if each.recorder), None)
 
 

@@ -13,6 +13,8 @@ from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.settings.settings import Settings
 
 MESSAGE = "No Responder is set up, so calls and questions are not answered."
+NO_KEY = "none"
+"""What stands for a key: the client of the models is not made without one."""
 HINT = "Set OPENAI_API_KEY, or install 'responder-thinker[local]', and restart."
 
 
@@ -27,4 +29,4 @@ async def open_nothing(settings: Settings, stack: AsyncExitStack) -> OpenedProvi
 
     about = ResponderInfo("no Responder", "none", offline=True)
     provider = Provider("none", about, connect, probe, capabilities_of(""))
-    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, ""))
+    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, NO_KEY))

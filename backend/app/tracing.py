@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """Where traces go."""
+    """The destinations of traces."""
 
     tracer: Tracer = NO_TRACER
     deliveries: Mapping[str, SpanDelivery] = field(default_factory=dict)

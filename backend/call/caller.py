@@ -1,4 +1,5 @@
-"""What one call knows of its caller, and what they or their program have chosen: limits, briefing and rights follow."""
+"""One call's view of its caller, with the choices of the caller and of their program. Limits, briefing and rights
+follow."""
 
 from __future__ import annotations
 
@@ -44,12 +45,12 @@ class Caller:
 
     @property
     def preferences(self) -> Preferences:
-        """What the caller has chosen for every call."""
+        """Return the caller's choices for every call."""
         return self._background.profile.preferences
 
     @property
     def is_answered(self) -> bool:
-        """Whether each turn is answered; otherwise the caller's program asks for replies."""
+        """Return whether each turn is answered; otherwise the caller's program asks for replies."""
         return self.options is None or self.options.answers
 
     @property
@@ -68,7 +69,7 @@ class Caller:
 
     @property
     def finder(self) -> TurnFinder:
-        """Who is to find the caller's turns."""
+        """Return who is to find the caller's turns."""
         return self.limits.endpointing if self.options is None or self.options.detects_turns else "client"
 
     async def load(self) -> None:

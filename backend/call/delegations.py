@@ -52,14 +52,14 @@ ALREADY = json.dumps({"status": "This is at work already, or was answered. Do no
 
 
 class DelegatedTask(msgspec.Struct, frozen=True):
-    """What was said before work was handed over."""
+    """The words that were said before work was handed over."""
 
     said: str
     announced: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it from another task."""
+        """Return the key that tells it from another task."""
         return tuple(re.findall(r"\w+", self.said.casefold()))
 
 

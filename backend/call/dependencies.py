@@ -42,7 +42,7 @@ async def _nobody_agrees(context: ToolContext, tool: str, arguments: Json) -> st
 
 @dataclass(frozen=True, slots=True)
 class CallerKnowledge:
-    """What is known of a caller, and what follows from it."""
+    """The stores of what is known of a caller, and of what follows from it."""
 
     brief: Callable[[CallerBackground, CallOptions | None], Briefing]
     """Makes the briefing for a caller from what is known of them and what their program has chosen."""

@@ -240,7 +240,7 @@ class CallEngine:
 
 
 class Switchboard:
-    """What the parts of a call say to its engine, which is built of them, and ask; what is said before that waits."""
+    """The parts of a call speak to its engine, which is built of them, by this; messages before that wait."""
 
     def __init__(self, machine: TurnMachine) -> None:
         self._machine = machine

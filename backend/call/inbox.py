@@ -1,4 +1,4 @@
-"""What the caller types, and what their program decides: kept for a Responder that is still being connected."""
+"""The inbox keeps typed text and a program's decisions for a Responder that is still being connected."""
 
 from __future__ import annotations
 

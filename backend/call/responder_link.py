@@ -71,7 +71,7 @@ class ResponderLink:
 
     @property
     def sees_pictures(self) -> bool:
-        """Whether the model that serves the call understands pictures, or the one that would be tried first."""
+        """Return whether the model that serves the call understands pictures, or the one that would be tried first."""
         return self._choice.capabilities.images
 
     def prefer(self, provider: str) -> None:

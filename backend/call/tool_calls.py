@@ -93,7 +93,7 @@ class ToolCallDispatcher:
 
     @property
     def untrusted(self) -> bool:
-        """Whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
+        """Return whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
         turn = self._call.turn()
         return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
 

@@ -86,7 +86,7 @@ ROUTES = (
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What extensions add to the application."""
+    """The parts that extensions add to the application."""
 
     routers: Sequence[APIRouter] = ()
     grants: Grants = field(default_factory=dict)

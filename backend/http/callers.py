@@ -1,4 +1,4 @@
-"""Who calls by telephone: an identity made of the number, and the token that binds a media stream to its webhook.
+"""Callers by telephone: an identity made of the number, and the token that binds a media stream to its webhook.
 
 A number is hashed with the server's secret, so that neither the stored data nor a log tells it; the same number is the
 same user in every call, for as long as the secret stays. Who withholds the number is somebody new each time.

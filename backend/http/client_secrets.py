@@ -38,7 +38,7 @@ VOIDABLE = ("cookie", "oidc")
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What a secret opens: a session, as the one who made it."""
+    """The session that a secret opens, as the one who made it."""
 
     session: dict[str, Any]
     principal: Principal

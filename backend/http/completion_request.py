@@ -1,4 +1,4 @@
-"""What a client of `/v1/chat/completions` asks, as a typed turn.
+"""A request to `/v1/chat/completions` becomes a typed turn.
 
 The last message of the user is the question; where there is none, the last instruction. What stands before it is the
 conversation as the client knows it; calls of the client's functions after it, with their results, are rounds that the
@@ -101,7 +101,7 @@ class Completion(BaseModel):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a stream ends with the tokens that were used."""
+        """Return whether a stream ends with the tokens that were used."""
         return bool(self.stream_options and self.stream_options.include_usage)
 
     @property

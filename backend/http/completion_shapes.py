@@ -1,4 +1,4 @@
-"""What a client of `/v1/chat/completions` is answered: a reply as a whole, or as chunks while it is written.
+"""The answers of `/v1/chat/completions`: a reply as a whole, or as chunks while it is written.
 
 A chunk that was sent cannot be taken back. So where the steps after the turn amend the answer, only what they add
 behind it follows; an answer that they rewrite is sent whole, after an empty line.

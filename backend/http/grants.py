@@ -1,4 +1,4 @@
-"""Which grant each route asks for: one table, which each request, WebSocket and stream passes.
+"""The grant that each route asks for: one table, which each request, WebSocket and stream passes.
 
 Extensions add their paths. The longest prefix that a path begins with decides. A path that none names but the last is
 a file of the page.

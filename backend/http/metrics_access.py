@@ -1,4 +1,4 @@
-"""Who may read `/metrics`: a holder of METRICS_TOKEN, or a reader at METRICS_PORT; without either, this machine alone.
+"""The readers of `/metrics`: a holder of METRICS_TOKEN, or a reader at METRICS_PORT; else this machine alone.
 
 The port is a listener of its own, which answers nothing else: the operator keeps it inside.
 """

@@ -25,7 +25,7 @@ from backend.http.context import Caller, Context, Here, context_of, identity_of
 from backend.http.errors import note_error
 from backend.http.identity import note_fingerprint, note_time_zone, refuse, restore
 from backend.sessions.handles import SessionHandle
-from backend.sessions.offers import CallerLeft, connect_offer
+from backend.sessions.offers import AcceptOffer, CallerLeft, connect_offer
 from backend.sessions.session import Session, SessionState
 from backend.transports.websocket_framing import SentToken
 
@@ -47,17 +47,22 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
+    answer = await answer_offer(request, session, permit, services.calls.accept_offer, body.sdp)
+    return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
+
+
+async def answer_offer(request: Request, session: Session, permit: Permit, accept: AcceptOffer, sdp: str) -> str:
+    """Return the SDP answer once the session's call runs; where it cannot, the permit is released."""
+    services = context_of(request).services
     try:
-        answer = await connect_offer(
-            services.calls.registry, session, services.calls.accept_offer, body.sdp, has_left=request.is_disconnected
-        )
+        answer = await connect_offer(services.calls.registry, session, accept, sdp, has_left=request.is_disconnected)
     except BaseException as error:
         await permit.release()
         if isinstance(error, CallerLeft):
             raise ClientDisconnect from None
         raise
     await services.calls.sessions.announce(session)
-    return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
+    return answer
 
 
 @router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))

@@ -33,7 +33,7 @@ class NewTicket(BaseModel):
 
 
 class _Ticket(msgspec.Struct, frozen=True):
-    """What a ticket opens: a stream, as the one who asked for it."""
+    """The stream that a ticket opens, as the one who asked for it."""
 
     principal: Principal
     session_id: str = ""

@@ -62,7 +62,7 @@ class LocalEndpointing:
 
     @property
     def off_axis(self) -> bool:
-        """Whether the utterance under way, or else the last, is off-axis: somebody else's, or of one turned away.
+        """Return whether the utterance under way, or else the last, is off-axis: of somebody else, or turned away.
 
         It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
         """
@@ -70,7 +70,7 @@ class LocalEndpointing:
 
     @property
     def hinted(self) -> bool:
-        """Whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
+        """Return whether the caller's voice may just be beginning, as of the latest frame: see `OnsetHint`."""
         return self._hint.stands
 
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:

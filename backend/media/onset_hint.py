@@ -22,7 +22,7 @@ REST_FRAMES: Final = 100
 
 
 class OnsetHint:
-    """Whether one caller's voice may just be beginning."""
+    """Return whether one caller's voice may just be beginning."""
 
     def __init__(self) -> None:
         self._kept_frames = 0
@@ -34,7 +34,7 @@ class OnsetHint:
 
     @property
     def stands(self) -> bool:
-        """Whether a voice may be beginning."""
+        """Return whether a voice may be beginning."""
         return self._kept_frames > 0
 
     def follow(self, score: float, *, is_near: bool) -> None:

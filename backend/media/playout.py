@@ -49,7 +49,7 @@ OnPlayed = Callable[[Frame | None], object]
 
 
 class _Queue(NamedTuple):
-    """What `flush` dropped."""
+    """The sound that `flush` dropped."""
 
     pieces: deque[tuple[str, bytes]]
     offset: int

@@ -164,7 +164,7 @@ class PrimarySpeaker:
 
     @property
     def off_axis(self) -> bool:
-        """Whether the voice of the utterance under way, or of the last, sounds off-axis: see `OffAxis`."""
+        """Return whether the voice of the utterance under way, or of the last, sounds off-axis: see `OffAxis`."""
         return self._axis.off_axis
 
     @property
@@ -179,12 +179,12 @@ class PrimarySpeaker:
 
     @property
     def _others_known(self) -> bool:
-        """Whether somebody else was heard for long enough to differ from the caller's weak syllables."""
+        """Return whether somebody else was heard for long enough to differ from the caller's weak syllables."""
         return self.others_dbfs is not None and self._others_frames >= LEARNT_FRAMES and not self._is_callers_own
 
     @property
     def _is_callers_own(self) -> bool:
-        """Whether what was rejected in a quiet room is nearly as loud as the caller: it was the caller."""
+        """Return whether what was rejected in a quiet room is nearly as loud as the caller: it was the caller."""
         if self.others_dbfs is None or self.caller_dbfs is None:
             return False
         alone = self.caller_dbfs - self.floor_dbfs > ALONE_DB + BABBLE_DB
@@ -192,7 +192,7 @@ class PrimarySpeaker:
 
     @property
     def _steady_dbfs(self) -> float:
-        """What the steady part of the room mostly stays below, as a talker does not belong to it."""
+        """Return the loudness that the steady part of the room mostly stays below; a talker does not belong to it."""
         return min(self.floor_dbfs + BABBLE_DB, self.room_dbfs)
 
     def accepts(self, frame: Frame, is_voice: bool, is_begun: bool) -> bool:

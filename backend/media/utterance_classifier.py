@@ -53,7 +53,7 @@ ANSWER = struct.Struct(">II")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an utterance was taken for."""
+    """The classes of an utterance."""
 
     kind: UtteranceKind
     words: str = ""

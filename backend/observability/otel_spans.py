@@ -34,7 +34,7 @@ class OtelTracer(Tracer):
 
 
 class _Trace(NamedTuple):
-    """What all spans of one trace share."""
+    """The fields that all spans of one trace share."""
 
     tracer: trace_api.Tracer
     session_id: str

@@ -52,7 +52,7 @@ security_events: Counter[str] = Counter()
 
 
 class SecurityEvent(StrEnum):
-    """What happened."""
+    """The kinds of security events."""
 
     REQUEST_REFUSED = "request_refused"
     SESSION_REFUSED = "session_refused"
@@ -71,7 +71,7 @@ class SecurityEvent(StrEnum):
 
 
 class Requester(Protocol):
-    """Who asks, as far as the log tells: every `Principal` fits."""
+    """The one who asks, as far as the log says it: every `Principal` fits."""
 
     @property
     def user(self) -> str: ...

@@ -11,19 +11,19 @@ Event = dict[str, Any]
 
 
 def item_put_in(item: Item, previous: str | None) -> Iterator[Event]:
-    """An item is in the conversation, whole, behind item `previous`."""
+    """Yield the events of a whole item that is in the conversation, behind item `previous`."""
     yield {"type": "conversation.item.added", "previous_item_id": previous, "item": item.shown()}
     yield {"type": "conversation.item.done", "previous_item_id": previous, "item": item.shown()}
 
 
 def audio_committed(item: Item, previous: str | None) -> Iterator[Event]:
-    """The caller's audio has become an item."""
+    """Yield the events of the caller's audio that has become an item."""
     yield {"type": "input_audio_buffer.committed", "previous_item_id": previous, "item_id": item.id}
     yield from item_put_in(item, previous)
 
 
 def transcription(what: str, item_id: str, **fields: Any) -> Event:
-    """News of an item's transcription: `delta`, `completed` or `failed`."""
+    """Return news of an item's transcription: `delta`, `completed` or `failed`."""
     kind = f"conversation.item.input_audio_transcription.{what}"
     return {"type": kind, "item_id": item_id, "content_index": 0, **fields}
 
@@ -34,7 +34,7 @@ def heard_for(seconds: float) -> Event:
 
 
 def truncated(item_id: str, audio_end_ms: int) -> Event:
-    """Only so much of an item was heard."""
+    """Return the event of an item of which only so much was heard."""
     return {
         "type": "conversation.item.truncated",
         "item_id": item_id,

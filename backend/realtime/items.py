@@ -62,11 +62,11 @@ class Item:
 
     @property
     def audio_ms(self) -> int:
-        """Milliseconds of audio in the item, after truncation."""
+        """Return the milliseconds of audio in the item, after truncation."""
         return milliseconds(self.audio_bytes)
 
     def shown(self) -> dict[str, Any]:
-        """The item as the API shows it."""
+        """Return the item as the API shows it."""
         shown: dict[str, Any] = {"id": self.id, "object": "realtime.item", "type": self.type, "status": self.status}
         if self.type == "message":
             return shown | {"role": self.role, "content": self._content()}
@@ -84,7 +84,7 @@ class Item:
 
     @property
     def pictures(self) -> list[tuple[int, str]]:
-        """The places of pictures among the content, and their URLs."""
+        """Return the places of pictures among the content, and their URLs."""
         return [(at, part["image_url"]) for at, part in enumerate(self.parts) if part["type"] == "input_image"]
 
     @property
@@ -97,7 +97,7 @@ class Item:
         self.parts = tuple({name: part[name] for name in part if name != "image_url"} for part in self.parts)
 
     def booked(self) -> dict[str, Any]:
-        """The item with this server's bookkeeping, for `/debug/connections`."""
+        """Return the item with this server's bookkeeping, for `/debug/connections`."""
         return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
 
     def time_words(self, text: str, starts_ms: Sequence[int]) -> None:

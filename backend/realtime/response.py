@@ -138,7 +138,7 @@ class Tokens:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the sum of them."""
         return self.text + self.audio + self.image
 
 

@@ -202,12 +202,12 @@ class RealtimeSession:
 
     @property
     def modality(self) -> str:
-        """`audio` or `text`."""
+        """Return `audio` or `text`."""
         return str(self._shown["output_modalities"][0])
 
     @property
     def turn_detection(self) -> Json | None:
-        """How turns are found; None where the client hands them in."""
+        """Return how turns are found; None where the client hands them in."""
         detection: Json | None = self._shown["audio"]["input"]["turn_detection"]
         return detection
 
@@ -223,33 +223,33 @@ class RealtimeSession:
 
     @property
     def output_audio(self) -> Json:
-        """The format and the voice of what is said."""
+        """Return the format and the voice of what is said."""
         output = self._shown["audio"]["output"]
         return {"format": dict(output["format"]), "voice": output["voice"]}
 
     @property
     def voice(self) -> str:
-        """The voice's name."""
+        """Return the voice's name."""
         return str(self._shown["audio"]["output"]["voice"])
 
     @property
     def speed(self) -> float:
-        """How fast replies are spoken."""
+        """Return how fast replies are spoken."""
         return float(self._shown["audio"]["output"]["speed"])
 
     @property
     def tools(self) -> list[Json]:
-        """The functions on offer."""
+        """Return the functions on offer."""
         return [tool for tool in self._shown["tools"] if tool["type"] == "function"]
 
     @property
     def tool_choice(self) -> Any:
-        """`auto`, `none`, `required` or one tool."""
+        """Return `auto`, `none`, `required` or one tool."""
         return self._shown["tool_choice"]
 
     @property
     def instructions(self) -> str:
-        """The prompt."""
+        """Return the prompt."""
         return str(self._shown["instructions"])
 
     # --- reading --------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """What a model wrote in one turn. `payload` has all tags, and private thoughts."""
+    """The output of a model in one turn. `payload` has all tags, and private thoughts."""
 
     payload: str = field(repr=False)
 

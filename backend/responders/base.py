@@ -35,19 +35,19 @@ class Capabilities:
 
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
-    truncates: bool
-    """What the caller has not heard can be taken out of the conversation."""
-    delegates: bool
-    """The model hands tasks to a backend by itself, rather than by tool calls."""
-    parallel_calls: bool
-    """One reply may call several tools."""
-    images: bool
-    """The caller's pictures are understood."""
-    reasons: bool
-    """It takes a reasoning effort."""
-    input_rate_hz: int
     session_s: float
     """Seconds after which the provider ends a connection."""
+    truncates: bool = False
+    """What the caller has not heard can be taken out of the conversation."""
+    delegates: bool = False
+    """The model hands tasks to a backend by itself, rather than by tool calls."""
+    parallel_calls: bool = False
+    """One reply may call several tools."""
+    images: bool = False
+    """The caller's pictures are understood."""
+    reasons: bool = False
+    """It takes a reasoning effort."""
+    input_rate_hz: int = 24_000
     caches: bool = False
     """What stands unchanged at a conversation's beginning is billed for less, so a reply is directed at its end."""
     transcribes: bool = True
@@ -57,7 +57,7 @@ class Capabilities:
     out_of_band: bool = False
     """It gives responses outside of the conversation, beside the one that is spoken."""
     resumes: bool = False
-    """It goes over to another connection by itself before that."""
+    """It goes over to another connection by itself before the provider ends one."""
     voices: tuple[str, ...] = ()
     """The voices a call may choose from; empty: it has one, or they are not known."""
     speeds: tuple[float, float] | None = None
@@ -142,7 +142,7 @@ class Responder(Protocol):
 
     @property
     def backlog(self) -> int:
-        """Messages waiting to be sent."""
+        """Return the number of messages waiting to be sent."""
         ...
 
     def send_audio(self, frame: Frame) -> None:

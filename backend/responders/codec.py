@@ -23,7 +23,7 @@ from backend.realtime.items import DIRECTION
 from backend.realtime.session import LOGPROBS, PCM
 from backend.responders.base import Briefing, Capabilities, PastMessage
 from backend.responders.limits_and_usage import RateLimits, usage_of
-from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item, tools_of
+from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
@@ -139,7 +139,8 @@ class RealtimeCodec:
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
                 session["include"] = [LOGPROBS]
-        tools = [*msgspec.to_builtins(briefing.tools), *tools_of(self._voice.mcp_servers)]
+        servers = [server.as_tool() for server in self._voice.mcp_servers]
+        tools = [*msgspec.to_builtins(briefing.tools), *servers]
         session |= {"tools": tools, "tool_choice": briefing.tool_choice if tools else "none"}
         return self._event("session.update", session=session)
 

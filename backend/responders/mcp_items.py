@@ -14,7 +14,6 @@ until a reply is asked for, as after a function's result.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -125,11 +124,6 @@ def approval_item(command: AnswerApproval, item_id: str) -> Json:
     """Return the item that answers whether a call may be made."""
     answer = {"type": "mcp_approval_response", "id": item_id, "approval_request_id": command.call}
     return answer | {"approve": command.approve} | ({"reason": command.reason} if command.reason else {})
-
-
-def tools_of(servers: Sequence[McpServer]) -> list[Json]:
-    """Return the entries of these servers among the tools of a session."""
-    return [server.as_tool() for server in servers]
 
 
 def _named(item: Json) -> str:

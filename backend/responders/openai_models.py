@@ -21,11 +21,9 @@ def capabilities_of(model: str) -> Capabilities:
     return Capabilities(
         endpointers=frozenset({"local", "provider"}),
         truncates=True,
-        delegates=False,
         parallel_calls=reasons,
         images=is_openais,
         reasons=reasons,
-        input_rate_hz=24_000,
         session_s=SESSION_S,
         out_of_band=True,
         caches=is_openais,

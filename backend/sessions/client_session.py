@@ -57,12 +57,12 @@ class ClientSession(RealtimeSession):
 
     @property
     def interruptions(self) -> bool:
-        """Whether the caller's voice interrupts replies."""
+        """Return whether the caller's voice interrupts replies."""
         return self.turn_detection is None or bool(self.turn_detection["interrupt_response"])
 
     @property
     def paced(self) -> bool:
-        """Whether audio is sent at the pace at which it is heard."""
+        """Return whether audio is sent at the pace at which it is heard."""
         return bool(self._shown["paced"])
 
     @property
@@ -72,12 +72,12 @@ class ClientSession(RealtimeSession):
 
     @property
     def output_law(self) -> Law | None:
-        """The same of what it is sent."""
+        """Return the same of what it is sent."""
         return LAWS[self._shown["audio"]["output"]["format"]["type"]]
 
     @property
     def options(self) -> CallOptions:
-        """What the session means for the call."""
+        """Return the session's meaning for the call."""
         shown, detection = self._shown, self.turn_detection or {}
         return CallOptions(
             instructions=self.instructions,

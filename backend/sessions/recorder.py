@@ -1,4 +1,4 @@
-"""What may write down a call's sound and words, once its caller has agreed, as calls and routes see it.
+"""Recorders write down a call's sound and words once its caller has agreed; calls and routes see them by this.
 
 An extension makes one for each call; without it, nothing is recorded.
 """
@@ -25,7 +25,7 @@ class Recorder(Protocol):
 
     @property
     def is_possible(self) -> bool:
-        """Whether this call may be recorded, once its caller agrees."""
+        """Return whether this call may be recorded, once its caller agrees."""
         ...
 
     def start(self) -> str:

@@ -57,7 +57,7 @@ class SessionDescription(TypedDict):
 
 
 class SessionRequest(Struct, frozen=True):
-    """What a session is asked for with; it may travel to another process, before the session or with it."""
+    """The request for a session; it may travel to another process, before the session or with it."""
 
     owner: str
     conversation_id: str | None = None

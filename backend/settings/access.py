@@ -42,7 +42,7 @@ def key_pairs(value: SecretStr | None) -> dict[str, str]:
 
 
 class AccessSettings(PluginSettings):
-    """Who is admitted, and the secrets that prove it."""
+    """The rules of admission, and the secrets that prove an identity."""
 
     access: Annotated[list[AccessMode], NoDecode, BeforeValidator(as_list), Field(min_length=1)] = Field(
         ["open"], description="Who is admitted: open (everyone), key (see API_KEYS), oidc; several, comma-separated."

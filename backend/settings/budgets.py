@@ -19,7 +19,7 @@ USD = "US dollars a day, by the prices of models, of"
 
 
 class UserBudget(BaseModel):
-    """What one user may use up in a day."""
+    """The budget of one user for a day."""
 
     model_tokens: int = Field(500_000, ge=0, description=f"{TOKENS} one user.")
     voice_minutes: float = Field(60, ge=0, description=f"{MINUTES} one user.")
@@ -29,7 +29,7 @@ class UserBudget(BaseModel):
 
 
 class AddressBudget(BaseModel):
-    """What all users of one address that have not proven themselves may use up in a day."""
+    """The budget for a day of all users of one address that have not proven themselves."""
 
     model_tokens: int = Field(1_000_000, ge=0, description=f"{TOKENS} all new callers of one address.")
     voice_minutes: float = Field(120, ge=0, description=f"{MINUTES} all new callers of one address.")
@@ -39,7 +39,7 @@ class AddressBudget(BaseModel):
 
 
 class KeyBudget(BaseModel):
-    """What all bearers of one API key's tokens may use up in a day."""
+    """The budget for a day of all bearers of one API key's tokens."""
 
     model_tokens: int = Field(0, ge=0, description=f"{TOKENS} one API key.")
     voice_minutes: float = Field(0, ge=0, description=f"{MINUTES} one API key.")
@@ -59,7 +59,7 @@ class TotalBudget(BaseModel):
 
 
 class ModelPrice(BaseModel):
-    """What a model costs, in US dollars for a million tokens."""
+    """The price of a model, in US dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid")
 

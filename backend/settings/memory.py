@@ -15,7 +15,7 @@ DAY_S = 86_400
 
 
 class MemorySettings(PluginSettings):
-    """Where user data is kept, and for how long."""
+    """The place of user data, and the time it is kept."""
 
     redis_url: str | None = Field(
         None, repr=False, description="A Redis; unset: the server starts its own in DATA_DIR."

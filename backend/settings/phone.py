@@ -14,7 +14,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class PhoneSettings(PluginSettings, env_prefix="TELEPHONE__"):
-    """What callers by telephone may have done for them."""
+    """The services for callers by telephone."""
 
     transfers: Names = Field(
         [],

@@ -11,7 +11,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class ProviderSettings(PluginSettings):
-    """Who converses, and the credentials of OpenAI."""
+    """The Responder, and the credentials of OpenAI."""
 
     responder: str | None = Field(
         None,

@@ -46,5 +46,5 @@ class ServerSettings(PluginSettings):
 
     @property
     def several_processes(self) -> bool:
-        """Whether this process is one of several that serve the same callers."""
+        """Return whether this process is one of several that serve the same callers."""
         return self.workers > 1 or self.share_sessions

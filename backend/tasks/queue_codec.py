@@ -1,4 +1,4 @@
-"""What the queue's messages hold is written and read as JSON. The library would pickle it, and run what a pickle says.
+"""The queue's messages are written and read as JSON. The library would pickle it, and run what a pickle says.
 
 A writer to that Redis could then run code in a worker. pydocket has no setting for it, so this file replaces
 the name `cloudpickle` in its modules; `tests/tasks/test_queue_codec.py` verifies that nothing there reads a pickle.

@@ -33,7 +33,7 @@ class PlacedCall:
         return next(event for event in self.events if _fits(event, type_, data))
 
     def all_told(self, type_: str) -> list[dict[str, Any]]:
-        """The data of every event of a type, so far."""
+        """Return the data of every event of a type, so far."""
         return [event.data for event in self.events if event.type == type_]
 
     async def say(self, pcm: bytes) -> None:

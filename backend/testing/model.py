@@ -47,7 +47,7 @@ class ScriptedModel:
 
     @property
     def system_prompt(self) -> str:
-        """The system prompt of the latest request."""
+        """Return the system prompt of the latest request."""
         return str(self.requests[-1]["messages"][0]["content"])
 
     async def stream(

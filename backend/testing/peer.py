@@ -39,11 +39,11 @@ class OfflinePeer:
 
     @property
     def realtime_url(self) -> str:
-        """The WebSocket address, without a query."""
+        """Return the WebSocket address, without a query."""
         return self.url.replace("http", "ws", 1) + "/v1/realtime"
 
     async def connections(self, *, audio: bool = False) -> list[dict[str, Any]]:
-        """`/debug/connections`: one record per accepted connection, oldest first."""
+        """Return the records of `/debug/connections`, one per accepted connection, oldest first."""
         async with httpx2.AsyncClient(timeout=5) as http:
             answer = await http.get(self.url + "/debug/connections", params={"audio": "1"} if audio else None)
             answer.raise_for_status()
@@ -61,7 +61,7 @@ class OfflinePeer:
 
 
 def start(options: list[str]) -> Process:
-    """The process, not yet ready. It ends with this one, even by SIGKILL."""
+    """Start the process, which is not ready yet. It ends with this one, even by SIGKILL."""
     command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *options]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
@@ -77,7 +77,7 @@ def when_ready(process: Process) -> OfflinePeer:
 
 
 def end(process: Process) -> None:
-    """SIGTERM, then SIGKILL to that very process."""
+    """Send SIGTERM, then SIGKILL to that very process."""
     process.terminate()
     try:
         process.wait(END_TIMEOUT_S)
@@ -102,7 +102,7 @@ class MortalPeer:
 
     @property
     def peer(self) -> OfflinePeer:
-        """The address, and the pid of the newest process."""
+        """Return the address, and the pid of the newest process."""
         assert self._peer, "it has never been there"
         return self._peer
 

@@ -49,7 +49,7 @@ class World:
 
     @property
     def known(self) -> dict[Any, Any]:
-        """Every service, by the type that a signature asks for."""
+        """Return every service, by the type that a signature asks for."""
         usual = {Memory: self.memory, Settings: self.settings, Clock: Clock(self.clock)}
         return usual | dict(self.services)
 

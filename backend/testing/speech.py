@@ -41,39 +41,39 @@ def trimmed(pcm: bytes) -> bytes:
 
 
 def tone(hertz: float, ms: int, *, dbfs: float = -12.0, rate: int = SAMPLE_RATE) -> bytes:
-    """A sine; `dbfs` is its peak below full scale."""
+    """Return a sine; `dbfs` is its peak below full scale."""
     t = np.arange(ms * rate // 1000) / rate
     return pcm_of(32767 * 10 ** (dbfs / 20) * np.sin(2 * np.pi * hertz * t))
 
 
 def noise(ms: int, *, dbfs: float, seed: int = 1) -> bytes:
-    """White noise; `dbfs` is its power below a full-scale square wave."""
+    """Return white noise; `dbfs` is its power below a full-scale square wave."""
     generator = np.random.default_rng(seed)
     return pcm_of(32767 * 10 ** (dbfs / 20) * generator.standard_normal(ms * SAMPLE_RATE // 1000))
 
 
 def silence(ms: int) -> bytes:
-    """Nothing."""
+    """Return silence."""
     return bytes(2 * (ms * SAMPLE_RATE // 1000))
 
 
 def frames_of(pcm: bytes) -> list[Frame]:
-    """The whole frames in it."""
+    """Return the whole frames of PCM16."""
     return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
 
 
 def samples_of(pcm: bytes) -> NDArray[np.float64]:
-    """As numbers from -32768 to 32767."""
+    """Return PCM16 as numbers from -32768 to 32767."""
     return np.frombuffer(pcm, "<i2").astype(np.float64)
 
 
 def pcm_of(samples: NDArray[np.float64]) -> bytes:
-    """Back from numbers."""
+    """Return PCM16 from such numbers."""
     return bytes(np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes())
 
 
 def power(pcm: bytes) -> float:
-    """Mean square."""
+    """Return the mean square of PCM16."""
     samples = samples_of(pcm)
     return float(np.mean(samples**2)) if len(samples) else 0.0
 

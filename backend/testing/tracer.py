@@ -29,29 +29,29 @@ class TracedSpan:
 
     @property
     def kind(self) -> str:
-        """The kind of work."""
+        """Return the kind of work."""
         return str(self.attributes["voice.kind"])
 
     @property
     def outcome(self) -> str:
-        """The outcome."""
+        """Return the outcome of the work."""
         return str(self.attributes["voice.outcome"])
 
     @property
     def tokens(self) -> int:
-        """The tokens used by it and all within it."""
+        """Return the tokens used by it and all within it."""
         tokens = self.attributes["voice.tokens"]
         assert isinstance(tokens, int)
         return tokens
 
     @property
     def session_id(self) -> str:
-        """The id of the session or conversation."""
+        """Return the id of the session or conversation."""
         return str(self.attributes["session.id"])
 
     @property
     def facts(self) -> dict[str, AttributeValue]:
-        """Its attributes; those of this server without their prefix."""
+        """Return its attributes; those of this server without their prefix."""
         return {name.removeprefix("voice."): value for name, value in self.attributes.items()}
 
 
@@ -69,12 +69,12 @@ class FakeTracer(OtelTracer):
 
     @property
     def spans(self) -> list[TracedSpan]:
-        """All spans that have ended."""
+        """Return all spans that have ended."""
         return [_traced(span) for span in self._exporter.get_finished_spans()]
 
     @property
     def text(self) -> str:
-        """Everything that would be exported, to be searched for what must not be there."""
+        """Return everything that would be exported, to be searched for what must not be there."""
         return repr(self.spans)
 
     def ended(self, kind: str, name: str | None = None) -> list[TracedSpan]:

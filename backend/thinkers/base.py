@@ -138,7 +138,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What an extension adds to a Thinker of another: tools, and the words that go with them.
+    """The additions of an extension to a Thinker of another: tools, and the words that go with them.
 
     A manifest lists what its Thinker cannot do without. What can be missing joins by an addition instead, the
     `ADDITION` of a module: without the extension neither its tools nor a word about them reach the Thinker.

@@ -42,7 +42,7 @@ Show = Callable[[str, PageEvent], Awaitable[None]]
 
 
 class Consent(StrEnum):
-    """What became of asking for the user's agreement."""
+    """The outcome of asking for the user's agreement."""
 
     GRANTED = "granted"
     """The user has agreed to this very call; the agreement is used up."""

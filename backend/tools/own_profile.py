@@ -1,4 +1,4 @@
-"""What a tool may ask about the user it is called for. Asking makes its answer that user's own."""
+"""A tool may ask these facts about the user it is called for. Asking makes its answer that user's own."""
 
 from __future__ import annotations
 

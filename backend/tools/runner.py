@@ -91,7 +91,7 @@ class ToolResult:
 
     @property
     def is_live(self) -> bool:
-        """Whether it brings something real that an answer can rest on: no failure, no sample, no empty search."""
+        """Return whether it brings something real for an answer to rest on: no failure, no sample, no empty search."""
         return self.error is None and not self.sample and not self.empty
 
 

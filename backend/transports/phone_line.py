@@ -1,4 +1,4 @@
-"""What a telephone call can do beside carrying audio: keys that the caller presses, transfer, hanging up.
+"""A telephone line's abilities beside carrying audio: keys that the caller presses, transfer, hanging up.
 
 A transport that is a telephone call is a `PhoneTransport`; the call engine then offers the Responder the tools for it.
 """
@@ -19,7 +19,7 @@ OnKey = Callable[[str], None]
 
 
 class LineAbility(StrEnum):
-    """What a line can do; not every network can do everything."""
+    """The abilities of a line; not every network has all of them."""
 
     TRANSFER = "transfer"
     KEYS = "keys"
@@ -32,7 +32,7 @@ class PhoneLine(Protocol):
 
     @property
     def abilities(self) -> frozenset[LineAbility]:
-        """What this line can do, beside hanging up."""
+        """Return the abilities of this line, beside hanging up."""
         ...
 
     def listen_to_keys(self, on_key: OnKey) -> None:

@@ -1,4 +1,4 @@
-"""What the program of a caller may choose for its call: its own instructions and tools, and how turns are taken.
+"""The choices of a caller's program for its call: its own instructions and tools, and how turns are taken.
 
 A call from our page has none of these options; one over the Realtime protocol always has them.
 """
@@ -56,7 +56,7 @@ class CallOptions:
 
     @property
     def finds_turns_as(self) -> tuple[bool, bool]:
-        """What decides who finds the turns: another value needs another endpointing."""
+        """Return the value that decides who finds the turns: another one needs another endpointing."""
         return self.detects_turns, self.local_vad
 
     def limits(self, usual: TurnLimits) -> TurnLimits:

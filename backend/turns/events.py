@@ -100,7 +100,7 @@ class SentenceEndEstimated(Event):
 
 @dataclass(frozen=True, slots=True)
 class InterruptionsSwitched(Event):
-    """Whether the caller's voice may interrupt replies was set for this call."""
+    """Return whether the caller's voice may interrupt replies was set for this call."""
 
     allowed: bool
 

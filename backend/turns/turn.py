@@ -127,7 +127,7 @@ class TurnMachine:
 
     @property
     def at_rest(self) -> bool:
-        """Whether this is a moment between two turns: nothing is said, owed, worked on or still to come."""
+        """Return whether this is a moment between two turns: nothing is said, owed, worked on or still to come."""
         return self._state.at_rest
 
     @property

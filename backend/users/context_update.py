@@ -1,4 +1,4 @@
-"""What a Thinker's answer teaches about the user who asked: a typed update of their profile."""
+"""A Thinker's answer teaches about the user who asked: a typed update of their profile."""
 
 from __future__ import annotations
 

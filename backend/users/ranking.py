@@ -1,4 +1,4 @@
-"""Which of many short texts fit a question: by the words they share with it, by their meaning, and by both. Pure."""
+"""Find the short texts that fit a question: by the words they share with it, by their meaning, and by both. Pure."""
 
 from __future__ import annotations
 

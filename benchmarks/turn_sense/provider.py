@@ -205,7 +205,7 @@ class SceneBrain(Handler):
     def __repr__(self) -> str:
         return f"SceneBrain({self._call})"
 
-    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
         """The words that were said while this was recorded."""
         return _transcribed(" ".join(word.text for word in self._call.take(item)))
 
@@ -265,10 +265,10 @@ class SceneRecord(ConnectionRecord):
     """Follows what goes over the wire."""
 
     def __init__(self, call: CallState) -> None:
-        super().__init__(call.log.call, {})
+        super().__init__(call.log.call)
         self._call = call
 
-    def received(self, event: Any, size: int) -> None:
+    def received(self, event: Any) -> None:
         """A client event."""
         kind = event.get("type") if isinstance(event, dict) else None
         counts = self._call.log.counts
@@ -282,7 +282,7 @@ class SceneRecord(ConnectionRecord):
             for reply in self._call.log.replies:
                 reply.deleted |= event.get("item_id") in reply.items
 
-    def sent(self, event: dict[str, Any], size: int) -> None:
+    def sent(self, event: dict[str, Any]) -> None:
         """A server event."""
         kind = event["type"]
         if kind == "response.output_audio.delta":

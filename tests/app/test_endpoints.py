@@ -100,4 +100,5 @@ async def test_where_nothing_converses_the_server_starts_and_each_call_says_what
     async with AsyncExitStack() as stack:
         chosen = await open_endpoints(load_settings(), stack, Installed())
         assert "OPENAI_API_KEY" in NO_PROVIDER_HINT
+        assert chosen.models.api_key, "the models' client is not made without one"
         assert NO_PROVIDER in await chosen.providers.readiness()

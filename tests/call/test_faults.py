@@ -28,7 +28,7 @@ STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400,
 
 @pytest.fixture(scope="module")
 def server(peer: OfflinePeer) -> Iterator[RunningServer]:
-    with running_server(peer) as running:
+    with running_server(peer, REDIS_AS_SHIPPED="1") as running:
         yield running
 
 

@@ -235,8 +235,7 @@ async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Provider, peer: 
 
 
 async def test_an_expired_connection_asks_for_another(provider: Provider, peer: OfflinePeer) -> None:
-    async with line(provider, peer, {"turns": [{"hear": "x", "expire_on_commit": True}]}, BRIEFING) as made:
-        await ask(made)
+    async with line(provider, peer, {"expires_after_ms": 1000}, BRIEFING) as made:
         await made.until(lambda: made.failure)
         assert made.failure and made.failure.retryable
 

@@ -110,7 +110,7 @@ async def test_a_sentence_that_comes_in_pieces_is_one_turn_where_its_sound_is_kn
         now += after_s
         pcm = tone(400, loud) + bytes(48 * 300)
         handler.feed(pcm)
-        parts = [part async for part in handler.transcribe(Item("i", "message"), pcm)]
+        parts = [part async for part in handler.transcribe(Item("i", "message"))]
         return parts[-1].text  # type: ignore[union-attr]
 
     assert [await hear(500), await hear(460)] == ["what is the", "weather in Seattle"]

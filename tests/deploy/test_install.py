@@ -23,7 +23,8 @@ PROGRAMS = (
     *("pg_ctlcluster", "docker-compose", "sipp", "baresip"),
 )
 PAGE_CHECKS = ("package.json", "package-lock.json")
-CLIENTS = "tests/extensions/realtime_endpoint/clients/requirements.txt"
+CLIENTS = [str(path.relative_to(ROOT)) for path in ROOT.glob("tests/extensions/*/clients/requirements.txt")]
+"""What an extension's tests need, if it is there."""
 LIBRARIES = "libopus.so.0 libc++.so.1"
 
 
@@ -33,16 +34,16 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.checkout, self.path = folder / "checkout", folder / "bin"
         (self.checkout / "scripts").mkdir(parents=True)
-        (self.checkout / CLIENTS).parent.mkdir(parents=True)
         self.path.mkdir()
         for name in (
             "scripts/install.sh",
             "requirements.txt",
             "requirements-dev.txt",
             "pyproject.toml",
-            CLIENTS,
+            *CLIENTS,
             *PAGE_CHECKS,
         ):
+            (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.checkout / name)
         for tool in TOOLS:
             (self.path / tool).symlink_to(shutil.which(tool) or tool)
@@ -63,7 +64,7 @@ class Machine:
         self._stamp(".ready-to-test", ("requirements.txt", "requirements-dev.txt", "pyproject.toml"))
         self._stamp(".ready-to-check-the-page", PAGE_CHECKS)
         (self.checkout / ".venv-clients").mkdir()
-        self._stamp("../.venv-clients/.ready", (CLIENTS,))
+        self._stamp("../.venv-clients/.ready", tuple(CLIENTS))
         (self.checkout / "node_modules" / "typescript").mkdir(parents=True)
         (self.checkout / ".venv" / "openai-tests" / version("openai")).mkdir(parents=True)
 

@@ -22,7 +22,8 @@ def pinned(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.txt", "requirements-dev.txt", "tests/extensions/realtime_endpoint/clients/requirements.txt"]
+    "name",
+    ["requirements.txt", "requirements-dev.txt", *map(str, ROOT.glob("tests/extensions/*/clients/requirements.txt"))],
 )
 def test_every_package_is_pinned_with_hashes_and_no_index_is_named(name: str) -> None:
     text = (ROOT / name).read_text()

@@ -53,7 +53,7 @@ def test_failed_transcription_is_reported_for_its_item() -> None:
     assert failed["error"]["code"] == "audio_unintelligible"
 
 
-def test_transcripts_stay_unsaid_when_nobody_asked_for_them() -> None:
+def test_transcripts_stay_unsaid_without_a_wish_for_them() -> None:
     core = Realtime("offline")
     audio = {"input": {"turn_detection": None}}
     tell(core, "session.update", session={"type": "realtime", "audio": audio})
@@ -157,7 +157,7 @@ def test_truncation_cuts_the_audio_and_drops_the_transcript() -> None:
     assert (kept.audio_ms, kept.heard_ms, kept.words) == (400, 400, "")
 
 
-def test_words_whose_times_are_known_are_sent_with_them_and_kept_as_far_as_they_were_heard() -> None:
+def test_words_with_known_times_are_sent_with_them_and_kept_as_far_as_they_were_heard() -> None:
     core = a_core()
     done = said(core, ask(core), Begin(), Words("One two three.", (0, 300, 600)), ReplySound(bytes(48_000)), End())
     (words,) = [event for event in done if event["type"] == "response.output_audio_transcript.delta"]

@@ -85,7 +85,7 @@ def test_provider_endpointing_leaves_replies_and_interruptions_to_us() -> None:
     assert detection == {"type": "semantic_vad", "create_response": False, "interrupt_response": False}
 
 
-def test_a_model_that_reasons_is_told_how_long_and_an_older_one_is_not() -> None:
+def test_a_reasoning_model_gets_an_effort_and_an_older_one_does_not() -> None:
     for model, reasons in (("gpt-realtime-2", True), ("gpt-realtime-1.5", False), ("gpt-realtime-2025-08-28", False)):
         voice = Voice(model, "shimmer", "t", effort="low")
         session = sent(RealtimeCodec(voice).brief(Briefing("x"), first=True))["session"]
@@ -184,7 +184,7 @@ def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_n
     ]
 
 
-def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_are_not_told() -> None:
+def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_are_missing() -> None:
     usage = {"total_tokens": 345, "input_tokens": 300, "output_tokens": 45}
     RealtimeResponseUsage.model_validate(usage, strict=True)
     done = {"id": "r1", "status": "cancelled", "output": []}
@@ -195,7 +195,7 @@ def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_ar
         assert decoded(type="response.done", response=done | untold) == [ev.ReplyFinished("r1", "cancelled", "")]
 
 
-def test_the_tokens_are_told_apart_by_kind_and_the_cached_ones_are_among_them() -> None:
+def test_tokens_are_counted_by_kind_and_the_cached_ones_are_among_them() -> None:
     usage = {
         "total_tokens": 345,
         "input_tokens": 300,

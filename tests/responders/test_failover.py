@@ -60,6 +60,12 @@ class World:
     def choice(self) -> ProviderChoice:
         return ProviderChoice(self.providers)
 
+    async def call(self) -> ProviderChoice:
+        """The provider of a call that is connected."""
+        made = self.choice()
+        await made.connect(BRIEFING, ())
+        return made
+
     @property
     def dials(self) -> list[int]:
         return [peer.dials for peer in self.peers]
@@ -72,16 +78,13 @@ def away() -> ResponderUnavailable:
 async def test_a_new_call_takes_the_first_healthy_one() -> None:
     world = World("one", "two")
     world.peers[0].trouble = away()
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     assert call.about.responder == "two" and call.is_second_best
-    later = world.choice()
-    await later.connect(BRIEFING, ())
+    later = await world.call()
     assert later.about.responder == "two" and world.dials == [1, 2], "the one that failed is left alone"
     world.now += failover.REST_S
     world.peers[0].trouble = None
-    last = world.choice()
-    await last.connect(BRIEFING, ())
+    last = await world.call()
     assert last.about.responder == "one" and not last.is_second_best
 
 
@@ -98,8 +101,7 @@ async def test_a_provider_that_does_not_answer_costs_a_new_call_little(monkeypat
 
 async def test_a_call_stays_with_its_provider_for_a_second_and_then_goes_on_with_the_next() -> None:
     world = World("one", "two")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     world.peers[0].trouble = away()
     call.release()
     waiting = asyncio.create_task(call.connect(BRIEFING, ()))
@@ -112,8 +114,7 @@ async def test_a_call_stays_with_its_provider_for_a_second_and_then_goes_on_with
 
 async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
     world = World("one", "two")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     world.peers[0].trouble = away()
     call.release()
     waiting = asyncio.create_task(call.connect(BRIEFING, ()))
@@ -123,7 +124,7 @@ async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
     assert call.about.responder == "one" and world.dials == [3, 0]
 
 
-async def test_each_provider_is_told_that_turns_are_found_by_who_can_with_its_model() -> None:
+async def test_turns_are_found_by_the_side_that_can_with_a_providers_model() -> None:
     told: list[str] = []
 
     async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
@@ -143,8 +144,7 @@ async def test_each_provider_is_told_that_turns_are_found_by_who_can_with_its_mo
 
 async def test_a_key_that_is_refused_is_not_stayed_with() -> None:
     world = World("one", "two")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     world.peers[0].trouble = ResponderRejected("bad key")
     call.release()
     async with asyncio.timeout(1):
@@ -152,7 +152,7 @@ async def test_a_key_that_is_refused_is_not_stayed_with() -> None:
     assert call.about.responder == "two"
 
 
-async def test_where_nobody_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
+async def test_where_none_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
     world = World("one", "two")
     world.peers[0].trouble, world.peers[1].trouble = away(), ResponderRejected("bad key")
     call = world.choice()
@@ -165,8 +165,7 @@ async def test_where_nobody_is_healthy_all_are_tried_and_what_may_pass_is_raised
 async def test_a_call_goes_back_to_a_preferred_provider_once_a_probe_has_found_it() -> None:
     world = World("one", "two")
     world.peers[0].trouble = away()
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     for _ in range(5):
         with pytest.raises(ResponderUnavailable):
             await call.connect_better(BRIEFING, ())
@@ -199,8 +198,7 @@ async def test_readiness_is_the_truth_of_now_by_few_probes() -> None:
 
 async def test_a_standing_call_is_evidence_enough() -> None:
     world = World("one")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     world.now += 10 * failover.FRESH_S
     assert await world.providers.readiness() == "ok" and world.peers[0].probes == 0
     call.release()
@@ -218,16 +216,14 @@ async def test_probes_are_bounded_in_time_and_made_one_at_a_time(monkeypatch: py
     assert [peer.probes for peer in world.peers] == [1, 1]
 
 
-async def test_a_mute_provider_is_left_at_once_and_not_gone_back_to() -> None:
+async def test_a_mute_provider_is_left_and_not_gone_back_to() -> None:
     world = World("one", "two")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     call.leave()
     async with asyncio.timeout(1):
         await call.connect(BRIEFING, ())
     assert call.about.responder == "two" and world.dials == [1, 1] and not call.is_second_best
-    other = world.choice()
-    await other.connect(BRIEFING, ())
+    other = await world.call()
     assert other.about.responder == "two", "other calls learn of it"
     world.now += failover.REST_S
     assert await world.providers.monitored[0].check() and not call.is_second_best
@@ -235,8 +231,7 @@ async def test_a_mute_provider_is_left_at_once_and_not_gone_back_to() -> None:
 
 async def test_a_mute_provider_is_better_than_none() -> None:
     world = World("one", "two")
-    call = world.choice()
-    await call.connect(BRIEFING, ())
+    call = await world.call()
     call.leave()
     world.peers[1].trouble = away()
     with pytest.raises(ResponderUnavailable):

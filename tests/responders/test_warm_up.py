@@ -32,15 +32,6 @@ async def test_it_asks_until_nothing_is_loading_and_an_unanswered_question_chang
     assert seen[2] == seen[1] == ["recognition", "synthesis"] and seen[3] == ["recognition"]
 
 
-async def test_what_is_loaded_from_the_start_is_never_asked_about() -> None:
-    async def ask() -> list[str] | None:
-        raise AssertionError("there is nothing to ask")
-
-    warm_up = WarmUp(ask, [])
-    await warm_up.run()
-    await warm_up.wait()
-
-
 @pytest.mark.slow
 def test_the_server_serves_while_speech_is_being_loaded_and_the_terminal_says_when_that_is_over() -> None:
     with running_server(OFFLINE_URL="") as server:

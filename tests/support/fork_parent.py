@@ -39,6 +39,8 @@ WHEN_USED = (
 """What the server's modules import where they first use it."""
 PATIENCE_S = 15.0
 """Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
+REDIS_AS_SHIPPED = "REDIS_AS_SHIPPED"
+"""The variable that has a server wait for Redis as long as a shipped one: for tests of a Redis that is away."""
 POLL_S = 0.1
 """Seconds between two looks of a task worker: so long a server waits when it ends."""
 ORDER_BYTES = 200_000
@@ -107,6 +109,8 @@ def _become(order: Order) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
+    if not os.environ.pop(REDIS_AS_SHIPPED, ""):
+        client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
     program, *arguments = order["command"]
     if Path(program).name == Path(sys.executable).name:
         assert arguments[0] == "-m"
@@ -127,7 +131,6 @@ if __name__ == "__main__":
         importlib.import_module(module)
     for kind in ("tools", "thinkers"):
         [*package_modules(f"backend.{kind}"), *installed().modules(kind)]
-    client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
     worker.POLL_S = POLL_S
     gc.freeze()
     order = Forks(socket.socket(fileno=int(sys.argv[1]))).run()

@@ -73,7 +73,7 @@ def test_a_plugin_folder_may_hold_its_tests() -> None:
     assert [module.MANIFEST.domain for module in folder_modules(EXAMPLE)] == ["tides"]
 
 
-async def test_a_thinker_whose_tool_is_not_given_is_refused_by_its_name() -> None:
+async def test_a_thinker_without_its_tool_is_refused_with_the_tools_name() -> None:
     with pytest.raises(BadPlugin, match="moon_phase"):
         await run_thinker(thinker(tools=("moon_phase",)), "Is it full?", model=ScriptedModel("Yes."))
     with pytest.raises(BadPlugin, match="MANIFEST"):

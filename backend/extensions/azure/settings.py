@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
-    """Where the customer's own deployment is, and how it lets us in."""
+    """The address of the customer's own deployment, and its credentials."""
 
     endpoint: str = Field("", pattern=r"^(https?://[^/\s]+.*)?$", description="https://NAME.openai.azure.com.")
     deployment: str = Field("", description="The deployment of a realtime model, named as its model is elsewhere.")

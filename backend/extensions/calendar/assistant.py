@@ -1,4 +1,4 @@
-"""What the Thinker `assistant` has of the calendar."""
+"""The Thinker `assistant` gets its calendar from here."""
 
 from __future__ import annotations
 

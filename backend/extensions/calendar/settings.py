@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class CalendarSettings(PluginSettings, env_prefix="CALENDAR__"):
-    """Where calendars are kept: on a CalDAV server, or in files."""
+    """The place of the calendars: a CalDAV server, or files."""
 
     url: str | None = Field(
         None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."

@@ -116,7 +116,7 @@ class HostedProgram:
 
     @property
     def is_followed(self) -> bool:
-        """Whether anybody reads what is written."""
+        """Return whether anybody reads what is written."""
         return not self._ended and time.monotonic() < self._renewed_at + LOST_S and len(self.waiting) <= EVENTS_LIMIT
 
     async def receive(self, text: str) -> None:

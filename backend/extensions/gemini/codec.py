@@ -42,11 +42,8 @@ from backend.turns.events import ReplyStatus, ResponderEvent
 VOICES = ("Aoede", "Charon", "Fenrir", "Kore", "Leda", "Orus", "Puck", "Zephyr")
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
-    truncates=False,
-    delegates=False,
     parallel_calls=True,
     images=True,
-    reasons=False,
     input_rate_hz=16_000,
     session_s=600.0,
     resumes=True,
@@ -74,7 +71,7 @@ NUMBERS = count(1)
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of a turn that was asked of the provider, and not completed there."""
+    """A turn that was asked of the provider, and not completed there."""
 
     sounded: bool = False
     over: bool = False

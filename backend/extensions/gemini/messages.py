@@ -36,7 +36,7 @@ class Transcription(Struct):
 
 
 class ServerContent(Struct):
-    """What the model says, and where its turn stands."""
+    """The model's words, and the state of its turn."""
 
     modelTurn: GeminiTurn | None = None  # noqa: N815
     inputTranscription: Transcription | None = None  # noqa: N815
@@ -114,7 +114,7 @@ class GoAway(Struct):
 
 
 class SessionResumptionUpdate(Struct):
-    """Whether the session could be resumed now, and its newest handle."""
+    """Return whether the session could be resumed now, and its newest handle."""
 
     newHandle: str = ""  # noqa: N815
     resumable: bool = False

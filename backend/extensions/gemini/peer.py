@@ -25,7 +25,7 @@ TONE = b"\x00\x10" * 12 + b"\x00\xf0" * 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """What is said in one turn."""
+    """The content of one turn."""
 
     hear: str = ""
     text: str = ""
@@ -43,7 +43,7 @@ class ScriptedReply:
 
 @dataclass
 class Session:
-    """What outlives a connection."""
+    """The state that outlives a connection."""
 
     contents: list[Content] = field(default_factory=list)
     results: list[str] = field(default_factory=list)

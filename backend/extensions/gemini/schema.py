@@ -1,4 +1,4 @@
-"""What a client may say to Gemini's Live API, after ai.google.dev/api/live; fields that are not here are refused.
+"""The messages that a client may send to Gemini's Live API, after ai.google.dev/api/live; other fields are refused.
 
 Only what a voice call may need is here: whatever else the API documents is refused as well.
 """
@@ -47,7 +47,7 @@ class PrebuiltVoiceConfig(Strict):
 
 
 class VoiceConfig(Strict):
-    """Which voice speaks."""
+    """The choice of a voice."""
 
     prebuilt_voice_config: PrebuiltVoiceConfig
 
@@ -59,7 +59,7 @@ class SpeechConfig(Strict):
 
 
 class GenerationConfig(Strict):
-    """What is generated."""
+    """The form of the output."""
 
     response_modalities: list[Literal["AUDIO"]]
     speech_config: SpeechConfig
@@ -81,7 +81,7 @@ class Tool(Strict):
 
 
 class AutomaticActivityDetection(Strict):
-    """Whether the provider finds the turns."""
+    """Return whether the provider finds the turns."""
 
     disabled: bool = False
 

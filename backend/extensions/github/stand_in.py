@@ -89,7 +89,7 @@ class GitHub:
         return said[-1]
 
     def answering(self, request: Request) -> Reply:
-        """What GitHub answers; every answer says how many requests are left."""
+        """An answer of GitHub's; every one says how many requests are left."""
         reply = self._refused(request) or self._routed(request)
         reset = int(self.now()) // HOUR_S * HOUR_S + HOUR_S
         reply.headers |= {

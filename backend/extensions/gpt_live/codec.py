@@ -40,12 +40,7 @@ from backend.turns.events import ReplyStatus, ResponderEvent
 
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
-    truncates=False,
     delegates=True,
-    parallel_calls=False,
-    images=False,
-    reasons=False,
-    input_rate_hz=24_000,
     session_s=7200.0,
 )
 REFUSED = FATAL | {"model_not_found", "credit_balance_exhausted"}
@@ -79,7 +74,7 @@ CHANGED = "This takes the place of what your instructions said about it before. 
 
 @dataclass(slots=True)
 class _Utterance:
-    """What the model says between two silences, or the work it hands over in silence."""
+    """The model's words between two silences, or the work it hands over in silence."""
 
     reply: str
     item: str

@@ -31,7 +31,7 @@ class Delegation(Struct):
 
 
 class LiveError(Struct):
-    """What is wrong with a command or the session."""
+    """An error of a command or of the session."""
 
     code: str = ""
     message: str = ""

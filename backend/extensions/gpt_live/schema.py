@@ -1,4 +1,4 @@
-"""What a client may say to GPT-Live, by the types in `openai.types.live`: unknown fields are refused, at any depth.
+"""The messages that a client may send to GPT-Live, by `openai.types.live`: unknown fields are refused, at any depth.
 
 The types say a few rules in words alone: what may come first, what must be there though it may be null, how long a text
 may be. These are here as well.

@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class GptLiveSettings(PluginSettings, env_prefix="GPT_LIVE__"):
-    """Which model speaks, with which voice, and where."""
+    """The model that speaks, its voice and its address."""
 
     model: str = Field("gpt-live-1", description="A model of the Live API.")
     voice: str = Field("marin", description="One of its voices, by name.")

@@ -22,7 +22,7 @@ SAID_CHARS = 4_000
 
 
 class LiveWords:
-    """What was said, as far as it has come. Times are seconds of one monotonic clock."""
+    """The words so far. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self._said = ""

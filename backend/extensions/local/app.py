@@ -30,7 +30,7 @@ class LocalService(Service):
     """The local Responder."""
 
     def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
-        """So many `calls` are served at once.
+        """Serve so many `calls` at the same time.
 
         Chat completions are passed on to the model, where there is one; without it, tools are called that fit.
         """

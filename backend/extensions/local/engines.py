@@ -25,7 +25,7 @@ DIALOGUE = "dialogue"
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What all connections share."""
+    """The engines that all connections share."""
 
     recognizer: PooledRecognizer
     dialogue: Dialogue
@@ -38,12 +38,12 @@ class Engines:
 
     @property
     def loading(self) -> list[str]:
-        """What is not ready yet; a call that needs it waits."""
+        """Return the engines that are not ready yet; a call that needs one waits."""
         return [*(pool.name for pool in self.pools if not pool.ready), *sorted(self.warming)]
 
     @property
     def about(self) -> dict[str, Any]:
-        """What they are; what is being loaded, a call that needs it waits for."""
+        """Return the names of the engines; a call waits for one that is being loaded."""
         return {
             "recognition": self.recognizer.name,
             "voice": self.synthesizer.name,

@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class LocalSettings(PluginSettings, env_prefix="LOCAL_"):
-    """What the local Responder thinks and speaks with."""
+    """The models with which the local Responder thinks and speaks."""
 
     model_url: str = Field(
         "", description="A chat completions API for the local Responder and its Thinkers, e.g. http://localhost:11434."
@@ -27,7 +27,7 @@ class LocalSettings(PluginSettings, env_prefix="LOCAL_"):
 
 
 class OfflineSettings(PluginSettings, env_prefix="OFFLINE_"):
-    """Which process plays the local Responder."""
+    """The process that plays the local Responder."""
 
     url: str | None = Field(None, description="Address of a running local Responder; unset: the server starts its own.")
     script: Path | None = Field(

@@ -46,7 +46,7 @@ class SpeechPoolFailed(PeerError):
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """What a pool takes on."""
+    """The work of a pool."""
 
     workers: int = 1
     threads: int = 1

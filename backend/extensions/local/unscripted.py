@@ -1,4 +1,4 @@
-"""What the scripted peer does while it has no script: the local Responder answers, without a model.
+"""The local Responder, without a model, answers for a scripted peer that has no script.
 
 A server that takes the peer for a provider believes that a model reads its guide, so it describes no domain in the
 schema of its routing tool. The peer adds what the core's Thinkers say of themselves.
@@ -57,7 +57,7 @@ class Knowing(PlainDialogue):
     """The dialogue without a model, which knows the Thinkers."""
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
-        """See `Dialogue`."""
+        """Follow `Dialogue`."""
         async for part in super().answer(replace(order, tools=tuple(with_domains(order.tools)))):
             yield part
 

@@ -93,7 +93,7 @@ class VoiceSession(Handler):
         if utterance:
             utterance.cancel()
 
-    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
         """Finish the utterance."""
         utterance, self._utterance = self._utterance, None
         known = self._transcribed[item.id] = asyncio.Event()

@@ -40,7 +40,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class SignedInUser:
-    """Who has signed in."""
+    """The one who has signed in."""
 
     account: str
     admin: bool

@@ -32,11 +32,6 @@ from backend.turns.events import ResponderEvent
 
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"local"}),
-    truncates=False,
-    delegates=False,
-    parallel_calls=False,
-    images=False,
-    reasons=False,
     input_rate_hz=16_000,
     session_s=7200.0,
 )

@@ -22,7 +22,7 @@ NAMES = {
 
 
 class Function(Closed):
-    """What can be called."""
+    """A function that can be called."""
 
     name: str
     description: str = ""
@@ -37,7 +37,7 @@ class Tool(Closed):
 
 
 class Session(Closed):
-    """What we change by `session.update`."""
+    """The fields that we change by `session.update`."""
 
     modalities: list[Literal["text", "audio"]] | None = None
     voice: str | None = None
@@ -50,7 +50,7 @@ class Session(Closed):
 
 
 class Result(Closed):
-    """What a function returned: the only item that may be put in."""
+    """A function's result: the only item that may be put in."""
 
     type: Literal["function_call_output"]
     call_id: str
@@ -66,7 +66,7 @@ class SessionUpdate(ClientEvent):
 
 
 class Plain(ClientEvent):
-    """What has no fields."""
+    """An event without fields."""
 
     type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel"]
 

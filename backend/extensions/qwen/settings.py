@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class QwenSettings(PluginSettings, env_prefix="QWEN__"):
-    """Which model speaks, and how it lets us in."""
+    """The model that speaks, and its credentials."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of Alibaba Cloud Model Studio.")
     base_url: str = Field(

@@ -11,7 +11,6 @@ import asyncio
 import msgspec
 from fastapi import APIRouter, Request, Response, WebSocket
 from starlette.datastructures import UploadFile
-from starlette.requests import ClientDisconnect
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
@@ -23,9 +22,9 @@ from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
 from backend.http.calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, identity_of
+from backend.http.signalling import answer_offer
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
-from backend.sessions.offers import CallerLeft, connect_offer
 from backend.transports.base import Transport
 
 CALL = "rtc_"
@@ -66,23 +65,14 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
     named = {"model": model[:MODEL_LIMIT]} if model else {}
     permit = await admit_client(request, here)
     session = await reserve_for(request, here, permit)
-    services = here.services
-    try:
-        shown = new_session(services.settings, session.id, (caller.realtime or {}) | named | given)
 
-        async def accept(sdp: str) -> tuple[str, Transport]:
-            answer, transport = await accept_realtime_offer(sdp, services.calls.ice_config(), shown)
-            session.options, session.follower = shown.options, transport.protocol
-            return answer, transport
+    async def accept(sdp: str) -> tuple[str, Transport]:
+        shown = new_session(here.services.settings, session.id, (caller.realtime or {}) | named | given)
+        answer, transport = await accept_realtime_offer(sdp, here.services.calls.ice_config(), shown)
+        session.options, session.follower = shown.options, transport.protocol
+        return answer, transport
 
-        answer = await connect_offer(services.calls.registry, session, accept, sdp, has_left=request.is_disconnected)
-    except BaseException as error:
-        await services.calls.registry.end(session, "error")
-        await permit.release()
-        if isinstance(error, CallerLeft):
-            raise ClientDisconnect from None
-        raise
-    await services.calls.sessions.announce(session)
+    answer = await answer_offer(request, session, permit, accept, sdp)
     return Response(answer, 201, {"location": f"/v1/realtime/calls/{CALL}{session.id}"}, SDP)
 
 

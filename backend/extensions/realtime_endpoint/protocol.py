@@ -39,6 +39,7 @@ from backend.sessions.sideband import Send
 from backend.turns import commands as do
 from backend.turns import events as ev
 
+APPEND = "input_audio_buffer.append"
 ITEMS_LIMIT = 1_000
 """Items remembered; the oldest are forgotten first."""
 TEXT_LIMIT = 64_000
@@ -112,7 +113,7 @@ class ClientProtocol:
 
     @property
     def programs(self) -> int:
-        """How many are sent the events."""
+        """Return how many are sent the events."""
         return len(self._listeners)
 
     def count_audio(self, byte_count: int) -> None:
@@ -158,7 +159,8 @@ class ClientProtocol:
         try:
             event = _decoded(text)
             kind, fields = checked(event, HANDLERS)
-            if HANDLERS[kind](self, fields):
+            HANDLERS[kind](self, fields)
+            if kind != APPEND or self.heard_bytes:  # the first audio may be empty
                 self.on_ready()
         except Fault as fault:
             (answer or self.send)(_stamped(fault.event(event)))
@@ -180,9 +182,9 @@ class ClientProtocol:
         else:
             self.control.submit(event)
 
-    # --- client events: each handler returns whether the Responder may be connected now -------------------------
+    # --- client events ------------------------------------------------------------------------------------------
 
-    def _on_session_update(self, fields: Json) -> bool:
+    def _on_session_update(self, fields: Json) -> None:
         interruptions = self.session.interruptions
         self.session.update(fields["session"])
         if self.control is not None:
@@ -191,46 +193,39 @@ class ClientProtocol:
                 self.control.allow_interruptions(self.session.interruptions)
         self.on_update()
         self.send({"type": "session.updated", "session": self.session.shown()})
-        return True
 
-    def _on_append(self, fields: Json) -> bool:
+    def _on_append(self, fields: Json) -> None:
         audio = audio_of(fields["audio"])
         if self._audio is None:
             raise no_event("This call's audio comes over WebRTC.")
-        taken = self._audio.append(audio)
-        self.count_audio(taken)
-        return taken > 0
+        self.count_audio(self._audio.append(audio))
 
-    def _on_commit(self, fields: Json) -> bool:
+    def _on_commit(self, fields: Json) -> None:
         if self._uncommitted_ms < MIN_COMMIT_MS:
             raise nothing_to_commit(MIN_COMMIT_MS, self._uncommitted_ms)
         self._uncommitted_ms = 0
         self._submit(ev.InputHandedIn() if self.session.turn_detection is None else ev.InputCommitWanted())
-        return True
 
-    def _on_clear(self, fields: Json) -> bool:
+    def _on_clear(self, fields: Json) -> None:
         self._uncommitted_ms = 0
         if self._audio is not None:
             self._audio.drop()
         self._submit(ev.InputDropped())
         self.send({"type": "input_audio_buffer.cleared"})
-        return True
 
-    def _on_item_create(self, fields: Json) -> bool:
+    def _on_item_create(self, fields: Json) -> None:
         item = read_item(fields["item"], random_id("item"))
         event = _event_of(item)
         item.without_pictures()
         for shown in item_put_in(item, self._items.append(item)):
             self.send(shown)
         self._submit(event)
-        return True
 
-    def _on_item_retrieve(self, fields: Json) -> bool:
+    def _on_item_retrieve(self, fields: Json) -> None:
         item = self._items.find(fields["item_id"], "retrieve")
         self.send({"type": "conversation.item.retrieved", "item": item.shown()})
-        return True
 
-    def _on_item_delete(self, fields: Json) -> bool:
+    def _on_item_delete(self, fields: Json) -> None:
         item = self._items.find(fields["item_id"], "delete")
         if item.type != "message":
             raise invalid("item_id", "only messages can be deleted: calls and their results belong together.")
@@ -238,22 +233,20 @@ class ClientProtocol:
             self.control.correct(do.DeleteItem(self.translator.provider_id(item.id)))
         self._items.remove(item)
         self.send({"type": "conversation.item.deleted", "item_id": item.id})
-        return True
 
-    def _on_item_truncate(self, fields: Json) -> bool:
+    def _on_item_truncate(self, fields: Json) -> None:
         item, heard_ms = self._items.find(fields["item_id"], "truncate"), fields["audio_end_ms"]
         if item.role != "assistant":
             raise invalid("item_id", "Only model output audio messages can be truncated.")
         if shorten(item, heard_ms) and self.control is not None:
             self.control.correct(do.TruncateItem(self.translator.provider_id(item.id), heard_ms))
         self.send(truncated(item.id, heard_ms))
-        return True
 
-    def _on_response_create(self, fields: Json) -> bool:
+    def _on_response_create(self, fields: Json) -> None:
         asked = self.session.read_response(fields.get("response"))
         if asked.get("conversation") == "none":
             self._submit(self._out_of_band.ask(asked, fields.get("event_id"), self.session, self._named_there))
-            return True
+            return
         for name, instead in IN_CONVERSATION.items():
             if asked.get(name):
                 raise invalid(f"response.{name}", f"it is not supported here: {instead}.")
@@ -261,25 +254,22 @@ class ClientProtocol:
             raise active_response()
         self.translator.metadata = asked.get("metadata")
         self._submit(ev.ReplyRequested(asked.get("instructions") or ""))
-        return True
 
-    def _on_response_cancel(self, fields: Json) -> bool:
+    def _on_response_cancel(self, fields: Json) -> None:
         named = fields.get("response_id")
         if named and self.control is not None and self._out_of_band.is_under_way(named):
             self.control.correct(do.CancelReply(named))
-            return True
+            return
         if not self.translator.is_busy:
             raise nothing_to_cancel()
         self._call_off()
-        return True
 
-    def _on_output_clear(self, fields: Json) -> bool:
+    def _on_output_clear(self, fields: Json) -> None:
         if self._audio is not None:
             message = "'output_audio_buffer.clear' is for calls over WebRTC: your client plays the audio here."
             raise Fault(message, code="invalid_value")
         if self.translator.is_busy:
             self._call_off()
-        return True
 
     def _call_off(self) -> None:
         self.translator.cut_by = "client_cancelled"
@@ -294,9 +284,9 @@ class ClientProtocol:
         return self.translator.provider_id(item.id) if is_theirs else None
 
 
-HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], bool]] = {
+HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
     "session.update": ClientProtocol._on_session_update,
-    "input_audio_buffer.append": ClientProtocol._on_append,
+    APPEND: ClientProtocol._on_append,
     "input_audio_buffer.commit": ClientProtocol._on_commit,
     "input_audio_buffer.clear": ClientProtocol._on_clear,
     "conversation.item.create": ClientProtocol._on_item_create,

@@ -34,7 +34,7 @@ class ClientResponse(Response):
 
     @property
     def complete(self) -> bool:
-        """True once nothing more will be sent of it."""
+        """Return whether nothing more will be sent of it."""
         return self.finished is not None and all(item.done for item in self.items.values())
 
 

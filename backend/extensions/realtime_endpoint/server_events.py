@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from backend import page_events as page
 from backend.extensions.realtime_endpoint.responses import ClientResponse, OutputItem, status_details, usage_shown
@@ -43,18 +42,6 @@ from backend.turns.commands import Purpose
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
 """Items that are remembered by their other name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sounding:
-    """The item that audio belongs to."""
-
-    response: ClientResponse
-    item: OutputItem
-
-    def event(self, audio: str | bytes) -> Json:
-        """Return the event that brings the audio."""
-        return self.response.sound(self.item.id, self.response.place(self.item), audio)
 
 
 class CallTranslator:
@@ -142,12 +129,13 @@ class CallTranslator:
             self._say("output_audio_buffer.started", response_id=self._sounds)
         return self._out
 
-    def sound(self, name: str) -> Sounding | None:
-        """Return the response and the item that audio of `name` belongs to."""
-        for response in reversed(self._open):
-            if item := response.items.get(name):
-                return Sounding(response, item)
-        return None
+    def sound(self, name: str, audio: str | bytes) -> Json | None:
+        """Return the event that brings audio of the item that the call knows by `name`; None where it is not shown."""
+        response = self._response_of(name)
+        if response is None:
+            return None
+        item = response.items[name]
+        return response.sound(item.id, response.place(item), audio)
 
     def provider_id(self, item_id: str) -> str:
         """Return our name of the item that the client calls `item_id`."""
@@ -307,8 +295,8 @@ class CallTranslator:
 
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent, or that it was."""
-        if started and self._buffers and (place := self.sound(name)) and place.response.id != self._sounds:
-            self._starts = place.response.id
+        if started and self._buffers and (sounding := self._response_of(name)) and sounding.id != self._sounds:
+            self._starts = sounding.id
         for response in self._open:
             for each, item in response.items.items():
                 if started and each == name:
@@ -326,7 +314,7 @@ class CallTranslator:
             item.worded = True
 
     def _on_cancelled(self) -> None:
-        """The provider is to stop: what was created of its reply ends here."""
+        """End what was created of a reply that the provider is to stop."""
         begun, self._begun, self._asked = self._begun, None, None
         if begun is not None and begun.begun:
             self._cut([begun])
@@ -363,6 +351,10 @@ class CallTranslator:
             self._say(f"output_audio_buffer.{'cleared' if cut_by else 'stopped'}", response_id=response.id)
 
     # --- small moves ----------------------------------------------------------------------------------------
+
+    def _response_of(self, name: str) -> ClientResponse | None:
+        """Return the newest open response with an item of that name."""
+        return next((each for each in reversed(self._open) if name in each.items), None)
 
     def _put(self, item: Item) -> str | None:
         """Put an item last, in the place of one of the same id; return the id of the one before it."""

@@ -78,7 +78,7 @@ class RealtimeCall(WebRTCTransport):
 
     @property
     def _waiting_bytes(self) -> int:
-        """Bytes that the open channel has not sent yet."""
+        """Return the bytes that the open channel has not sent yet."""
         channel = self._channel
         return channel.bufferedAmount if channel is not None and channel.readyState == "open" else 0
 

@@ -123,13 +123,14 @@ class RealtimeSocket(SocketTransport):
 
     def _enqueue_sound(self, name: str, pcm: bytes) -> None:
         """Send audio of the item that the call knows by `name`, in the client's format."""
-        place = self.protocol.translator.sound(name)
-        if place is None or self.protocol.session.modality == "text":
+        if self.protocol.session.modality == "text":
             return
-        self.protocol.send(place.event(self._encoder.encode(Frame(pcm)) if self._encoder else pcm))
+        audio = self._encoder.encode(Frame(pcm)) if self._encoder else pcm
+        if event := self.protocol.translator.sound(name, audio):
+            self.protocol.send(event)
 
     async def _begin(self) -> None:
-        """The session is shown before."""
+        """Send nothing: the session is shown before."""
 
     async def _send_slot(self) -> None:
         self._held_back = []
@@ -143,4 +144,4 @@ class RealtimeSocket(SocketTransport):
             self._enqueue_text(text)
 
     async def _say_bye(self, reason: str) -> None:
-        """The last events have left."""
+        """Send nothing: the last events have left."""

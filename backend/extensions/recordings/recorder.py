@@ -59,7 +59,7 @@ class CallRecorder:
 
     @property
     def is_possible(self) -> bool:
-        """Whether this call may be recorded, once its caller agrees."""
+        """Return whether this call may be recorded, once its caller agrees."""
         return not self._session.shared
 
     def start(self) -> str:

@@ -1,4 +1,4 @@
-"""Where each side's frames belong on the recording's one clock. Pure: the time is an argument.
+"""Place each side's frames on the recording's one clock. Pure: the time is an argument.
 
 Theory. What is played leaves in slots of exactly 20 ms, so its place is the count of slots; only after a stall, when
 slots were skipped, the time says how many. What is received comes with the network's jitter, from a sound card whose

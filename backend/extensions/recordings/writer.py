@@ -88,7 +88,7 @@ class ActiveRecording:
 
     @property
     def audio_path(self) -> Path:
-        """Where its sound is written."""
+        """Return the path of its sound."""
         return self.folder / f"{self.begin.id}.ogg"
 
     def now(self) -> int:

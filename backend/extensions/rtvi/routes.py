@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request, WebSocket
 from pydantic import BaseModel, Field, StrictBool
-from starlette.requests import ClientDisconnect
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
@@ -17,9 +16,8 @@ from backend.http.bodies import documented, read_body
 from backend.http.calls import admit_client, reserve_for
 from backend.http.context import Caller, Context, Here, context_of
 from backend.http.identity import refuse
-from backend.http.signalling import admit_call
+from backend.http.signalling import admit_call, answer_offer
 from backend.runtime.json_objects import Json
-from backend.sessions.offers import CallerLeft, connect_offer
 from backend.transports.base import Transport
 
 CANDIDATES_LIMIT = 64
@@ -77,16 +75,7 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
         session.follower = transport.protocol
         return answer, transport
 
-    try:
-        answer = await connect_offer(
-            here.services.calls.registry, session, accept, body.sdp, has_left=request.is_disconnected
-        )
-    except BaseException as error:
-        await permit.release()
-        if isinstance(error, CallerLeft):
-            raise ClientDisconnect from None
-        raise
-    await here.services.calls.sessions.announce(session)
+    answer = await answer_offer(request, session, permit, accept, body.sdp)
     return {"sdp": answer, "type": "answer", "pc_id": session.id}
 
 

@@ -57,20 +57,20 @@ class SpokenWords:
             yield from self._segment(item, sentence)
 
     def worded(self, name: str) -> Iterator[Json]:
-        """All words of an item are there."""
+        """Note that all words of an item are there."""
         item = self._item(name)
         rest, item.rest = item.rest, ""
         yield from self._segment(item, rest)
 
     def sounds(self, name: str) -> Iterator[Json]:
-        """The first sound of an item is on its way to the client."""
+        """Note that the first sound of an item is on its way to the client."""
         item = self._item(name)
         item.sounding = True
         for segment in item.segments:
             yield from self._sounding(segment)
 
     def heard(self, name: str, words: str | None = None) -> Iterator[Json]:
-        """An item is over: it was heard to its end, or as far as `words`."""
+        """End an item: it was heard to its end, or as far as `words`."""
         yield from self.worded(name)
         item = self._items.pop(name)
         left = len("".join(words.split())) if words is not None else None  # spaces are not said

@@ -73,7 +73,7 @@ class RtviSocket(SocketTransport):
         self._outbox.append(write_message(encode(message)))
 
     async def _begin(self) -> None:
-        """The client speaks first: `client-ready`."""
+        """Send nothing: the client speaks first, with `client-ready`."""
 
     async def _send_slot(self) -> None:
         while self._outbox:

@@ -31,12 +31,7 @@ from backend.turns.events import ResponderEvent
 PCM = {"type": "audio/pcm", "rate": 24000}
 SPEECH_TO_SPEECH = Capabilities(
     endpointers=frozenset({"provider"}),
-    truncates=False,
-    delegates=False,
     parallel_calls=True,
-    images=False,
-    reasons=False,
-    input_rate_hz=24_000,
     session_s=float("inf"),
 )
 """What speech-to-speech and LocalAI can do; answers of the first may have several messages, with calls between."""
@@ -58,7 +53,7 @@ class SelfHostedEvent(ServerEvent):
 
 
 class SelfHostedCodec(RealtimeCodec):
-    """What they have in common: tool calls and words of a reply that come once, wherever they are."""
+    """The codecs' common part: a reply's tool calls and words come once, wherever they are."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)

@@ -26,7 +26,7 @@ ACTIVE = "conversation_already_has_active_response"
 
 
 class SelfHostedRealtime(StrictRealtime):
-    """What they have in common: no rate limits, and a dialect of the server events."""
+    """The peers' common part: no rate limits, and a dialect of the server events."""
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it as the server does."""

@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class SelfHostedSettings(PluginSettings, env_prefix="SELF_HOSTED__"):
-    """Which server it is, and where."""
+    """The kind of server, and its address."""
 
     server: Literal["speech_to_speech", "localai", "vllm_omni"] = Field(
         "speech_to_speech", description="Which program it is; what each does otherwise is in docs/howto/providers.md."

@@ -1,4 +1,4 @@
-"""What the routes of shared transcripts need: the links, the signatures on them, and how often they are read."""
+"""The parts that the routes of shared transcripts need: the links, their signatures, and how often they are read."""
 
 from __future__ import annotations
 

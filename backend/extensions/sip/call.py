@@ -63,7 +63,7 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What every call of a user agent keeps to."""
+    """The rules that every call of a user agent keeps."""
 
     codecs: Sequence[CodecName]
     rtp_host: str

@@ -24,7 +24,7 @@ REMEMBERED = 10_000
 
 
 class DigestVerdict(StrEnum):
-    """What becomes of a request's credentials."""
+    """The verdict on a request's credentials."""
 
     NONE = "none"
     """It has none, or they answer no challenge of ours that is still good: challenge it."""

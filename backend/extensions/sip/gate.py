@@ -1,4 +1,4 @@
-"""Who may call by SIP, pure: an address that is allowed, or a user who answers a challenge; and under which name.
+"""The gate of SIP, pure: an address that is allowed, or a user who answers a challenge; and under which name.
 
 A scanner of the Internet for open telephone servers gets 401 or 403 a few times, and then nothing.
 """

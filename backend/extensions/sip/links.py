@@ -124,7 +124,7 @@ class StreamLink:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """Return whether nothing can be sent any more."""
         return self._writer.is_closing()
 
     def send(self, data: bytes) -> None:

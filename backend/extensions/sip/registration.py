@@ -32,7 +32,7 @@ ADDRESS = re.compile(r"sip:[^\s@<>]+@[^\s@<>]+")
 
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """Where we register, and under which name."""
+    """The registrar, and our name there."""
 
     account: SipUri
     protocol: str

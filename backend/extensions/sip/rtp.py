@@ -89,7 +89,7 @@ class KeyWriter:
 
     @property
     def busy(self) -> bool:
-        """Whether something is pressed, or waits to be."""
+        """Return whether something is pressed, or waits to be."""
         return self._slot >= 0 or bool(self._waiting)
 
     def press(self, keys: str) -> None:

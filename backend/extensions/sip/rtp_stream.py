@@ -82,12 +82,12 @@ class RtpStream(asyncio.DatagramProtocol):
 
     @property
     def held(self) -> bool:
-        """Whether the peer has put us on hold."""
+        """Return whether the peer has put us on hold."""
         return self._plan is not None and not self._plan.receives
 
     @property
     def takes_keys(self) -> bool:
-        """Whether keys can be pressed."""
+        """Return whether keys can be pressed."""
         return self._plan is not None and self._plan.keys_type is not None
 
     @property

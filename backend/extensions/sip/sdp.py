@@ -43,7 +43,7 @@ CLOCKS = {CodecName.OPUS: 48_000}
 
 @dataclass(frozen=True, slots=True)
 class MediaPlan:
-    """What was agreed on for a call's sound."""
+    """The agreement on a call's sound."""
 
     codec: CodecName
     payload_type: int
@@ -65,7 +65,7 @@ class MediaPlan:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where we receive, and the number of the session's latest description."""
+    """Our address for sound, and the number of the session's latest description."""
 
     host: str
     port: int

@@ -36,7 +36,7 @@ class SessionTimer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What an acceptance says of it."""
+        """The session timer as an acceptance says it."""
         if not self.interval_s:
             return {}
         return {"Session-Expires": f"{self.interval_s};refresher={'uas' if self.ours else 'uac'}", "Require": "timer"}

@@ -47,7 +47,7 @@ class ServerTransaction:
 
     @property
     def is_invite(self) -> bool:
-        """Whether its final answer waits for an ACK."""
+        """Return whether its final answer waits for an ACK."""
         return self.request.method == "INVITE"
 
 
@@ -65,7 +65,7 @@ class ClientTransaction:
 
 @dataclass(slots=True)
 class Due:
-    """What `expire` found."""
+    """The findings of `expire`."""
 
     repeat: list[tuple[Link, bytes]] = field(default_factory=list)
     unacknowledged: list[ServerTransaction] = field(default_factory=list)

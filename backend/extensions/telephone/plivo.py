@@ -81,7 +81,7 @@ class Plivo(TelephoneProvider):
 
     @property
     def transfers(self) -> bool:
-        """Whether calls can be transferred: Plivo's API takes no XML for that, but the address of some."""
+        """Return whether calls can be transferred: Plivo's API takes no XML for that, but the address of some."""
         return False
 
     async def transfer(self, call: str, target: str) -> None:

@@ -96,11 +96,11 @@ class TelephoneProvider(ABC):
     @property
     @abstractmethod
     def takes_orders(self) -> bool:
-        """Whether its API can be reached: its credentials are configured."""
+        """Return whether its API can be reached: its credentials are configured."""
 
     @property
     def transfers(self) -> bool:
-        """Whether calls can be transferred by its API."""
+        """Return whether calls can be transferred by its API."""
         return self.takes_orders
 
     @abstractmethod

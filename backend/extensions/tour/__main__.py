@@ -22,7 +22,7 @@ WITHIN_S = 115.0
 
 
 class Part(StrEnum):
-    """What `tour` can show by itself."""
+    """The parts that `tour` can show by themselves."""
 
     BACKGROUND = "background"
     STEPS = "steps"

@@ -76,7 +76,7 @@ async def _shown(console: Console, stack: AsyncExitStack) -> int:
 
 
 def _key_words(task: dict[str, Any]) -> str:
-    """What can be recognised of the result in other words."""
+    """Return the words of the result that stay in any wording."""
     return "traffic" if "traffic" in task["result"].lower() else str(task["result"])[:20]
 
 

@@ -51,6 +51,6 @@ async def _call(url: str, http: httpx2.AsyncClient, console: Console) -> bool:
 
 
 def _answer_to(messages: list[dict[str, Any]], question: str) -> str:
-    """What was said after `question`."""
+    """Return the words after `question`."""
     places = [index for index, message in enumerate(messages) if message["content"] == question]
     return " ".join(message["content"] for message in messages[places[0] + 1 :][:1]) if places else ""

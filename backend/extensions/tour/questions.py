@@ -1,4 +1,4 @@
-"""What is asked on the tour: each Thinker's own example, or where the two rounds should differ, questions from here.
+"""The questions of the tour: each Thinker's own example, or where the two rounds should differ, questions from here.
 
 A new Thinker is toured without an entry: its example is asked in both rounds.
 """

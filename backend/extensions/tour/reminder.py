@@ -52,7 +52,7 @@ async def run(console: Console) -> int:
 
 
 async def _asked(http: httpx2.AsyncClient, visit: Visit, speech: bytes, console: Console) -> list[dict[str, Any]]:
-    """What is kept then. On a busy machine sound is lost, and a caller who was misheard asks again."""
+    """Return the reminders that are kept then. Sound is lost on a busy machine, so a misheard caller asks again."""
     kept: list[dict[str, Any]] = []
     for _ in range(ATTEMPTS):
         outcome = await visit.ask(Step("assistant", "Assistant", QUESTION), speech)
@@ -75,7 +75,7 @@ async def _kept(http: httpx2.AsyncClient) -> list[dict[str, Any]]:
 
 
 async def _gone(http: httpx2.AsyncClient) -> list[dict[str, Any]]:
-    """What is left of it a moment after it was heard."""
+    """Return the reminders that are left a moment after it was heard."""
     for _ in range(20):
         if not (left := await _kept(http)):
             break

@@ -27,7 +27,7 @@ SETTLED = frozenset({"complete", "failed", "stale", "cancelled"})
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a question. Times are milliseconds since it was typed, or since its recording ended."""
+    """The outcome of a question. Times are milliseconds since it was typed, or since its recording ended."""
 
     step: Step
     heard: str = ""
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def answered(self) -> bool:
-        """Whether the right Thinker answered."""
+        """Return whether the right Thinker answered."""
         right = self.domain == self.step.domain and not self.problem
         return right and bool(self.answer) and not self.answer.startswith(APOLOGIES)
 
@@ -90,7 +90,7 @@ class Visit:
         return outcome
 
     async def told(self, words: str, within_s: float) -> str | None:
-        """What the Responder says by itself that holds `words`, once it says so; None when it does not in time."""
+        """Return what the Responder says by itself that holds `words`; None when it does not in time."""
         try:
             async with asyncio.timeout(within_s):
                 await _until(lambda: self._said(words) is not None)
@@ -123,7 +123,7 @@ class Visit:
         return None
 
     def _settled(self, before: int) -> int | None:
-        """Where among the events a Thinker's work ended, after so many events."""
+        """Return the place among the events at which a Thinker's work ended, after so many events."""
         for at, (_, event) in enumerate(self._events[before:], before):
             if event.type == "thinker" and event.data["event"] in SETTLED:
                 return at

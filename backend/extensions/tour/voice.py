@@ -15,7 +15,7 @@ WITHIN_S = 20.0
 
 
 def voice_name() -> str:
-    """Whose voice it will be."""
+    """The owner of the voice."""
     return "flite" if shutil.which("flite") else "Hibari"
 
 

@@ -29,12 +29,8 @@ from backend.turns.events import ResponderEvent
 
 CAPABILITIES = Capabilities(
     endpointers=frozenset({"provider"}),
-    truncates=False,
-    delegates=False,
     parallel_calls=True,
-    images=False,
     reasons=True,
-    input_rate_hz=24_000,
     session_s=7200.0,
     voices=("ara", "eve", "leo", "rex", "sal"),
 )

@@ -41,13 +41,13 @@ class Audio(Closed):
 
 
 class TurnDetection(Closed):
-    """Who finds turns: there is no `create_response` in the schema."""
+    """The finder of turns: there is no `create_response` in the schema."""
 
     type: Literal["server_vad"] | None
 
 
 class Reasoning(Closed):
-    """Whether it thinks first."""
+    """The choice to think first."""
 
     effort: Literal["none", "high"]
 
@@ -62,7 +62,7 @@ class Tool(Closed):
 
 
 class Session(Closed):
-    """What we change by `session.update`."""
+    """The fields that we change by `session.update`."""
 
     model: str | None = None
     instructions: str | None = None
@@ -91,7 +91,7 @@ class Message(Closed):
 
 
 class Result(Closed):
-    """What a function returned."""
+    """A function's result."""
 
     type: Literal["function_call_output"]
     call_id: str
@@ -99,7 +99,7 @@ class Result(Closed):
 
 
 class Wanted(Closed):
-    """What a reply is asked for with."""
+    """The options of a reply."""
 
     modalities: list[Literal["text", "audio"]] | None = None
     instructions: str | None = None

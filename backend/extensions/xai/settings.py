@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class XaiSettings(PluginSettings, env_prefix="XAI__"):
-    """Which model speaks, and how it lets us in."""
+    """The model that speaks, and its credentials."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of xAI.")
     base_url: str = Field("https://api.x.ai/v1", pattern=r"^https?://[^/\s]+", description="Address of its API.")

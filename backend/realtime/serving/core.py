@@ -70,6 +70,8 @@ class Knobs:
     """The next so many `response.create` are refused as if a reply were active."""
     expires_after_s: float = 3600.0
     """Seconds until `session_expired`."""
+    breaks_after_s: float = float("inf")
+    """Seconds until the connection breaks."""
 
 
 class Realtime:
@@ -80,7 +82,7 @@ class Realtime:
         self.knobs = knobs or Knobs()
         self.session = RealtimeSession(self.ids.new("sess"), model)
         self.conversation = Conversation()
-        self._expires_at = now + self.knobs.expires_after_s
+        self._expires_at, self._breaks_at = now + self.knobs.expires_after_s, now + self.knobs.breaks_after_s
         self._buffer = InputBuffer()
         self._detector: TurnDetector | None = TurnDetector(self.session.turn_detection or {})
         self._spoken_item = ""
@@ -92,7 +94,7 @@ class Realtime:
     # --- what comes in ------------------------------------------------------------------------------
 
     def open(self) -> list[Effect]:
-        """The connection stands."""
+        """Greet a client that has connected."""
         return self._stamped([Send({"type": "session.created", "session": self.session.shown()})])
 
     def receive(self, event: Any) -> list[Effect]:
@@ -115,35 +117,32 @@ class Realtime:
         return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
-        """A piece of the transcript of user item `item`."""
+        """Take a piece of the transcript of user item `item`."""
         return self._stamped(self._heard(item, part))
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
-        """A piece of a reply. Parts for a response that is over are dropped."""
+        """Take a piece of a reply. Parts for a response that is over are dropped."""
         response = self._response(response_id)
         if response is None:
             return []
         return self._stamped(self._said(response, part))
 
     def stopped(self, response_id: str) -> list[Effect]:
-        """A cancelled reply's maker has stopped."""
+        """Note that the maker of a cancelled reply has stopped."""
         return self.said(response_id, End())
 
-    def trouble(self, part: Trouble) -> list[Effect]:
-        """Something goes wrong that belongs to no reply."""
-        return self._stamped(self._trouble(part))
-
     def tick(self, now: float) -> list[Effect]:
-        """Expire when the session's time is up."""
-        if now < self._expires_at:
+        """Expire when the session's time is up, or break."""
+        if now < self.deadline:
             return []
-        self._expires_at = float("inf")
-        return self.trouble(Expire())
+        trouble = Abort() if now >= self._breaks_at else Expire()
+        self._expires_at = self._breaks_at = float("inf")
+        return self._stamped(self._trouble(trouble))
 
     @property
     def deadline(self) -> float:
-        """When `tick` has something to do."""
-        return self._expires_at
+        """Return when `tick` has something to do."""
+        return min(self._expires_at, self._breaks_at)
 
     def __repr__(self) -> str:
         return f"<Realtime {self.conversation} {self._buffer} active={self._active}>"
@@ -203,16 +202,15 @@ class Realtime:
         yield from self._take_turn(self._utterance or self.ids.new("item"))
 
     def _take_turn(self, item_id: str) -> Effects:
-        fed = self._buffer.fed
-        pcm = self._buffer.take()
+        rest, audio_bytes = self._buffer.take()
         if not self._utterance:
             yield Open(item_id)
-        if rest := pcm[fed:]:
+        if rest:
             yield Feed(rest)
         self._utterance = ""
-        item = Item(item_id, "message", role="user", kind="input_audio", audio_bytes=len(pcm))
+        item = Item(item_id, "message", role="user", kind="input_audio", audio_bytes=audio_bytes)
         yield from map(Send, audio_committed(item, self.conversation.append(item)))
-        yield Listen(item, pcm)
+        yield Listen(item)
 
     def _clear(self, event: Event) -> Effects:
         self._buffer.clear()
@@ -284,7 +282,7 @@ class Realtime:
         )
 
     def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
-        """Items made for one reply only, or references to items of the conversation."""
+        """Return items made for one reply only, or references to items of the conversation."""
         return tuple(
             self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
             if is_reference(item)
@@ -320,8 +318,6 @@ class Realtime:
                 if self.session.transcribes:
                     why = {"type": "transcription_error", "code": code, "message": message, "param": None}
                     yield Send(transcription("failed", item.id, error=why))
-            case Complain() | Expire() | Abort() | SendText():
-                yield from self._trouble(part)
 
     def _said(self, response: ReplyStream, part: ReplyPart) -> Effects:
         match part:

@@ -50,10 +50,9 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The utterance is committed as a user item: transcribe its 24 kHz mono PCM16; `heard` takes the outcome."""
+    """The utterance is committed as a user item: transcribe it; `heard` takes the outcome."""
 
     item: Item
-    pcm: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Order:
 
     @property
     def purpose(self) -> str | None:
-        """Why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
+        """Return why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
         return (self.metadata or {}).get("purpose")
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from backend.realtime.items import Item
 from backend.realtime.serving.effects import Order
-from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew, Trouble
+from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGrew
 
 
 class Handler:
@@ -14,10 +14,6 @@ class Handler:
 
     A handler inherits what it has no use for.
     """
-
-    async def opening(self) -> Trouble | None:
-        """Wait for what goes wrong with the connection as a whole; usually nothing does."""
-        return None
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:
         """Begin an utterance; return words of it, as soon as they are certain, until it is committed or discarded."""
@@ -29,8 +25,8 @@ class Handler:
     def discard(self) -> None:
         """Forget the utterance."""
 
-    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
-        """Return what the caller said in user item `item`; `pcm` is the whole utterance."""
+    def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
+        """Return what the caller said in the utterance, which has become user item `item`."""
         raise NotImplementedError
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from backend.media.frame import milliseconds
+from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid, nothing_to_commit
 from backend.realtime.fields import MIN_COMMIT_MS, audio_of
 
 MAX_APPEND_BYTES = 15 * 1024 * 1024
 """The API's own limit for one append, decoded."""
 MAX_BUFFER_BYTES = 10 * 60 * 48_000
-"""Ten minutes of 24 kHz PCM16; more is refused rather than kept."""
+"""Ten minutes of 24 kHz PCM16; more is refused."""
 
 
 def decode_audio(encoded: str) -> bytes:
@@ -23,44 +23,46 @@ def decode_audio(encoded: str) -> bytes:
 
 
 class InputBuffer:
-    """Audio waiting to become a user item."""
+    """Audio waiting to become a user item: its length, and what of it was not handed on yet."""
 
     def __init__(self) -> None:
-        self._pcm = bytearray()
-        self.fed = 0
-        """Bytes that `unfed` has given out."""
+        self._unfed = bytearray()
+        self._bytes = 0
 
     def append(self, pcm: bytes) -> None:
         """Add 24 kHz mono PCM16. Raises `Fault` when the buffer is full."""
-        if len(self._pcm) + len(pcm) > MAX_BUFFER_BYTES:
+        if self._bytes + len(pcm) > MAX_BUFFER_BYTES:
             raise Fault("Input audio buffer is full: commit or clear it.", code="input_audio_buffer_overflow")
-        self._pcm += pcm
-
-    def take(self) -> bytes:
-        """Return everything, for a commit. Raises `Fault` when there is less than 100 ms."""
-        if len(self) < MIN_COMMIT_MS:
-            raise nothing_to_commit(MIN_COMMIT_MS, len(self))
-        pcm = bytes(self._pcm)
-        self.clear()
-        return pcm
+        self._unfed += pcm
+        self._bytes += len(pcm)
 
     def unfed(self) -> bytes:
-        """Return what has come since the last question."""
-        pcm, self.fed = bytes(self._pcm[self.fed :]), len(self._pcm)
+        """Return what has come since the last call."""
+        pcm = bytes(self._unfed)
+        self._unfed.clear()
         return pcm
+
+    def take(self) -> tuple[bytes, int]:
+        """Return what `unfed` does, and the bytes of all. Raises `Fault` where that is less than 100 ms."""
+        if len(self) < MIN_COMMIT_MS:
+            raise nothing_to_commit(MIN_COMMIT_MS, len(self))
+        taken = self.unfed(), self._bytes
+        self.clear()
+        return taken
 
     def clear(self) -> None:
         """Forget everything."""
-        self._pcm.clear()
-        self.fed = 0
+        self._unfed.clear()
+        self._bytes = 0
 
     def keep_last(self, keep_ms: int) -> None:
         """Forget all but the last `keep_ms` milliseconds (before speech starts, under server_vad)."""
-        del self._pcm[: max(0, len(self._pcm) - keep_ms * 48)]
+        del self._unfed[: max(0, len(self._unfed) - keep_ms * BYTES_PER_MS)]
+        self._bytes = len(self._unfed)
 
     def __len__(self) -> int:
-        """Milliseconds held."""
-        return milliseconds(len(self._pcm))
+        """Return the milliseconds appended."""
+        return milliseconds(self._bytes)
 
     def __repr__(self) -> str:
         return f"<InputBuffer {len(self)} ms>"

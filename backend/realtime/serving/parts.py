@@ -131,4 +131,4 @@ class Expire:
 Trouble = Complain | Expire | Abort | SendText
 ContentPart = Begin | Words | ReplySound | NextMessage | Call | ServerCall | ServerResult | AskApproval | End
 ReplyPart = ContentPart | Refuse | Trouble
-HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed | Trouble
+HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed

@@ -60,7 +60,7 @@ class ReplyStream:
 
     @property
     def id(self) -> str:
-        """The response's id."""
+        """Return the response's id."""
         return self.order.response_id
 
     def take(self, part: ContentPart) -> Iterator[Event]:

@@ -90,7 +90,7 @@ class TurnDetector:
 
 
 def prefix_ms(detection: dict[str, Any]) -> int:
-    """Audio kept from before the onset."""
+    """Return the milliseconds of audio kept from before the onset."""
     return int(detection.get("prefix_padding_ms") or 300)
 
 

@@ -11,13 +11,13 @@ class WireLog:
     """One connection's notes. This one keeps nothing: what callers say is theirs."""
 
     def opened(self, conversation: Conversation) -> None:
-        """The connection stands; its items will be in `conversation`."""
+        """Note that the connection stands; its items will be in `conversation`."""
 
-    def received(self, event: Any, size: int) -> None:
-        """A client event of `size` bytes; None is a message that was not JSON."""
+    def received(self, event: Any) -> None:
+        """Note a client event; None is a message that was not JSON."""
 
-    def sent(self, event: dict[str, Any], size: int) -> None:
-        """A server event of `size` bytes."""
+    def sent(self, event: dict[str, Any]) -> None:
+        """Note a server event."""
 
     def over(self, why: str) -> None:
-        """The connection has ended."""
+        """Note that the connection has ended."""

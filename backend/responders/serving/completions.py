@@ -90,7 +90,7 @@ def _read(body: bytes) -> dict[str, Any]:
 
 
 def _check_answers(messages: Sequence[Mapping[str, Any]]) -> None:
-    """As the real API does: every tool call is answered, and every tool message answers a call."""
+    """Check, as the real API does, that tool messages answer all tool calls and nothing else."""
     open_calls: set[str] = set()
     for message in messages:
         if message.get("role") == "tool":
@@ -120,7 +120,7 @@ def _whole(completion: _Completion) -> dict[str, Any]:
 
 
 async def _stream(completion: _Completion, *, with_usage: bool) -> AsyncIterator[str]:
-    """Server-sent chunks: the role, a token each, the calls in pieces, the reason, the usage, `[DONE]`."""
+    """Yield server-sent chunks: the role, a token each, the calls in pieces, the reason, the usage, `[DONE]`."""
     yield _chunk(completion, {"role": "assistant", "content": ""})
     for token in re.findall(r"\S+\s*", completion.answered.text):
         yield _chunk(completion, {"content": token})
@@ -134,7 +134,7 @@ async def _stream(completion: _Completion, *, with_usage: bool) -> AsyncIterator
 
 
 def _call_pieces(completion: _Completion, at: int) -> list[dict[str, Any]]:
-    """A call as the API streams it: name and id first, then its arguments in two halves."""
+    """Return a call as the API streams it: name and id first, then its arguments in two halves."""
     call = _call(completion, at)
     arguments = call["function"]["arguments"]
     half = len(arguments) // 2

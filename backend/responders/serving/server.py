@@ -37,7 +37,7 @@ class AbortableWebSocket(WebSocketsSansIOProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises `SetupError`."""
+    """Return a listening socket; port 0 takes a free one. Raises `SetupError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)

@@ -73,7 +73,7 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as self._group:
                 self._perform(self._core.open())
-                for duty in (self._write(), self._read(), self._watch_clock(), self._open()):
+                for duty in (self._write(), self._read(), self._watch_clock()):
                     self._group.create_task(duty)
         except* _Over as ended:
             self._log.over(str(ended.exceptions[0]))
@@ -93,10 +93,10 @@ class Connection:
         try:
             event = msgspec.json.decode(message)
         except msgspec.DecodeError as error:
-            self._log.received(None, len(message))
+            self._log.received(None)
             self._perform(self._core.malformed(f"Could not parse the message as JSON: {error}"))
             return
-        self._log.received(event, len(message))
+        self._log.received(event)
         self._perform(self._core.receive(event))
 
     async def _write(self) -> None:
@@ -112,9 +112,8 @@ class Connection:
     async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
         match order:
             case Send(event):
-                message = msgspec.json.encode(event).decode()
-                self._log.sent(event, len(message))
-                await self._send(message)
+                self._log.sent(event)
+                await self._send(msgspec.json.encode(event).decode())
             case SendText(text):
                 await self._send(text)
             case CloseConnection(code, reason):
@@ -147,8 +146,8 @@ class Connection:
                     self._handler.discard()
                 case Silenced():
                     self._handler.silenced()
-                case Listen(item, pcm):
-                    self._take(self._handler.transcribe(item, pcm), partial(self._core.heard, item))
+                case Listen(item):
+                    self._take(self._handler.transcribe(item), partial(self._core.heard, item))
                 case Order(response_id):
                     task = self._take(self._handler.answer(effect), partial(self._core.said, response_id))
                     self._answers[response_id] = (effect, task)
@@ -194,10 +193,6 @@ class Connection:
         if task:
             task.cancel()
         self._perform(self._core.stopped(response_id))
-
-    async def _open(self) -> None:
-        if trouble := await self._handler.opening():
-            self._perform(self._core.trouble(trouble))
 
     async def _watch_clock(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What one piece of work uses: the models it asks, with their tokens and cost, and the tools it calls, for the ledger.
+"""The usage of one piece of work: its models, with their tokens and cost, and its tools, for the ledger.
 
 A Thinker's run and a typed turn are each such a piece. Whatever runs within one finds it in `current_work`.
 """

@@ -74,7 +74,7 @@ class LedgerWriter:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the tables are there."""
+        """Return whether the tables are there."""
         return self._ready.is_set()
 
     def write(self, *entries: Entry) -> None:

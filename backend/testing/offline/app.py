@@ -54,23 +54,18 @@ class ScriptedPeer(serving.Service):
         self.records.clear()
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
-        """A wrong key, and as many overloads as the script says."""
+        """Refuse a wrong key, and as many overloads as the script says."""
         self._handshakes += 1
         refusal = self.wrong_key(connection)
         if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            refusal = serving.failure(
-                self._script.refuse_status, "The server is overloaded (scripted).", "server_error"
-            )
-        if refusal is not None:
-            self.records.refused += 1
+            return serving.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
         return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
-        """A connection with its part of the script, and its record."""
+        """Return a connection with its part of the script, and its record."""
         self._accepted += 1
-        query = dict(socket.query_params)
         script = self._script and self._script.for_connection(self._accepted)
-        record = self.records.open(query)
+        record = self.records.open()
         knobs = _knobs(script) if script else Knobs()
         core = self._conversation(serving.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
         handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
@@ -90,7 +85,7 @@ class ScriptedPeer(serving.Service):
 
 
 def create_app(peer: ScriptedPeer) -> Starlette:
-    """The ASGI application."""
+    """Return the ASGI application."""
     debug = [
         Route("/debug/connections", debug_connections),
         Route("/debug/script", debug_script, methods=["POST"]),
@@ -100,7 +95,7 @@ def create_app(peer: ScriptedPeer) -> Starlette:
 
 
 async def debug_connections(request: Request) -> Response:
-    """Everything that went over the wire; `?audio=1` adds the appended audio."""
+    """Show everything that went over the wire; `?audio=1` adds the appended audio."""
     if not _is_local(request):
         return Response(status_code=404)
     peer: ScriptedPeer = request.app.state.service
@@ -127,11 +122,13 @@ def _knobs(script: ConnectionScript) -> Knobs:
     knobs = Knobs(script.refuse_replies)
     if script.expires_after_ms is not None:
         knobs.expires_after_s = script.expires_after_ms / 1000
+    if script.drop_after_ms is not None:
+        knobs.breaks_after_s = script.drop_after_ms / 1000
     return knobs
 
 
 def _is_local(request: Request) -> bool:
-    """The debug routes answer on loopback only."""
+    """Return whether the debug routes answer: on loopback only."""
     if request.client is None:
         return False
     try:

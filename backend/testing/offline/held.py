@@ -22,7 +22,7 @@ class Closed(BaseModel):
 
 
 class ClientEvent(Closed):
-    """What all client events have."""
+    """The fields that all client events have."""
 
     event_id: str | None = None
 

@@ -22,7 +22,7 @@ MAX_CONNECTIONS = 200
 MAX_EVENTS = 20_000
 """Per connection and direction; older events are forgotten first."""
 MAX_AUDIO_BYTES = 120 * 1000 * BYTES_PER_MS
-"""Two minutes of appended audio per connection; what comes later is only counted."""
+"""Two minutes of appended audio per connection; what comes later is not kept."""
 CONNECTIONS_WITH_AUDIO = 8
 """Only the newest connections keep their audio."""
 APPENDS = ("input_audio_buffer.append", "session.input_audio.append")
@@ -34,45 +34,41 @@ AUDIO_FIELDS = dict.fromkeys(APPENDS, "audio") | dict.fromkeys(
 class ConnectionRecord(WireLog):
     """One connection's two logs. Times are seconds since it was opened."""
 
-    def __init__(self, number: int, query: dict[str, str]) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.query = query
         self.opened_at = time.time()
         self.closed: str | None = None
         self.audio: bytearray | None = bytearray()
-        self.audio_bytes = 0
         self.conversation: Conversation | None = None
         self._started = time.monotonic()
         self._received: deque[bytes] = deque(maxlen=MAX_EVENTS)
         self._sent: deque[bytes] = deque(maxlen=MAX_EVENTS)
 
     def opened(self, conversation: Conversation) -> None:
-        """The connection stands; its items will be in `conversation`."""
+        """Note that the connection stands; its items will be in `conversation`."""
         self.conversation = conversation
 
     def over(self, why: str) -> None:
-        """The connection has ended."""
+        """Note that the connection has ended."""
         self.closed = why
 
-    def received(self, event: Any, size: int) -> None:
-        """A client event of `size` bytes."""
-        entry = self._entry(event, size)
+    def received(self, event: Any) -> None:
+        """Keep a client event."""
+        entry = self._entry(event)
         if entry["type"] in APPENDS:
-            self._keep_audio(event, entry)
+            self._keep_audio(event)
         self._received.append(msgspec.json.encode(entry))
 
-    def sent(self, event: dict[str, Any], size: int) -> None:
-        """A server event of `size` bytes."""
-        self._sent.append(msgspec.json.encode(self._entry(event, size)))
+    def sent(self, event: dict[str, Any]) -> None:
+        """Keep a server event."""
+        self._sent.append(msgspec.json.encode(self._entry(event)))
 
     def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
-        """The record as JSON data."""
+        """Return the record as JSON data."""
         shown = {
             "connection": self.number,
-            "query": self.query,
             "opened_at": self.opened_at,
             "closed": self.closed,
-            "appended_bytes": self.audio_bytes,
             "received": [msgspec.json.decode(entry) for entry in self._received],
             "sent": [msgspec.json.decode(entry) for entry in self._sent],
             "items": [item.booked() for item in self.conversation or ()],
@@ -81,9 +77,9 @@ class ConnectionRecord(WireLog):
             shown["audio"] = base64.b64encode(self.audio).decode()
         return shown
 
-    def _entry(self, event: Any, size: int) -> dict[str, Any]:
+    def _entry(self, event: Any) -> dict[str, Any]:
         kind = event.get("type") if isinstance(event, dict) else None
-        entry: dict[str, Any] = {"type": kind, "at": round(time.monotonic() - self._started, 4), "size": size}
+        entry: dict[str, Any] = {"type": kind, "at": round(time.monotonic() - self._started, 4)}
         field = AUDIO_FIELDS.get(kind) if isinstance(kind, str) else None
         if isinstance(event, dict):
             entry["event"] = kept = event.copy()
@@ -93,8 +89,7 @@ class ConnectionRecord(WireLog):
             entry["audio_bytes"] = len(encoded) * 3 // 4 - encoded[-2:].count("=")
         return entry
 
-    def _keep_audio(self, event: dict[str, Any], entry: dict[str, Any]) -> None:
-        self.audio_bytes += entry.get("audio_bytes", 0)
+    def _keep_audio(self, event: dict[str, Any]) -> None:
         if self.audio is not None and len(self.audio) < MAX_AUDIO_BYTES:
             try:
                 self.audio += base64.b64decode(event.get("audio", ""))
@@ -108,12 +103,11 @@ class Records:
     def __init__(self) -> None:
         self._kept: deque[ConnectionRecord] = deque(maxlen=MAX_CONNECTIONS)
         self._count = 0
-        self.refused = 0
 
-    def open(self, query: dict[str, str]) -> ConnectionRecord:
-        """A new connection's record."""
+    def open(self) -> ConnectionRecord:
+        """Return a new connection's record."""
         self._count += 1
-        record = ConnectionRecord(self._count, query)
+        record = ConnectionRecord(self._count)
         self._kept.append(record)
         if len(self._kept) > CONNECTIONS_WITH_AUDIO:
             self._kept[-CONNECTIONS_WITH_AUDIO - 1].audio = None
@@ -122,11 +116,7 @@ class Records:
     def clear(self) -> None:
         """Forget what is logged; numbers go on, so that ids stay unique."""
         self._kept.clear()
-        self.refused = 0
 
     def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
-        """All records as JSON data."""
-        return {
-            "refused": self.refused,
-            "connections": [record.shown(with_audio=with_audio) for record in self._kept],
-        }
+        """Return all records as JSON data."""
+        return {"connections": [record.shown(with_audio=with_audio) for record in self._kept]}

@@ -6,21 +6,17 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Protocol
 
 from starlette.responses import Response
 
-import backend.extensions
 from backend.errors import SetupError
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.handler import Handler
 from backend.responders.serving.service import failure
+from backend.testing.extension_modules import modules_named
 from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ConnectionScript
 
@@ -54,7 +50,7 @@ class Mute(Unscripted):
 @asynccontextmanager
 async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
     """Open what answers without a script; `at_once`: now, and not when it is first needed."""
-    for module in _modules("unscripted"):
+    for module in modules_named("unscripted"):
         async with module.open_unscripted(at_once=at_once) as answering:
             yield answering
             return
@@ -64,18 +60,9 @@ async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
 def peer_of(provider: str) -> type[Realtime]:
     """Return the conversation that holds a client to the provider's schema. Raises `SetupError`."""
     known: set[str] = set()
-    for module in _modules("scripted", provider):
+    for module in modules_named("scripted", provider):
         peers: dict[str, type[Realtime]] = module.PEERS
         if provider in peers:
             return peers[provider]
         known |= peers.keys()
     raise SetupError(f"No provider is {provider!r}.", hint=f"--strict takes {', '.join(sorted(known))}.")
-
-
-def _modules(which: str, first: str = "") -> Iterator[ModuleType]:
-    """Yield the modules of that name, beginning with that of the extension `first`: some are slow to import."""
-    names = [each.name for each in pkgutil.iter_modules(backend.extensions.__path__) if each.ispkg]
-    for name in sorted(names, key=lambda each: (each != first, each)):
-        module = f"{backend.extensions.__name__}.{name}.{which}"
-        if find_spec(module) is not None:
-            yield import_module(module)

@@ -17,7 +17,7 @@ METRIC = {"10DayAverageTradingVolume": 45.72731, "52WeekHigh": 277.32}
 
 
 def answering(request: Request) -> Reply:
-    """The stand-in, in good health."""
+    """Answer one request, in good health."""
     if request.headers.get("x-finnhub-token") != KEY:
         return json_reply({"error": "Invalid API key"}, 401)
     symbol = request.query.get("symbol", "")

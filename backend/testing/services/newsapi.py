@@ -10,7 +10,7 @@ KEY = "news-key"
 
 
 def article(title: str, source: str = "Daily", url: str = "https://news.example/1") -> dict[str, Any]:
-    """One article."""
+    """Return one article."""
     return {
         "source": {"id": None, "name": source},
         "author": None,
@@ -32,7 +32,7 @@ ARTICLES = [
 
 
 def answering(request: Request) -> Reply:
-    """The stand-in, in good health."""
+    """Answer one request, in good health."""
     if request.headers.get("x-api-key") != KEY:
         return json_reply({"status": "error", "code": "apiKeyInvalid", "message": "no"}, 401)
     found = [] if request.query.get("q") == "nothing" else ARTICLES

@@ -59,7 +59,7 @@ def _degrees(fahrenheit: float, warm: bool) -> float:
 
 
 def answering(request: Request, today: date = SATURDAY) -> Reply:
-    """The stand-in, in good health."""
+    """Answer one request, in good health."""
     if request.path == "/v1/search":
         return json_reply(geocoding(request.query["name"]))
     return json_reply(forecast(request.query, today))
@@ -71,7 +71,7 @@ def answering_today(request: Request) -> Reply:
 
 
 def settings_for(server: ApiServer, **overrides: Any) -> Settings:
-    """Settings that point at `server`."""
+    """Return settings that point at `server`."""
     return load_settings(
         _env_file=None,
         open_meteo_forecast_url=f"{server.url}/v1/forecast",

@@ -14,14 +14,14 @@ PAGES = [
 
 
 def searxng(request: Request) -> Reply:
-    """A SearXNG server with its JSON format on."""
+    """Answer as a SearXNG server with its JSON format on."""
     if request.path != "/search" or request.query.get("format") != "json":
         return text_reply("<html>search</html>")
     return json_reply({"query": request.query["q"], "results": PAGES, "answers": [], "suggestions": []})
 
 
 def brave(request: Request) -> Reply:
-    """Brave's web search."""
+    """Answer as Brave's web search."""
     if request.headers.get("x-subscription-token") != BRAVE_KEY:
         return json_reply({"type": "ErrorResponse", "error": {"code": "SUBSCRIPTION_TOKEN_INVALID"}}, 422)
     if request.query["q"] == "nothing":

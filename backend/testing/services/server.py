@@ -26,7 +26,7 @@ class Request:
     body: bytes
 
     def json(self) -> Any:
-        """The body, read as JSON."""
+        """Return the body, read as JSON."""
         return json.loads(self.body)
 
 
@@ -49,12 +49,12 @@ Handler = Callable[[Request], Reply | Awaitable[Reply]]
 
 
 def json_reply(value: Any, status: int = 200, delay_s: float = 0.0, headers: dict[str, str] | None = None) -> Reply:
-    """`value` as JSON."""
+    """Return `value` as JSON."""
     return Reply(status, headers=headers or {}, parts=[json.dumps(value).encode()], delay_s=delay_s)
 
 
 def text_reply(text: str, status: int = 200, content_type: str = "text/html") -> Reply:
-    """`text` as it is."""
+    """Return `text` as it is."""
     return Reply(status, content_type, parts=[text.encode()])
 
 
@@ -71,7 +71,7 @@ class ApiServer:
     """Set once a client has closed its connection before the whole answer was sent."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: one request, one answer, and an end."""
+        """Serve one connection: one request, one answer, and an end."""
         try:
             if request := await _read_request(reader):
                 self.requests.append(request)
@@ -136,7 +136,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Request | None:
 
 @asynccontextmanager
 async def serving(handler: Handler) -> AsyncIterator[ApiServer]:
-    """A server that answers with `handler` until the block ends."""
+    """Yield a server that answers with `handler` until the block ends."""
     api = ApiServer(handler)
     connections: set[asyncio.Task[None]] = set()
 

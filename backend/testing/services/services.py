@@ -5,15 +5,12 @@ An extension that asks a service of its own has a module `stand_in` with a funct
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
-from backend import extensions
+from backend.testing.extension_modules import modules_named
 from backend.testing.services import finnhub, newsapi, open_meteo, search_apis
 from backend.testing.services.server import Reply, Request
 
@@ -38,14 +35,14 @@ class StandIn:
 
 
 def every_service(request: Request) -> Reply:
-    """All of them, by the first part of the path."""
+    """Answer for all of them, by the first part of the path."""
     prefix, _, rest = request.path.removeprefix("/").partition("/")
     request.path = f"/{rest}"
     return (SERVICES | {each.name: each.answering for each in stand_ins()})[prefix](request)
 
 
 def pointing_at(url: str) -> dict[str, Any]:
-    """The settings that make the tools ask the stand-ins at `url`."""
+    """Return the settings that make the tools ask the stand-ins at `url`."""
     return {
         "open_meteo_forecast_url": f"{url}/weather/v1/forecast",
         "open_meteo_geocoding_url": f"{url}/weather/v1/search",
@@ -61,10 +58,4 @@ def pointing_at(url: str) -> dict[str, Any]:
 @cache
 def stand_ins() -> tuple[StandIn, ...]:
     """Return the stand-ins of the extensions that are there, each made once."""
-    return tuple(importlib.import_module(name).as_service() for name in _modules())
-
-
-def _modules() -> Iterator[str]:
-    for info in pkgutil.iter_modules(extensions.__path__, f"{extensions.__name__}."):
-        if info.ispkg and find_spec(f"{info.name}.stand_in"):
-            yield f"{info.name}.stand_in"
+    return tuple(module.as_service() for module in modules_named("stand_in"))

@@ -57,7 +57,7 @@ class IceServers:
 
     @property
     def gives_credentials(self) -> bool:
-        """Whether `for_caller` has more than what is open to all."""
+        """Return whether `for_caller` has more than what is open to all."""
         return bool(self._signed)
 
     @property

@@ -1,4 +1,4 @@
-"""What the rules of turn-taking know of a language: word lists and patterns, a file a language, read once."""
+"""The rules of turn-taking know a language by its data: word lists and patterns, a file a language, read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller's program decides itself: turns it hands in, messages, its own tools, and the replies it asks for.
+"""The decisions of the caller's program: turns it hands in, messages, its own tools, and the replies it asks for.
 
 Whatever is put into the conversation here is answered only once a reply is asked for: the program knows when.
 """

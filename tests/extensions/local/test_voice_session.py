@@ -136,10 +136,10 @@ async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
 async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     heard = session(HeardText(["what is the"], "What is the weather?"), HeardText(["what is the"], "what is the time"))
     early = [part async for part in heard.listen()]
-    parts = [part async for part in heard.transcribe(Item("a", "message"), SECOND)]
+    parts = [part async for part in heard.transcribe(Item("a", "message"))]
     assert early == [TranscriptGrew("what is")] and parts == [TranscriptDone("What is the weather?")]
     assert [part async for part in heard.listen()] == [TranscriptGrew("what is")]
-    parts = [part async for part in heard.transcribe(Item("b", "message"), SECOND)]
+    parts = [part async for part in heard.transcribe(Item("b", "message"))]
     assert parts == [TranscriptGrew(" the time"), TranscriptDone("what is the time")]
 
 
@@ -148,7 +148,7 @@ async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_di
     utterance.others = (("Show me my notes", -0.5),)
     heard = session(utterance)
     heard.listen()
-    parts = [part async for part in heard.transcribe(Item("a", "message"), SECOND)]
+    parts = [part async for part in heard.transcribe(Item("a", "message"))]
     assert parts == [TranscriptGrew("Show me my notes"), TranscriptDone("Show me my notes")]
 
 
@@ -159,7 +159,7 @@ async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     core = a_core()
     append(core, SECOND)
     listens = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
-    assert isinstance(next(iter([part async for part in heard.transcribe(listens[0].item, SECOND)])), TranscriptFailed)
+    assert isinstance(next(iter([part async for part in heard.transcribe(listens[0].item)])), TranscriptFailed)
     parts = [part async for part in heard.answer(ask(core))]
     assert parts[-1] == End() and any(isinstance(part, ReplySound) for part in parts)
 
@@ -182,7 +182,7 @@ async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
     core = a_core()
     append(core, SECOND)
     [listen] = [each for each in tell(core, "input_audio_buffer.commit") if isinstance(each, Listen)]
-    transcript = heard.transcribe(listen.item, SECOND)
+    transcript = heard.transcribe(listen.item)
     parts = heard.answer(ask(core))
     assert await anext(parts) == Begin()
     waiting = asyncio.ensure_future(anext(parts))
@@ -297,7 +297,7 @@ def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under
     effects = tell(core, "input_audio_buffer.commit")
     assert not any("delta" in event for event in events(effects))
     [listen] = [each for each in effects if isinstance(each, Listen)]
-    assert listen.item.id == opened.item_id and len(listen.pcm) == 48_480
+    assert listen.item.id == opened.item_id and listen.item.audio_bytes == 48_480
     assert core.partly_heard(opened.item_id, TranscriptGrew("late")) == []
 
 

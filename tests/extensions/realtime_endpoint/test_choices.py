@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import AsyncOpenAI
 from websockets.exceptions import InvalidStatus
 
-from backend.access.keys import ApiKeys
-from tests.extensions.realtime_endpoint.test_websocket import INSTEAD, QUESTION, TONE, ask, write
+from tests.extensions.realtime_endpoint.test_websocket import INSTEAD, QUESTION, TONE, ask
+from tests.http.test_keys import keyed, token
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import Json, realtime_client
-from tests.support.running_server import RunningServer, running_server
+from tests.support.running_server import RunningServer
 from tests.support.speech import silence, speech
 
-KEY = "s" * 32
 SUNNY: Json = {"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}
 STORY: Json = {"hear": QUESTION, "reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 5000}}}
 
@@ -32,20 +32,15 @@ async def asked_of_the_responder(peer: OfflinePeer) -> Json:
     return session
 
 
-async def test_a_key_may_come_as_a_subprotocol_and_strangers_are_refused(peer: OfflinePeer) -> None:
-    await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
-    token = ApiKeys({"shop": KEY}).sign("shop", {"sub": "ada", "grants": {"call": True}}, 600)
-    with running_server(peer, ACCESS="key", API_KEYS=f"shop:{KEY}") as keyed:
-        offered = ["realtime", f"openai-insecure-api-key.{token}"]
-        async with realtime_client(keyed.url, key="", subprotocols=offered) as client:
+async def test_a_key_may_come_as_a_subprotocol_and_strangers_are_refused(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        offered = ["realtime", f"openai-insecure-api-key.{token('call')}"]
+        async with realtime_client(here.url, key="", subprotocols=offered) as client:
             assert client.socket.subprotocol == "realtime", "the key is not repeated"
-            await write(client, "Hi")
-            await client.told("response.done")
-        async with realtime_client(keyed.url, key=token) as client:
             await client.told("session.created")
         for key, protocols in (("", None), ("sk-stranger", None), ("", ["realtime", "openai-insecure-api-key.sk-x"])):
             with pytest.raises(InvalidStatus) as refused:
-                async with realtime_client(keyed.url, key=key, subprotocols=protocols):
+                async with realtime_client(here.url, key=key, subprotocols=protocols):
                     pass
             assert refused.value.response.status_code == 401
 
@@ -136,7 +131,9 @@ async def test_a_turn_that_is_found_here_may_be_committed_as_well(peer: OfflineP
     assert sum(each["type"] == "input_audio_buffer.commit" for each in received) == 1
 
 
-async def test_a_client_that_hands_its_turn_in_at_once_is_heard(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_client_that_hands_its_turn_in_with_its_first_events_is_heard(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     await peer.follow({"turns": [SUNNY]})
     async with realtime_client(running.url) as client:
         question = base64.b64encode(speech(QUESTION)).decode()

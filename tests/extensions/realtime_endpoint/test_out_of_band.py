@@ -139,7 +139,7 @@ async def test_a_message_that_is_deleted_is_gone_at_the_responder(peer: OfflineP
     assert not [each for each in sent if each["type"] == "error"]
 
 
-async def test_a_client_that_is_silent_is_told_so_and_asked(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_silent_client_learns_of_it_and_is_asked(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [], "purposes": {"nudge": {"text": "Are you there?", "tone": {"hz": 440, "ms": 200}}}})
     async with realtime_client(running.url) as client:
         for detection in (

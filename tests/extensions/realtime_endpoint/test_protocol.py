@@ -119,7 +119,7 @@ def test_every_client_event_of_the_api_is_handled() -> None:
     assert HANDLERS.keys() == CLIENT_EVENTS.keys()
 
 
-def test_fields_that_nobody_knows_are_let_pass() -> None:
+def test_unknown_fields_are_let_pass() -> None:
     [updated] = Call().tell("session.update", session={"type": "realtime", "from_the_future": 1, "paced": False})
     assert updated["session"]["paced"] is False and "from_the_future" not in updated["session"]
 
@@ -179,7 +179,7 @@ def test_a_reply_that_is_cut_is_incomplete_and_its_response_cancelled() -> None:
     assert (done["status"], done["output"][0]["status"]) == ("cancelled", "incomplete")
 
 
-def test_what_was_heard_is_only_told_where_it_is_less_than_before() -> None:
+def test_the_responder_learns_what_was_heard_where_it_is_less_than_before() -> None:
     call = Call()
     call.step(ev.ReplyStarted("resp_1", None))
     call.step(None, do.Publish(page.TranscriptDelta("assistant", "item_1", "Hello.")))

@@ -170,7 +170,7 @@ async def test_audio_is_spoken_and_heard_in_g711(peer: OfflinePeer, running: Run
         await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "Sunny.", "tone": TONE}}]})
 
 
-async def test_unpaced_audio_is_sent_at_once(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_unpaced_audio_is_sent_as_it_comes(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "A long story.", "tone": {"hz": 440, "ms": 5000}}}]})
     async with realtime_client(running.url) as client:
         await client.update(paced=False, audio={"input": {"turn_detection": None}})

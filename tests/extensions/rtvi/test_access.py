@@ -38,7 +38,7 @@ async def asked(here: World, query: str = "", origin: str = "") -> str:
     return ""
 
 
-async def test_a_token_in_the_address_opens_a_call_and_strangers_are_told_what_to_do(tmp_path: Path) -> None:
+async def test_a_token_in_the_address_opens_a_call_and_strangers_learn_what_to_do(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here:
         assert "requires a token" in await asked(here)
         assert "requires a token" in await asked(here, "?token=a.b.c")
@@ -59,7 +59,7 @@ async def test_a_page_of_another_origin_needs_a_token_for_it(tmp_path: Path) -> 
         assert len(here.calls) == 1
 
 
-async def test_a_full_server_and_too_many_calls_are_told(tmp_path: Path) -> None:
+async def test_a_client_learns_of_a_full_server_and_of_too_many_calls(tmp_path: Path) -> None:
     async with (
         world(tmp_path, session_cap=1) as here,
         connect(here.url.replace("http", "ws") + "/api/rtvi", proxy=None, compression=None),

@@ -14,7 +14,7 @@ from tests.support.browser import Tab, chromium
 from tests.support.bundling import LOCAL_PAGE, bundle
 from tests.support.microphone import microphone_wav
 from tests.support.offline_peer import OfflinePeer
-from tests.support.running_server import RunningServer, running_server
+from tests.support.running_server import RunningServer
 
 pytestmark = pytest.mark.browser
 
@@ -155,20 +155,3 @@ async def test_typed_words_a_function_of_the_clients_and_hanging_up(
     instructions = (await peer.connections())[-1]["received"]
     sent = [each["event"] for each in instructions if each["event"]["type"] == "session.update"]
     assert sent[-1]["session"]["instructions"].startswith("Be brief.")
-
-
-@both_transports
-async def test_a_stranger_is_told_why(kind: str, peer: OfflinePeer, script: str) -> None:
-    with running_server(peer, ACCESS="key", API_KEYS="shop:" + "s" * 32) as strict:
-        async with kit(strict, script) as page:
-            refused = await page.page.evaluate(
-                "([kind, url]) => Promise.race([call(kind, url, { enableMic: false }).then(() => 'connected', String),"
-                " new Promise((done) => setTimeout(done, 8000, 'pending'))])",
-                [kind, strict.url],
-            )
-            told = await page.told()
-    if kind == "websocket":
-        (fault,) = [data for _, name, data in told if name == "error" and "closed" not in str(data)]
-        assert "requires a token" in fault["data"]["error"] and fault["data"]["fatal"]
-    else:
-        assert "401" in refused, refused

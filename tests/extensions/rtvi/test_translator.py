@@ -59,7 +59,7 @@ def outputs(messages: list[tuple[str, Any]]) -> list[tuple[str, str]]:
     return [(data["text"], data["spoken_status"]) for kind, data in messages if kind == "bot-output"]
 
 
-def test_an_answer_is_told_sentence_by_sentence_and_again_as_it_was_heard() -> None:
+def test_an_answer_is_reported_sentence_by_sentence_and_again_as_it_was_heard() -> None:
     t = translator()
     words = published(t, page.TranscriptDelta("assistant", "a", "It is sunny. It st"))
     assert [kind for kind, _ in words] == ["bot-llm-started", "bot-llm-text", "bot-output", "bot-transcription"]
@@ -74,7 +74,7 @@ def test_an_answer_is_told_sentence_by_sentence_and_again_as_it_was_heard() -> N
     assert progress == {"accumulated_text": "It", "remaining_text": " stays warm."}
 
 
-def test_an_older_client_is_told_whether_words_were_spoken() -> None:
+def test_an_older_client_learns_whether_words_were_spoken() -> None:
     t = translator()
     t.legacy = True
     told_of = published(t, page.TranscriptDelta("assistant", "a", "Yes."), page.ReplyWorded("a", "Yes."))
@@ -85,7 +85,7 @@ def test_an_older_client_is_told_whether_words_were_spoken() -> None:
     assert asked == [("llm-function-call", {"function_name": "look", "tool_call_id": "c", "args": {"at": "sky"}})]
 
 
-def test_functions_of_the_clients_are_told_whole_and_ours_by_name() -> None:
+def test_functions_of_the_clients_are_reported_whole_and_ours_by_name() -> None:
     t = translator()
     assert told(t, None, do.RunThinker("1", "route_to_thinker", '{"query": "secret"}')) == [
         ("llm-function-call-started", {"function_name": "route_to_thinker"})
@@ -111,7 +111,7 @@ def test_a_call_that_ends_over_a_limit_says_so() -> None:
     assert told(translator(), None, do.HangUp("disconnected")) == []
 
 
-def test_a_recording_of_ours_is_told_when_it_sounds() -> None:
+def test_a_recording_of_ours_is_reported_when_it_sounds() -> None:
     t = translator()
     kinds = [kind for kind, _ in told(t, ev.PlaybackStarted(f"{do.CLIP_ITEM}{do.Clip.MOMENT}"))]
     assert kinds[:2] == ["bot-tts-started", "bot-started-speaking"] and "bot-output" in kinds

@@ -1,4 +1,4 @@
-"""What answers: from the conversation so far to sentences and tool calls. One dialogue serves many connections.
+"""A dialogue makes sentences and tool calls of the conversation so far. One dialogue serves many connections.
 
 `chat_model` asks a language model, `without_model` needs none.
 """

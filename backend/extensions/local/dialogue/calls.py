@@ -1,4 +1,4 @@
-"""Which of the tools on offer a sentence calls for, and the calls it makes of them. Pure but for the vectors.
+"""Choose the tools that a sentence calls for among those on offer, and make its calls. Pure but for the vectors.
 
 A tool offers actions: those its field `action` allows, or the one in its name; `calendar_list_events` belongs with
 `calendar_create_event`. What is to be changed is looked up first, and then changed by its id.

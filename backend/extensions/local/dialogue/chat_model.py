@@ -105,11 +105,11 @@ class ChatModelDialogue:
         return await self._http.send(sent, stream=True)
 
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
-        """See `Dialogue`."""
+        """Follow `Dialogue`."""
         return heard[0][0]
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
-        """See `Dialogue`. Closing it closes the HTTP stream, upon which the server ends its work."""
+        """Follow `Dialogue`. Closing it closes the HTTP stream, upon which the server ends its work."""
         purpose = order.purpose or ""
         if dictated := wording.dictated(order.instructions):
             yield Sentence(dictated)

@@ -20,7 +20,7 @@ _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said until it is our turn."""
+    """The utterances until it is our turn."""
 
     said: tuple[Said, ...]
     """Everything before the utterances, oldest first."""
@@ -52,7 +52,7 @@ class Conversation:
         return sum(role == "assistant" for role, _ in self.said)
 
     def last(self, role: str) -> str:
-        """What somebody said last before the utterances; '' if nothing."""
+        """Return the last words of somebody before the utterances; '' if there are none."""
         return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
 
     def asked(self, routing: Routing) -> Question | None:

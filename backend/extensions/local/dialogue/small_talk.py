@@ -17,7 +17,7 @@ from backend.extensions.local.dialogue.routing import Specialist
 
 
 class Talk(StrEnum):
-    """What can be said that is no question for anybody; `OTHER` is a statement that calls for no facts."""
+    """The remarks that are no question for a Thinker; `OTHER` is a statement that calls for no facts."""
 
     NOTHING = "nothing"
     HOW_ARE_YOU = "how_are_you"

@@ -52,7 +52,7 @@ class Timed:
 
     @property
     def has_hour(self) -> bool:
-        """Whether it names an hour."""
+        """Return whether it names an hour."""
         return bool(_HOURS.search(self.when))
 
 

@@ -1,4 +1,4 @@
-"""What a sentence wants: small talk, or a question for one of those who may be asked. Pure but for the vectors."""
+"""A sentence is small talk, or a question for one of those who may be asked. Pure but for the vectors."""
 
 from __future__ import annotations
 

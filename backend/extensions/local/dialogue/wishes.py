@@ -1,4 +1,4 @@
-"""What a sentence wants done, what it is about, and when, by its verb and its time. Pure."""
+"""A sentence's verb and time show what it wants done, about what, and when. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TARGET = re.compile(r"\s+(?:to|until|till)\s+(?P<target>.+)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be done. Empty where the sentence does not say."""
+    """The wish of a sentence. A field is empty where the sentence does not say."""
 
     kind: Kind
     subject: str

@@ -49,11 +49,11 @@ class PlainDialogue:
         await asyncio.to_thread(router_of, small_talk.SPECIALISTS)
 
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
-        """See `Dialogue`. What is said to those who may be asked is likelier than anything else."""
+        """Follow `Dialogue`. What is said to those who may be asked is likelier than anything else."""
         return router_of((*self._specialists, *small_talk.SPECIALISTS)).likeliest(heard)
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
-        """See `Dialogue`."""
+        """Follow `Dialogue`."""
         if routing := routing_of(order.tools):
             self._specialists = routing.specialists
         # in a thread: what new examples teach takes a third of a second

@@ -1,4 +1,4 @@
-"""What is said without a language model: short spoken sentences. Pure; varied by the turn's number, not by chance."""
+"""The words without a language model: short spoken sentences. Pure; varied by the turn's number, not by chance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def purpose(name: str, instructions: str, *, turn: int) -> str:
 
 
 def news(instructions: str, notes: Sequence[str]) -> str:
-    """What the notes with these numbers say (`Tell the news 1 and 2.`), introduced; shortened when it is said again."""
+    """Return the notes with these numbers (`Tell the news 1 and 2.`), introduced; shortened when it is said again."""
     told = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
     wanted = told[1].split(" and ") if told else []
     found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]
@@ -53,7 +53,7 @@ def news(instructions: str, notes: Sequence[str]) -> str:
 
 
 def asks_consent(words: str) -> bool:
-    """Whether they ask for consent; a question that was cut short asks, too."""
+    """Return whether they ask for consent; a question that was cut short asks, too."""
     return words.startswith("Shall I ") or YES_OR_NO in words
 
 

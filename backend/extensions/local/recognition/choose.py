@@ -1,4 +1,4 @@
-"""Which recognizer this machine can run, and for how many calls."""
+"""Choose the recognizer that this machine can run, and for how many calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a brief utterance is expected to be: how much likelier a token is where a few phrases are said most often. Pure.
+"""A brief utterance is expected to be one of few phrases: how much likelier that makes a token. Pure.
 
 Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens at once: one
 that is likely by these counts gains, one that is not loses a little, both within

@@ -1,4 +1,4 @@
-"""What is asked of a recognition process, and what it answers: `speech_pool` carries both as bytes."""
+"""The jobs and answers of a recognition process: `speech_pool` carries both as bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Hearing(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Heard(msgspec.Struct, array_like=True, frozen=True):
-    """What was said."""
+    """The recognised words."""
 
     text: str = ""
     """'' where nothing was said, or nothing that can be believed."""

@@ -1,4 +1,4 @@
-"""Where the package moonshine-cpp has put its model, without importing it: it would load libraries of its own."""
+"""Find the model of the package moonshine-cpp without importing it: it would load libraries of its own."""
 
 from __future__ import annotations
 

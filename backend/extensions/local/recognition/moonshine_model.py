@@ -56,7 +56,7 @@ Inputs = dict[str, ort.OrtValue]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What the decoder said."""
+    """The output of the decoder."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -180,7 +180,7 @@ def _give_back_memory() -> None:
 
 
 def _goes_on(yes: bool) -> Inputs:
-    """Whether the tokens follow others: the decoder is two graphs, and this chooses one."""
+    """Return whether the tokens follow others: the decoder is two graphs, and this chooses one."""
     return {"use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([yes]))}
 
 

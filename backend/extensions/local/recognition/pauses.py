@@ -1,4 +1,4 @@
-"""Where the caller pauses, by loudness alone: when to decode, what a decoded part covers, and where to cut. Pure.
+"""The pauses of the caller, by loudness alone: when to decode, what a decoded part covers, and where to cut. Pure.
 
 A frame of 20 ms is quiet that is nearer to the quietest of the last seconds than to the loudest. Nothing depends on
 its being right: a pause found too often costs a decoder run, one not found costs the time that it would have saved.

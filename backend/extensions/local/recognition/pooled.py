@@ -74,7 +74,7 @@ class _Part:
 
 
 class PooledUtterance:
-    """What is appended between two commits."""
+    """The sound that is appended between two commits."""
 
     def __init__(self, pool: SpeechPool) -> None:
         self._pool = pool

@@ -1,4 +1,4 @@
-"""Where in an audio buffer somebody speaks: the gate before a recognizer, which must not make words of noise.
+"""Find the voiced parts of an audio buffer: the gate before a recognizer, which must not make words of noise.
 
 Silero VAD (`backend.media.vad_silero`) scores hops of 32 ms. A decoder given a room without a voice says nothing most
 of the time; a cough, music or a hum makes it say a word now and then, and so does a long silence behind a sentence.

@@ -1,4 +1,4 @@
-"""What the voice makes of a sentence: pieces of sound."""
+"""A voice makes pieces of sound of a sentence."""
 
 from __future__ import annotations
 

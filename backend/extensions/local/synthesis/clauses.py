@@ -1,4 +1,4 @@
-"""Where a long sentence is cut, so that its beginning is heard while the rest is made. Pure."""
+"""A long sentence is cut, so that its beginning is heard while the rest is made. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a synthesis process, and what it answers: `speech_pool` carries both as bytes.
+"""The jobs and answers of a synthesis process: `speech_pool` carries both as bytes.
 
 This module is also the process's engine: `load()` loads the voice that the environment names.
 """

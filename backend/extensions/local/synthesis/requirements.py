@@ -1,4 +1,4 @@
-"""What the local voice needs of the machine, looked for before anything is loaded."""
+"""The needs of the local voice are looked for on the machine before anything is loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which voice files there are: the one inside the hibari package, and those in a folder that the operator names.
+"""The voice files: the one inside the hibari package, and those in a folder that the operator names.
 
 Every voice of hibari is one complete model in the ONNX format. Nothing is ever fetched: a voice that is neither in the
 package nor in the folder does not exist.

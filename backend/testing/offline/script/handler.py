@@ -33,7 +33,6 @@ from backend.realtime.serving.parts import (
     ServerResult,
     TranscriptDone,
     TranscriptGrew,
-    Trouble,
     Words,
 )
 from backend.testing.offline.script.notices import notices_told
@@ -63,42 +62,43 @@ class ScriptedHandler(Handler):
         self._answered = True
         self._results = 0
         self._heard_ms = self._given = 0  # of this turn, and words of it that were sent
+        self._piece_ms = 0  # since the last commit
         self._joins = any(turn.hear.voiced_ms for turn in script.turns)
         self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
         self._chosen: dict[str, Reply] = {}
         self._first_asked_at = 0.0
 
-    async def opening(self) -> Trouble | None:
-        """Break the connection, if the script says so."""
-        if self._script.drop_after_ms is None:
-            return None
-        await _wait(self._script.drop_after_ms)
-        return Abort()
-
     def feed(self, pcm: bytes) -> None:
-        """Note when a voice sounds, where pieces of a sentence are put together."""
-        if self._joins and loud_ms(pcm):
+        """Note when a voice sounds and for how long, where pieces of a sentence are put together."""
+        if self._joins and (loud := loud_ms(pcm)):
+            self._piece_ms += loud
             self._voice_at = time.monotonic()
             self._voice_began = self._voice_began or self._voice_at
 
-    def transcribe(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+    def discard(self) -> None:
+        """Forget the piece."""
+        self._piece_ms, self._voice_began = 0, 0.0
+
+    def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
         """Take the next turn, or a further piece of this one, and say what it heard."""
-        turn = self._turn if self._turn and self._goes_on(self._turn.hear, pcm) else self._take_turn()
-        self._voice_began, self._voice_ended = 0.0, self._voice_at
+        turn = self._turn if self._turn and self._goes_on(self._turn.hear) else self._take_turn()
+        words = self._words_of_piece(turn.hear)
+        self._voice_ended = self._voice_at
+        self.discard()
         self._answered = False
         item.turn = self._taken
-        return _hear(turn, self._words_of_piece(turn.hear, pcm))
+        return _hear(words)
 
-    def _goes_on(self, hearing: Hearing, pcm: bytes) -> bool:
+    def _goes_on(self, hearing: Hearing) -> bool:
         """Return whether a piece belongs to the sentence before: it comes soon, and the sentence has room for it."""
-        has_room = 0 < self._heard_ms + loud_ms(pcm) <= MOST * hearing.voiced_ms
+        has_room = 0 < self._heard_ms + self._piece_ms <= MOST * hearing.voiced_ms
         return has_room and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
 
-    def _words_of_piece(self, hearing: Hearing, pcm: bytes) -> str:
+    def _words_of_piece(self, hearing: Hearing) -> str:
         """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
         if not hearing.voiced_ms:
             return hearing.text
-        self._heard_ms += loud_ms(pcm)
+        self._heard_ms += self._piece_ms
         words = words_of(hearing.text)
         is_whole = self._heard_ms >= WHOLE * hearing.voiced_ms
         upto = len(words) if is_whole else int(len(words) * self._heard_ms / hearing.voiced_ms)
@@ -219,16 +219,14 @@ def loud_ms(pcm: bytes) -> int:
     return FRAME_MS * sum(max(piece) > LOUD or min(piece) < -LOUD for piece in pieces)
 
 
-async def _hear(turn: Turn, words: str) -> AsyncIterator[HearingPart]:
-    if turn.expire_on_commit:
-        yield Expire()
+async def _hear(words: str) -> AsyncIterator[HearingPart]:
     for piece in words_of(words):
         yield TranscriptGrew(piece)
     yield TranscriptDone(words)
 
 
 async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
-    """Chunks of sound with their share of the words before them, at the reply's pace."""
+    """Yield chunks of sound with their share of the words before them, at the reply's pace."""
     words, given = words_of(reply.text), 0
     clock = asyncio.get_running_loop().time
     started = clock()
@@ -257,7 +255,7 @@ def _reached(limit_ms: int | None, now_ms: int) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
+    """Return the text in pieces of a word each, spaces kept, so that the pieces join to the text."""
     pieces = text.split(" ")
     return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
 

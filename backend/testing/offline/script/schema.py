@@ -138,7 +138,6 @@ class Turn(_Strict):
     reply: ReplySpec | None = None
     after_results: list[ReplySpec] = []
     """Replies asked for when function call outputs are the newest items; the last repeats."""
-    expire_on_commit: bool = False
 
 
 class ConnectionScript(_Strict):
@@ -190,7 +189,7 @@ class Script(ConnectionScript):
 
 
 def parse(data: str | bytes) -> Script:
-    """A script from JSON. Raises `ScriptError`."""
+    """Return a script from JSON. Raises `ScriptError`."""
     try:
         return Script.model_validate_json(data)
     except ValidationError as error:
@@ -199,7 +198,7 @@ def parse(data: str | bytes) -> Script:
 
 
 def load(path: Path) -> Script:
-    """A script from a file. Raises `ScriptError`."""
+    """Return a script from a file. Raises `ScriptError`."""
     try:
         return parse(path.read_bytes())
     except OSError as error:

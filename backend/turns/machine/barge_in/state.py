@@ -1,4 +1,4 @@
-"""What the barge-in machine knows: what a voice does to playback, what it said, and the reply that it cut."""
+"""The state of the barge-in machine: what a voice does to playback, what it said, and the reply that it cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.turns.spoken import SpokenItem
 
 
 class BargeIn(StrEnum):
-    """What a voice does to playback. The floor is HELD where playback is DUCKED or HELD for one."""
+    """The effect of a voice on playback. The floor is HELD where playback is DUCKED or HELD for one."""
 
     NONE = "none"
     HINTED = "hinted"
@@ -49,7 +49,7 @@ class SuspendedReply:
 
 @dataclass(slots=True)
 class BargeInState:
-    """What is said over a reply, until it is known what it was."""
+    """The speech over a reply, until it is known what it was."""
 
     phase: BargeIn = BargeIn.NONE
     candidate: Candidate | None = None

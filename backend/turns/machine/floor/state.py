@@ -1,4 +1,4 @@
-"""What the floor machine knows: the holder of the floor, the voice that sounds, and whether something of ours plays."""
+"""The state of the floor machine: the holder of the floor, the voice that sounds, and our own playback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Floor(StrEnum):
 
 
 class Playback(Enum):
-    """What plays to the caller."""
+    """The sound that plays to the caller."""
 
     SILENT = 1
     PLAYING = 2

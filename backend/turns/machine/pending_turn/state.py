@@ -1,4 +1,4 @@
-"""What the pending-turn machine knows: the caller's turn as long as it may go on, and the words of those before it."""
+"""The state of the pending-turn machine: the caller's turn while it may go on, and earlier words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TurnStage(StrEnum):
 
 
 class Standing(Enum):
-    """What the words are that were said."""
+    """The kinds of words that were said."""
 
     IN_DOUBT = 1
     """They were said over a reply, and are perhaps no turn."""

@@ -1,4 +1,4 @@
-"""What the reply machine knows: the reply in flight, those that are wanted, and what of them has not been heard out."""
+"""The state of the reply machine: the reply in flight, those that are wanted, and what is unheard of them."""
 
 from __future__ import annotations
 

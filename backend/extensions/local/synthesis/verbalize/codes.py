@@ -1,4 +1,4 @@
-"""What is read letter by letter or digit by digit: phones, codes, versions, addresses of mail and the web, tickers."""
+"""Codes that are read by the letter or the digit: phones, codes, versions, addresses of mail and the web, tickers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written but not said: Markdown, emoji, and symbols that have a name or none."""
+"""The marks that are written but not said: Markdown, emoji, and symbols that have a name or none."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def number(text: str) -> str:
 
 
 def is_one(text: str) -> bool:
-    """Whether a noun after this number is singular."""
+    """Return whether a noun after this number is singular."""
     return text.lstrip("+-−") == "1"
 
 

@@ -37,7 +37,7 @@ def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
 
 
 def spans_of(text: str, rules: Sequence[Rule]) -> list[Span]:
-    """What the rules replace in `text`, in order and without overlaps."""
+    """Return the spans that the rules replace in `text`, in order and without overlaps."""
     found: list[Span] = []
     starts: list[int] = []
     for each in rules:

@@ -25,7 +25,7 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Verbalized:
-    """What is spoken for a text."""
+    """The spoken form of a text."""
 
     spoken: str
     """Words and punctuation, no digits or symbols; '' when nothing can be pronounced."""
