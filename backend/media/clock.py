@@ -1,7 +1,7 @@
 """The media clock: one timer plays to all calls of an event loop and reads from them, however many there are.
 
-Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it: after a
-millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
+Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it. After a
+millisecond of sleep the core has forgotten our code and data. Then a packet takes four times as long as right behind
 another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
 `MediaSlot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
 read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are

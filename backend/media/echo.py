@@ -3,19 +3,19 @@
 Theory. A loudspeaker near the microphone, and a browser or a telephone that does not cancel echo, return what we play
 100 to 900 ms later: filtered by the room, weaker by 6 to 40 dB. A detector takes it for the caller, who seems to
 interrupt each reply with its own words. Most calls have no echo, and a canceller costs a hundredth of a core and a
-little of the voice; so it is switched on for the call in which an echo has been found, and stays on.
+little of the voice. So it is switched on once an echo has been found in a call, and stays on.
 
-*Finding* it: while we play, and for `ECHO_FRAMES` after, each sound that stands out of the room is compared with what
-was played in the last 1.5 seconds, by a cross-correlation with a flattened spectrum (GCC-PHAT, Knapp and Carter
-1976): a copy, however filtered, gives a peak at its delay, and two voices give none, even if one of them repeats the
-other's words immediately. The peak is a share of what it would be with all frequencies in phase. Measured: another
-voice 0.05, in 1 % of the comparisons 0.11, at most 0.18; 80 to 240 ms of an echo 0.06 to 0.77, the median 0.2. One peak
-of `SURE` is an echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in
-both comparisons: found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond;
-it is made when a sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and
-nothing came back, what comes after a reply is surely the caller, and what comes during one is compared less often: an
-echo can only be new, as when the caller unplugs their headphones. Both sounds are faded in and out first: the edges of
-a tone that is cut off have all frequencies, and two of them are like each other.
+*Finding* it: while we play, and for `ECHO_FRAMES` after, each sound that stands out of the room is compared with the
+last 1.5 seconds of playback, by a cross-correlation with a flattened spectrum (GCC-PHAT, Knapp and Carter 1976). A
+copy, however filtered, gives a peak at its delay. Two voices give none, even if one repeats the other's words
+immediately. The peak is a share of what it would be with all frequencies in phase. Measured: another voice 0.05, in 1 %
+of the comparisons 0.11, at most 0.18; 80 to 240 ms of an echo 0.06 to 0.77, the median 0.2. One peak of `SURE` is an
+echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in both comparisons:
+found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond; it is made when a
+sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and nothing came back,
+what comes after a reply is surely the caller, and what comes during one is compared less often: an echo can only be
+new, as when the caller unplugs their headphones. Both sounds are faded in and out first: the edges of a tone that is
+cut off have all frequencies, and two of them are like each other.
 
 *Cancelling* it: WebRTC's canceller (AEC3) gets each frame of the microphone with the frame played one echo delay ago,
 less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be longer, and an echo that comes before its
@@ -57,8 +57,7 @@ SUSPICIOUS = 0.11
 SUSPICIOUS_FRAMES = range(15, 100)
 """Frames from one suspicious peak to another: at least what makes most of the sound another one."""
 LEAST_FAR_FRAMES, ENOUGH_FAR_FRAMES = 16, 40
-"""Frames that must have sounded before anything is compared, and before less than `LIKELY` counts: in less, any voice
-finds its like by chance (up to 0.3 in 240 ms), and in a tone even more so."""
+"""Frames of sound before any comparison, and before less than `LIKELY` counts: in less, voices match by chance."""
 SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 """How near to each other two delays are the same: 3 ms."""
 FIRST_LOOK = 4

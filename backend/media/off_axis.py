@@ -4,8 +4,8 @@ A microphone is spoken into from the front: a mouth turned away, a wall or a han
 the rest. So the treble (2 to 6 kHz) of a voice against the rest (200 to 1,000 Hz) is compared with what is usual for
 this caller. The louder a frame's rest, the more it counts (its amplitude is its weight), so that vowels count:
 consonants have much treble or none, and which of them a short word has, is chance. The usual value is a running mean of
-the caller's voice; utterances that have much less treble, off-axis or nearly so, move it ten times more slowly, so that
-asides do not, but a caller who has changed the microphone sounds usual again after a while.
+the caller's voice. Utterances with much less treble, off-axis or nearly so, move it ten times more slowly. So asides
+hardly move it, but a caller with another microphone sounds usual again after a while.
 
 A spectrum is made of every second frame at the beginning of an utterance and of every sixth after that, since it costs
 more than everything else done to a voice that the detector passes unasked.

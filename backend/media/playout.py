@@ -1,8 +1,9 @@
 """The playout is the queue of reply audio on its way to the caller, emptied by the media clock, a frame each 20 ms.
 
 Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller gets
-exactly 50 frames a second. In between the conversation must be able to speak lower or fall silent within a frame, go on
-without losing a sample, or throw everything away, know to the sample how much was heard, and perhaps take it back. So:
+exactly 50 frames a second. In between, the conversation must be able to speak lower or fall silent within a frame, and
+to go on without losing a sample. It may throw everything away, know to the sample how much was heard, and perhaps take
+it back. So:
 
 - items (one per reply) play first in, first out; a frame may end one and begin the next;
 - `played_ms` counts real samples, never padding, and an item's count survives running dry in between;

@@ -19,8 +19,8 @@ syllable does not outlast the voice. Three levels are followed:
 
 The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
 louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
-`below_db` below the caller; it goes on down to a lower limit, and `HOLD_FRAMES` below that where the two are near each
-other or no other voice is known of: a caller's weak syllables are nearer to the room than anything others say, and too
+`below_db` below the caller. It goes on down to a lower limit, and `HOLD_FRAMES` below that if the two are near each
+other or no other voice is known. For a caller's weak syllables are nearer to the room than the words of others, and too
 much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
@@ -79,7 +79,7 @@ GOES_ON_MARGIN: Final = 1.25
 LEAST_DB: Final = 1.5
 """Decibels that the caller is at least above the room."""
 RISE_DB: Final = 0.2
-"""Decibels a frame: 10 dB a second."""
+"""The most that a level rises, in decibels a frame: 10 dB a second."""
 FALL_DB: Final = 0.02
 LOUDEST_CALLER_DBFS: Final = -14.0
 """The caller's level never counts as more than this. What is louder tells of a browser's gain control, which begins too

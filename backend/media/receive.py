@@ -5,10 +5,10 @@
 
 A sender may pause (discontinuous transmission, DTX). Browsers do when they are asked to, say so by a packet without
 content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in immediately. Endpointing
-counts frames, so a microphone that stops sending without a word would keep a turn open forever: once nothing has come
-for 100 ms the gap is filled, first with what is missing up to now, then with a frame every 20 ms. But a sender that
-does announce its pauses and leaves a gap unannounced is held up by its network or its machine: half a second of that
-does not end the utterance, and the gap is closed.
+counts frames, so a microphone that stops sending without a word would keep a turn open forever. So after 100 ms without
+a packet the gap is filled, first up to now, then with a frame every 20 ms. But a sender that does announce its pauses
+and leaves a gap unannounced is held up by its network or its machine: half a second of that does not end the utterance,
+and the gap is closed.
 
 A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC), those before it are
 concealed by the decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. Packets

@@ -12,8 +12,8 @@ on the graph around this network than on the network, so its layers are written 
     linear, sigmoid                   → the probability of speech
 
 Theory of the missing resampler. The model was trained at 16 kHz with windows of 16 ms. A window of 16 ms at 24 kHz has
-its spectrum at the very same frequencies, only up to 12 kHz; so the first 129 values, scaled by the ratio of the
-rates, are the spectrum the model knows, and nothing has to be resampled before.
+its spectrum at the very same frequencies, only up to 12 kHz. So the first 129 values, scaled by the ratio of the rates,
+are the spectrum the model knows, and nothing has to be resampled.
 
 `np.fft.rfft` takes 6 µs longer for a hop than the transform in it (of 63 µs, numpy 2.4), so that is called itself, here
 and nowhere else. If it changes, scores do: `tests/test_library_pins.py` fails first.

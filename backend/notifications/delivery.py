@@ -118,7 +118,7 @@ class ReminderDelivery:
         await self.routes.show(owner, ReminderChanged(reminder_id, event))
 
     async def close(self) -> None:
-        """Stop; an unsettled reminder is found delivered at its next attempt."""
+        """Stop; the next attempt settles a reminder that was delivered meanwhile."""
         await cancel_all(self._settling)
 
     async def _begin(self, owner: str, reminder_id: str) -> Outcome:

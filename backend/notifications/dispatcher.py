@@ -1,9 +1,9 @@
 """The notification dispatcher: it has the Responder speak unasked, on a user's live call.
 
-`notify` stores a notice (`notifications.notices`) and wakes every server process. Where the user has a live call, the
-call's subscription passes the notice to the turn machine, which has it spoken when the floor is free and reports when
-it was delivered; only then is it deleted. Without a call it waits for the next one. Of several calls of one user the
-newest is active. A process that dies between the last word and the deletion has the notice spoken once more.
+`notify` stores a notice (`notifications.notices`) and wakes every server process. If the user has a live call, the
+call's subscription passes the notice to the turn machine. The machine has it spoken when the floor is free, and reports
+its delivery; only then is it deleted. Without a call it waits for the next one. Of several calls of one user the newest
+is active. A process that dies between the last word and the deletion has the notice spoken once more.
 """
 
 from __future__ import annotations

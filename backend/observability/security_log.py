@@ -2,9 +2,9 @@
 
 A line says who (the beginning of a hash of the user id, the kind of credential, the address), what, and why. It holds
 no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of the routes.
-Writing is beside the event loop, through a bounded queue. Of one address and kind, ten lines in ten seconds are
-written, of one kind two hundred; the rest is summarised in one line, so that a flood neither fills the disk nor hides
-what else happens. `/metrics` counts all of them.
+Writing is beside the event loop, through a bounded queue. In ten seconds, ten lines of one address and kind are
+written, and two hundred of one kind. One line summarises the rest, so that a flood neither fills the disk nor hides
+other events. `/metrics` counts all of them.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
     back
 
 A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence, and so is a
-connection that stands. Where calls say nothing, because there are none or they are elsewhere, a question (`/readyz`,
-a call that would rather be back) has a probe made: one at a time, within `PROBE_WITHIN_S`, and no sooner than
-`REST_S` after a failure or `FRESH_S` after a success.
+connection that stands. Without calls there, a question (`/readyz`, a call that would rather be back) causes a probe.
+Probes run one at a time, within `PROBE_WITHIN_S`, and no sooner than `REST_S` after a failure or `FRESH_S` after a
+success.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Providers:
         return frozenset.intersection(*(each.provider.capabilities.endpointers for each in self.monitored))
 
     def without(self, endpointer: Endpointer) -> list[str]:
-        """Return the names of the providers with a model that does not allow this decision."""
+        """Return the names of the providers with a model that cannot have its turns decided so."""
         named = {each.provider.name: each.provider.capabilities for each in self.monitored}
         return [name for name, can in named.items() if endpointer not in can.endpointers]
 

@@ -57,7 +57,7 @@ class RealtimeEndpoint:
     """The address and key of a Realtime API, and the voice asked for there."""
 
     url: str
-    """ws:// or wss://, without the model."""
+    """The address, ws:// or wss://, without the model."""
     api_key: str
     voice: Voice
     headers: Callable[[], Awaitable[Mapping[str, str]]] | None = None

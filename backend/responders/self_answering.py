@@ -1,8 +1,8 @@
 """The codec of a provider that finds turns by itself and answers each of them without being asked.
 
-Our wish for an answer is therefore not sent but matched with the reply that comes by itself: its metadata names no
-request of ours; until we wish for it, it is held back, and a turn that the call ignores has still been answered there,
-unheard. What the caller talks over ends there immediately.
+Our wish for an answer is therefore not sent but matched with the reply that comes by itself, without a request of ours
+in its metadata. It is held back until we want it. A turn that the call ignores has still been answered there, unheard.
+What the caller talks over ends there immediately.
 """
 
 from __future__ import annotations

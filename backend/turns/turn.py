@@ -11,10 +11,10 @@ There is no socket, clock or task in here; `now` is any monotonic time in second
     reply           what the provider does for us                           `reply/table.py`
 
 Each event passes the four tables in that order; a table says what it does in the state its machine is in, and nothing
-where it is empty. `ANYTIME` has the events that no state of these decides. The machines meet in few places: a reply is
-asked for only when the floor is free, taking the floor cancels the reply, the floor is HELD while a voice has hold of
-the reply, and it is PAUSING while a turn is pending in silence. After the tables, what was deferred happens, notices
-are settled, and the most urgent reply that is wanted is asked for.
+where it is empty. `ANYTIME` has the events that no state of these decides. The machines meet in few places. A reply is
+asked for only when the floor is free, and taking the floor cancels the reply. The floor is HELD while a voice holds the
+reply, and PAUSING while a turn is pending in silence. After the tables, what was deferred happens, notices are settled,
+and the most urgent reply that is wanted is asked for.
 
 What happens to a Thinker's answer is this, and nothing else:
 

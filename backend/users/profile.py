@@ -1,9 +1,9 @@
 """The profile of a user: preferences, facts, a summary, signals, mode and standing instructions, as one type.
 
 Memory keeps it as a JSON object at `user:{id}:context`. `UserProfile.read` and `stored` are the only places that know
-that form. Reading is lenient, for the object may be older or newer than this code: a part of another form is skipped
-and counted, and a field that is not known here is carried along unread and written back. The changes that can be made
-are in `profile_updates`.
+that form. Reading is lenient, for the object may be older or newer than this code. A part of another form is skipped
+and counted. An unknown field is carried along unread and written back. The changes that can be made are in
+`profile_updates`.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class SetPreference:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AssumePreference:
-    """Take a value, a browser's time zone say, until the user states one. Raises `BadRequest` if it is not allowed."""
+    """Take a value, say a browser's time zone, until the user states one. Raises `BadRequest` if not allowed."""
 
     name: PreferenceName
     value: str

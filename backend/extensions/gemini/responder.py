@@ -36,7 +36,7 @@ class GeminiEndpoint:
     """The address and key of a Live API, and the model and voice asked for there."""
 
     url: str
-    """ws:// or wss://, down to the method's name."""
+    """The address, ws:// or wss://, down to the method's name."""
     api_key: str = field(repr=False)
     model: str
     voice: str

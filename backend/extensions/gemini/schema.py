@@ -53,7 +53,7 @@ class VoiceConfig(Strict):
 
 
 class SpeechConfig(Strict):
-    """How it speaks."""
+    """The voice of the model."""
 
     voice_config: VoiceConfig
 

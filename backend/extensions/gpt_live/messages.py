@@ -15,7 +15,7 @@ from backend.runtime.json_objects import Json
 PART_BYTES = 1000
 """Bytes of text in one message. It may have 500 tokens, and no language has more than one for two bytes."""
 PARTS_LIMIT = 6
-"""Messages of one answer; what is longer is cut, at the end of a sentence."""
+"""The most messages of one answer; a longer one is cut at the end of a sentence."""
 HISTORY_LIMIT = 60
 """Messages put back at most; the API takes 128, and about 8,000 tokens of them."""
 HISTORY_BYTES = 12_000

@@ -29,7 +29,7 @@ class LiveEndpoint:
     """The address and key of a Live API, and the model and voice asked for there."""
 
     url: str
-    """ws:// or wss://, without a query."""
+    """The address, ws:// or wss://, without a query."""
     api_key: str = field(repr=False)
     model: str
     voice: str

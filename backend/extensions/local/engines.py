@@ -31,7 +31,7 @@ class Engines:
     dialogue: Dialogue
     synthesizer: PooledSynthesizer
     model: ChatModelDialogue | None = None
-    """The dialogue, where it is a model's: Thinkers' chat completions are passed on to it."""
+    """The dialogue by a language model, if there is one: it gets the Thinkers' chat completions."""
     pools: tuple[SpeechPool, ...] = ()
     warming: set[str] = field(default_factory=set)
     """Parts without a pool that are being loaded."""

@@ -2,8 +2,8 @@
 
     run(payload) ──► queue ──► the next free process ──► pieces, as they are made
 
-Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
-priority, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
+Speech is computed outside the process that serves calls, because it takes a core for tenths of a second. Its priority
+is lower, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
 started again; one that is silent for too long is ended first. The job it had fails, and no other. A job with a closed
 iterator is dropped from the queue, or stopped after the piece in hand.
 

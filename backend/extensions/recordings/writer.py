@@ -75,7 +75,7 @@ class ActiveRecording:
         self.on_end = on_end
         self.queue: deque[_Sound | Line] = deque()
         self.ending: EndReason | None = None
-        """The reason for its end; None while it goes on."""
+        """The reason for the recording's end; None while it goes on."""
         self.discarded = False
         """Whether the recording is to be deleted."""
         self.ended = threading.Event()

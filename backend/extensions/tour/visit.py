@@ -62,7 +62,7 @@ class Visit:
         self._events: list[tuple[float, ReceivedEvent]] = []
 
     async def listen(self) -> None:
-        """Take note of the session's events, until it ends."""
+        """Record the session's events until it ends."""
         async with aclosing(page_events(self._http, self._ticket)) as events:
             async for event in events:
                 self._events.append((_now(), event))

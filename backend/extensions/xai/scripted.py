@@ -114,7 +114,7 @@ class SessionUpdate(ClientEvent):
 
 
 class Buffer(ClientEvent):
-    """Take or forget what was appended."""
+    """Commit or clear the appended audio."""
 
     type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear"]
 

@@ -20,7 +20,7 @@ from backend.realtime.serving.wire_log import WireLog
 MAX_CONNECTIONS = 200
 """Older connections are forgotten first."""
 MAX_EVENTS = 20_000
-"""Per connection and direction; older events are forgotten first."""
+"""The most events kept per connection and direction; the oldest are forgotten first."""
 MAX_AUDIO_BYTES = 120 * 1000 * BYTES_PER_MS
 """Two minutes of appended audio per connection; what comes later is not kept."""
 CONNECTIONS_WITH_AUDIO = 8

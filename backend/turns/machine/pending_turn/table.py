@@ -29,10 +29,10 @@ How long to wait is the verdict of `turns.end_of_turn`, reached again whenever m
 what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
-discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
-(much was said, we have asked something, or it has cut a reply, which may have to be brought back), unless the credit is
-overdrawn; with a credit of 1 also where this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more:
-where they may be all, the reply is asked for immediately (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+discarded reply takes 1. Before its words are known, a turn's reply is asked for if the turn is likely to be over: much
+was said, we have asked something, or it has cut a reply that may come back. The credit must not be overdrawn. With a
+credit of 1 it is also asked for if this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more: where
+they may be all, the reply is asked for immediately (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
 `DISCARDED_PER_TURN`.
 """
 

@@ -22,7 +22,7 @@ CREDIT_PER_TURN = 0.4
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 WHOLE_TURNS = 3
-"""Turns in a row without a pause after which the next one is expected to have none either; a call begins with that."""
+"""After so many turns in a row without a pause the next one is expected to have none; a call begins with that many."""
 LONG_TURN_MS = 2700
 """Speech after which a pause is more likely to be the end of a turn than not."""
 PREPARE_WAIT_MS = 960

@@ -65,4 +65,4 @@ ABBREVIATIONS: tuple[Rule, ...] = (
     ),
     rule(r"(?<![\w.])([A-Z]{2,6})(?:['’]?(s))?(?![\w])", _acronym),
 )
-"""In the order in which they are tried."""
+"""The rules for abbreviations, in the order in which they are tried."""

@@ -95,4 +95,4 @@ AMOUNTS: tuple[Rule, ...] = (
     rule(rf"(?<![\w.])({NUMBER})\s?[x×](?![\w×])", lambda match: f"{number(match[1])} times"),
     rule(rf"(?<=[\w.²])\s?/\s?({any_of(PER)})(?!\w)", lambda match: f" per {PER[match[1]]}"),
 )
-"""In the order in which they are tried."""
+"""The rules for amounts, in the order in which they are tried."""

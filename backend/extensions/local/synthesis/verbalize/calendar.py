@@ -158,4 +158,4 @@ CALENDAR: tuple[Rule, ...] = (
     rule(rf"(?<!\w)({any_of(DAYS)})\b(?:\.|(?=,? (?:\d|[A-Z])))", _weekday),
     rule(r"(?<!\w)(Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", lambda match: _MONTH_OF[match[1][:3].lower()]),
 )
-"""In the order in which they are tried."""
+"""The rules for times and dates, in the order in which they are tried."""

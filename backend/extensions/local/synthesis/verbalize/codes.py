@@ -159,4 +159,4 @@ CODES: tuple[Rule, ...] = (
     rule(r"\b([A-Z]{1,5})-?(\d{1,5})\b(?![.,]\d)", _code),
     rule(r"(?<![\w.])(\d+)([A-Z])\b", lambda match: f"{cardinal(match[1])} {spelled(match[2])}"),
 )
-"""In the order in which they are tried."""
+"""The rules for codes, in the order in which they are tried."""

@@ -79,4 +79,4 @@ _RULES = (
     *CALCULATION,
     *REST,
 )
-"""In the order in which they are tried."""
+"""All rules, in the order in which they are tried."""
