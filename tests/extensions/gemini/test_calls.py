@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from backend.extensions.gemini.peer import ScriptedReply, gemini_peer
 from backend.extensions.gemini.schema import ClientMessage
+from tests.extensions.gemini.gemini_peer import ScriptedReply, gemini_peer
 from tests.support.provider_calls import QUESTION, interrupted_call
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech

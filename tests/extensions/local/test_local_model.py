@@ -14,7 +14,6 @@ import pytest
 from openai import APIStatusError, AsyncOpenAI
 
 from backend.testing.services.server import serving
-from tests.realtime.checked_client import call
 from tests.support.chat_api import ended, stream, words
 from tests.support.offline_peer import OfflinePeer
 
@@ -35,16 +34,6 @@ async def responder(model_url: str) -> AsyncIterator[OfflinePeer]:
     finally:
         process.terminate()
         await asyncio.wait_for(process.wait(), 5)
-
-
-async def test_call_is_answered_by_the_model_with_sound() -> None:
-    async with serving(lambda request: ANSWER) as server, responder(server.url) as peer, call(peer) as client:
-        await client.setup()
-        await client.type("Is it cold?")
-        await client.reply(metadata={"purpose": "answer"})
-        await client.until("response.done")
-        assert client.words().strip() == "It is cold. Take a coat."
-        assert len(client.audio()) > 24_000
 
 
 async def test_completions_of_thinkers_are_passed_on_as_they_stream() -> None:

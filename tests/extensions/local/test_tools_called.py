@@ -125,14 +125,6 @@ def test_two_names_make_two_calls() -> None:
     assert [arguments["symbol"] for _, arguments in companies] == ["Apple", "Google"]
 
 
-def test_a_tool_nobody_knows_is_filled_by_its_schema() -> None:
-    wish = {"properties": {"wish": {"type": "string"}}, "required": ["wish"]}
-    moon = {"type": "function", "function": {"name": "moon_phase", "parameters": wish}}
-    assert called(asked("Is it full?", moon)) == [("moon_phase", {"wish": "Is it full?"})]
-    city = {"type": "function", "function": {"name": "weather", "parameters": {"properties": {"city": {}}}}}
-    assert called(asked("Weather in Oslo?", city)) == [("weather", {"city": "Oslo"})]
-
-
 @pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.tools and each.domain != "research"])
 def test_the_example_of_each_thinker_calls_its_tool_with_arguments_it_takes(manifest: Manifest) -> None:
     thought = asked(manifest.example, *manifest.tools)

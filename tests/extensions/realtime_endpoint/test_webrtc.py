@@ -155,13 +155,6 @@ async def test_nobody_else_reaches_a_call(peer: OfflinePeer, running: RunningSer
         await client.update(instructions="Still here.")
 
 
-async def test_at_most_four_programs_follow_one_call(peer: OfflinePeer, running: RunningServer) -> None:
-    async with with_secret(running) as (client, secret), contextlib.AsyncExitStack() as stack:
-        for _ in range(4):
-            await stack.enter_async_context(following(running, client, secret))
-        assert (await refusal(running, client.call_id, secret)).status_code == 429
-
-
 AUDIO_ALONE = "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n"
 DATA = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"
 

@@ -58,8 +58,7 @@ async def finished(call: PlacedCall, store: RecordingStore, reason: str = "disco
 
 @pytest.mark.alone
 @pytest.mark.realtime
-async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_both_sides_are_aligned_to_within_40_ms(store: RecordingStore) -> None:
     now = asyncio.get_running_loop().time
     async with webrtc_call(store) as (call, caller):
         call.live.record(True)
@@ -81,13 +80,11 @@ async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
     (reply,) = [each for each in found.journal.said() if each["role"] == "assistant"]
     assert (reply["text"], reply["interrupted"]) == ("good morning", False)
     assert reply["from_ms"] == pytest.approx(played[0], abs=40) and reply["to_ms"] == pytest.approx(played[1], abs=40)
-    store.writer.close()
 
 
 @pytest.mark.alone
 @pytest.mark.realtime
-async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store: RecordingStore) -> None:
     async with webrtc_call(store) as (call, _):
         recording_id = call.live.record(True)
         call.live.type_text("hello")
@@ -109,13 +106,11 @@ async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(tmp_pa
     assert reply["interrupted"] and reply["text"].startswith("one two") and "ten" not in reply["text"]
     assert reply["to_ms"] == pytest.approx(played[1], abs=40)
     assert [each["typed"] for each in found.journal.said() if each["role"] == "user"] == [True, True]
-    store.writer.close()
 
 
 async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_has_not_allowed_it(
-    tmp_path: Path,
+    store: RecordingStore, tmp_path: Path
 ) -> None:
-    store = store_in(tmp_path)
     async with placed_call(open_recorder=recording_into(store)) as call:
         await call.speak(20)
         assert call.told("recording") == [] and store.writer.active == ()
@@ -130,9 +125,8 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
 
 
 async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twice_is_agreeing_once(
-    tmp_path: Path,
+    store: RecordingStore,
 ) -> None:
-    store = store_in(tmp_path)
     async with placed_call(open_recorder=recording_into(store)) as call:
         recording_id = call.live.record(True)
         assert call.live.record(True) == recording_id
@@ -152,7 +146,6 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
         assert call.told("recording")[-1] == {"recording_id": second, "on": False, "reason": "call_ended"}
     await store.settle(store.writer.active)
     assert {each.journal.begin.id for each in await store.all_of("ada")} == {recording_id, second}
-    store.writer.close()
 
 
 async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_call(tmp_path: Path) -> None:
@@ -168,19 +161,16 @@ async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_cal
     store.writer.close()
 
 
-async def test_a_call_that_is_deleted_leaves_no_recording(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_a_call_that_is_deleted_leaves_no_recording(store: RecordingStore, tmp_path: Path) -> None:
     async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
         await call.speak(10)
         call.live.hang_up("deleted")
         await call.task
     assert await store.all_of("ada") == [] and files_in(tmp_path) == []
-    store.writer.close()
 
 
-async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(store: RecordingStore) -> None:
     async with placed_call(open_recorder=recording_into(store, "This call is recorded.")) as call:
         call.live.type_text("hello")
         await settle()
@@ -190,4 +180,3 @@ async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_pat
         await settle()
         call.live.record(True)
         await until(lambda: any("This call is recorded." in str(command) for command in call.responder.commands))
-    store.writer.close()

@@ -15,6 +15,7 @@ from backend.extensions.telephone.media_stream import MediaStreamTransport
 from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from tests.extensions.telephone.media_streams import TwilioStream
+from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN
 from tests.support.callers import PhoneRig, Rig
 from tests.support.http_server import serve
 
@@ -27,7 +28,9 @@ async def media_stream_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
+async def media_stream_call(
+    delay_s: float = 0.0, *, api_url: str = "", account: str = ACCOUNT
+) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
     """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
     transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
     over = asyncio.Event()
@@ -38,14 +41,13 @@ async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaSt
         started = None
         while not isinstance(started, StreamStarted):
             started = framing.read((await websocket.receive())["text"])
-        transports.put_nowait(
-            MediaStreamTransport(websocket, framing, started, Twilio(http, auth_token="", account="", api_url=""))
-        )
+        twilio = Twilio(http, auth_token=TOKEN, account=account, api_url=api_url)
+        transports.put_nowait(MediaStreamTransport(websocket, framing, started, twilio))
         await over.wait()
 
     stream = TwilioStream(delay_s=delay_s)
     async with (
-        httpx2.AsyncClient() as http,
+        httpx2.AsyncClient(trust_env=False) as http,
         serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url,
     ):
         try:

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 from twilio.request_validator import RequestValidator
 from websockets.exceptions import InvalidStatus
 
 from backend.extensions.telephone.provider import Telephone
-from backend.extensions.telephone.twilio import Twilio, signature
+from backend.extensions.telephone.twilio import signature
 from backend.http.callers import PHONE_USER, TOKEN_AGE_S, PhoneCallers
 from backend.sessions.session import SessionState
-from tests.extensions.telephone.announcing import CALLER, announce, phone_call
+from tests.extensions.telephone.announcing import CALLER, announce, phone_call, telephone_world
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
-from tests.extensions.telephone.stand_ins import TOKEN
 from tests.http.world import World, world
 from tests.support.waiting import until
-
-
-@asynccontextmanager
-async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
-    """A server that takes Twilio's calls."""
-    async with httpx2.AsyncClient() as http:
-        twilio = Twilio(http, auth_token=TOKEN, account="", api_url="http://127.0.0.1:9")
-        telephone = Telephone({"twilio": twilio}, {"twilio": public_url})
-        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
-            yield here
 
 
 async def refused(here: World, parameters: dict[str, str], call: str = CALL) -> None:
