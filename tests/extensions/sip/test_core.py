@@ -284,7 +284,7 @@ def test_keys_of_ours_grow_end_three_times_and_pause() -> None:
     while writer.busy:
         slots.append(writer.next())
     assert len(slots) == 20
-    first = [payload for payloads, _, _ in slots[:10] for payload in payloads]
+    first = [payload for payloads, _ in slots[:10] for payload in payloads]
     assert [int.from_bytes(payload[2:], "big") for payload in first] == [160, 320, 480, 640, 800, 960, 960, 960]
     assert [payload[1] >> 7 for payload in first] == [0, 0, 0, 0, 0, 1, 1, 1]
     assert slots[10][0][0][0] == 11
