@@ -33,7 +33,7 @@ from backend.tools.base import Clock
 from backend.tools.runner import Toolbox
 from tests.support.agents import toolbox
 from tests.support.consent import confirmations, tool_context
-from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
+from tests.support.radicale import PASSWORD, USERNAME, Radicale
 
 NEW_YORK = ZoneInfo("America/New_York")
 SATURDAY = datetime(2026, 11, 21, 10, 0, tzinfo=NEW_YORK)
@@ -88,12 +88,6 @@ class Desk:
     async def starts(self, **arguments: Any) -> list[str]:
         """When they are, to the minute."""
         return [event["start"][:16] for event in await self.events(**arguments)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
-    with radicale(tmp_path_factory.mktemp("radicale")) as running:
-        yield running
 
 
 @pytest.fixture(params=["files", "caldav"])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 
 from backend.extensions.local.dialogue.routing import Specialist, routing_of
 from tests.extensions.local.flite import VOICES, spoken_by
-from tests.extensions.local.orders import SILENCE, route_of
+from tests.extensions.local.orders import route_of
 from tests.realtime.checked_client import RealtimeClient, call
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_events import Event
@@ -93,17 +92,3 @@ def test_routing_tool_is_recognised_by_its_schema() -> None:
     picked = {"topic": "a", "later": True, "text": "Pick some."}
     assert json.loads(routing.arguments("a", "Pick some, no hurry.")) == picked
     assert routing_of([{"name": "other", "parameters": {"properties": {"x": {"type": "string"}}}}]) is None
-
-
-@pytest.mark.parametrize("sentence", ["honey can you close the door", "not you", "i'm talking to my son"])
-async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word(
-    peer: OfflinePeer, sentence: str
-) -> None:
-    await peer.follow(None)
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE, SILENCE])
-        heard, output = await answer_to(client, spoken_by(VOICES[0], sentence))
-        assert [(item["type"], item.get("name")) for item in output] == [("function_call", "wait_for_user")], heard
-        assert client.audio() == b""
-        heard, output = await answer_to(client, spoken_by(VOICES[0], "what's the weather in seattle"))
-        assert domain_of(output) == "weather", heard
