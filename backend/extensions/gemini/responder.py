@@ -111,7 +111,7 @@ class GeminiResponder(Responder):
         messages, events = self._codec.encode(command)
         self._send(messages)
         for event in events:
-            # Later, since whoever sends is in the middle of something.
+            # Later, since the sender is in the middle of something.
             asyncio.get_running_loop().call_soon(self._report, event)
         self._cross_if_idle()
 

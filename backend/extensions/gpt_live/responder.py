@@ -106,7 +106,7 @@ class LiveResponder(Responder):
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())
         self._outbox.put(*messages)
-        for event in events:  # later, since whoever sends is in the middle of something
+        for event in events:  # later, since the sender is in the middle of something
             self._loop.call_soon(self._report, event)
         self._set_alarm()
 

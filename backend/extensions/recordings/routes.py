@@ -122,7 +122,7 @@ def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
 
 
 def _zipped(recording: StoredRecording) -> IO[bytes]:
-    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - whoever sends it closes it
+    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - its sender closes it
     with zipfile.ZipFile(archive, "w") as packed:
         packed.write(recording.audio, "call.ogg")
         packed.writestr("transcript.json", msgspec.json.encode(recording.with_words()))

@@ -1,4 +1,4 @@
-"""The assistant keeps the user's calendar, asks before it changes anything, and mixes nobody up with anybody."""
+"""The assistant keeps the user's calendar, asks before it changes anything, and mixes no two users up."""
 
 from __future__ import annotations
 

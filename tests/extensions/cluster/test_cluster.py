@@ -71,7 +71,7 @@ async def two_servers(redis: RedisProcess, folder: Path, **settings: Any) -> Asy
 
 @asynccontextmanager
 async def the_same_browser(browser: httpx2.AsyncClient, at: World) -> AsyncIterator[httpx2.AsyncClient]:
-    """The caller's browser, whose next request meets another server."""
+    """The caller's browser; its next request meets another server."""
     async with at.browser(cookies={"caller": browser.cookies["caller"]}) as same:
         yield same
 

@@ -53,7 +53,7 @@ async def turn(call: PlacedCall, words: str) -> None:
     await call.told("transcript", within_s=15, role="user", content=words)
     await until(lambda: done(call) > worked, 30)
     await call.hears_nothing_for(0.5)
-    await asyncio.sleep(HEARD_AFTER_S)  # nobody answers a question before they have heard it
+    await asyncio.sleep(HEARD_AFTER_S)  # a question is answered once it was heard
 
 
 def done(call: PlacedCall) -> int:

@@ -10,7 +10,7 @@ from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 
 PIECE = 9600
-"""Bytes fed at once: 200 ms."""
+"""Bytes fed together: 200 ms."""
 
 
 async def recognized(recognizer: PooledRecognizer, pcm: bytes) -> str:

@@ -25,7 +25,7 @@ QUICK = ModelLimits(connect_s=1, first_s=1, silence_s=0.5, short_s=0.5)
 
 @asynccontextmanager
 async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterator[tuple[ChatModelDialogue, ApiServer]]:
-    """A dialogue whose server answers so."""
+    """A dialogue with a server that answers so."""
     handler = reply if callable(reply) else lambda request: reply
     async with serving(handler) as server:
         dialogue = ChatModelDialogue(server.url, model, limits=QUICK)

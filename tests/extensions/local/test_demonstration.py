@@ -15,7 +15,7 @@ from tests.support.realtime_events import Event
 
 ROUTE = route_of("knowledge", "weather")
 SENTENCES = (
-    # what is said, the domain it goes to (None: answered at once), and what has to be heard
+    # what is said, the domain it goes to (None: answered without one), and what has to be heard
     ("what's the weather in seattle", "weather", "Seattle"),
     ("what is the weather like in new york today", "weather", "New York"),
     ("will it rain in london tomorrow", "weather", "London"),

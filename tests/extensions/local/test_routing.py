@@ -38,7 +38,7 @@ def test_questions_it_was_not_developed_with_reach_the_right_thinker_with_the_ri
 
 
 def is_right(question: dict[str, Any]) -> bool:
-    """Whether the right Thinker is asked, and its tool is given what the question names; small talk asks nobody."""
+    """Whether the right Thinker is asked, and its tool is given what the question names; small talk asks none."""
     before = question.get("before", ())
     said = [turn for each in before for turn in (("user", each), ("assistant", "Done."))]
     calls = respond(of_messages([*said, ("user", question["words"])]), [ROUTE], NOW).calls

@@ -12,7 +12,7 @@ from tests.extensions.local.orders import MANIFESTS, TOOLS, asked, called, under
 
 OFFERED = {each.domain: each.tools for each in MANIFESTS}
 CALLS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    # whose Thinker is asked, the sentence, its tool, and what that is given
+    # the domain of the Thinker, the sentence, its tool, and what that is given
     ("weather", "What's the weather in Seattle?", "get_current_weather", {"location": "Seattle"}),
     ("weather", "How warm is it in Rome in celsius?", "get_current_weather", {"location": "Rome", "unit": "celsius"}),
     ("weather", "Is it going to rain in London tomorrow?", "get_current_weather",

@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 QUIET, LOUD = 1e-4, 1e-3
 """Energy of silence and of speech: the demonstration's voice measures about 1e-1, a silent line 1e-9."""
 QUIET_WITHIN_S = 1.6
-"""The server turns the reply down at once and falls silent after half a second of speech; what the browser has buffered
-plays on, and its statistics lag."""
+"""The server turns the reply down immediately and falls silent after half a second of speech; what the browser has
+buffered plays on, and its statistics lag."""
 WHILE_CONNECTING_S = 3.0
 SILENT_FOR_S = 3.0
 PAUSES_WITHIN_S = 40.0

@@ -29,7 +29,7 @@ SECOND = bytes(48_000)
 
 
 class HeardText(PooledUtterance):
-    """An utterance whose partial transcripts and end a test gives."""
+    """An utterance with the partial transcripts and the end that a test gives."""
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
         self.fed = b""

@@ -45,7 +45,7 @@ def oidc(issuer: str, admin_claim: str = "") -> OidcSettings:
 async def signing(
     directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root", **services_with: Any
 ) -> AsyncIterator[World]:
-    """A server whose users sign in at `issuer`."""
+    """A server with users who sign in at `issuer`."""
     access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
     memory = FakeMemory()
     async with httpx2.AsyncClient(trust_env=False) as http:

@@ -65,7 +65,7 @@ async def test_a_spoken_question_is_answered_aloud(peer: OfflinePeer, running: R
 
 @contextlib.asynccontextmanager
 async def with_secret(running: RunningServer, **session: Any) -> AsyncIterator[tuple[RealtimePeer, str]]:
-    """Place a call with a client secret, whose offer is sent by itself."""
+    """Place a call with a client secret; its offer is sent without a form."""
     async with AsyncOpenAI(api_key="any-key", base_url=f"{running.url}/v1") as program:
         made = await program.realtime.client_secrets.create(session=SESSION | session)  # type: ignore[arg-type]
     async with realtime_peer(running.url, key=made.value) as client:

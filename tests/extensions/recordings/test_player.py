@@ -47,7 +47,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 async def two_voices(store: RecordingStore) -> str:
-    """Four seconds: the caller, then both at once, then the assistant; and something that was typed."""
+    """Four seconds: the caller, then both together, then the assistant; and something that was typed."""
     recording = store.begin(USER, "c1", "s1", lambda _: None)
     add_tone(recording, CALLER, 440, 0, 2_000)
     add_tone(recording, ASSISTANT, 1000, 1_500, 2_500)

@@ -45,7 +45,7 @@ async def rtvi_call(ahead_frames: int = AHEAD_FRAMES) -> AsyncIterator[tuple[Rtv
 
 
 class RtviRig:
-    """A call whose client plays at once what arrives; time passes by itself."""
+    """A call with a client that plays whatever arrives immediately; time passes by itself."""
 
     exact = True
     slack_ms = FRAME_MS
@@ -81,7 +81,7 @@ class RtviRig:
 
 @asynccontextmanager
 async def rtvi_rig() -> AsyncIterator[Rig]:
-    """A call of an RTVI client that holds no sound back, so that an order is heard at once."""
+    """A call of an RTVI client that holds no sound back, so that an order is heard immediately."""
     async with rtvi_call(ahead_frames=0) as (transport, client):
         rig = RtviRig(transport, client)
         listening = asyncio.create_task(rig.listen())
