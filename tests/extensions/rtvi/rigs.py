@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -15,33 +13,26 @@ from backend.extensions.rtvi.frames import AudioFrame, read_frame, write_audio
 from backend.extensions.rtvi.websocket import AHEAD_FRAMES, RtviSocket
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
 from responder_thinker.caller import cut_frames
-from tests.support.callers import Rig
-from tests.support.http_server import serve
+from tests.support.callers import Rig, over_a_socket
 from tests.support.tones import audible
 
 
 @asynccontextmanager
 async def rtvi_call(ahead_frames: int = AHEAD_FRAMES) -> AsyncIterator[tuple[RtviSocket, ClientConnection]]:
     """A transport, and a bare client; both are closed at the end."""
-    transports: asyncio.Queue[RtviSocket] = asyncio.Queue()
-    over = asyncio.Event()
+    clients: list[ClientConnection] = []
 
-    async def route(websocket: WebSocket) -> None:
-        await websocket.accept()
-        transports.put_nowait(RtviSocket(websocket, ahead_frames=ahead_frames))
-        await over.wait()
+    async def made(websocket: WebSocket) -> RtviSocket:
+        return RtviSocket(websocket, ahead_frames=ahead_frames)
 
-    app = Starlette(routes=[WebSocketRoute("/", route)])
-    async with (
-        serve(app, lifespan="off") as url,
-        connect(url.replace("http", "ws"), proxy=None, compression=None) as client,
-    ):
-        transport = await transports.get()
-        try:
-            yield transport, client
-        finally:
-            await transport.close()
-            over.set()
+    async def dial(url: str) -> None:
+        clients.append(await connect(url, proxy=None, compression=None))
+
+    async def leave() -> None:
+        await clients[0].close()
+
+    async with over_a_socket(made, dial, leave) as transport:
+        yield transport, clients[0]
 
 
 class RtviRig:
