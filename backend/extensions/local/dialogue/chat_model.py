@@ -160,7 +160,9 @@ class ChatModelDialogue:
                 calls.append(found)
             else:
                 yield Sentence(found)
-        for call in [*(native.calls[index] for index in sorted(native.calls)), *calls]:
+        for _, native_call in sorted(native.calls.items()):
+            yield Call(native_call.name, native_call.arguments or "{}")
+        for call in calls:
             yield Call(call.name, call.arguments or "{}")
 
     async def _pieces(

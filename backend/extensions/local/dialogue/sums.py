@@ -59,10 +59,10 @@ class Sum:
     def told(self) -> str:
         """Return the sentence with the value, or why there is none."""
         try:
-            value = computed(self.expression)
+            value = float(computed(self.expression))
         except ToolFailed as failed:
             return str(failed)
-        return self.words.format(f"{float(round(value, 2)):,.10g}")
+        return self.words.format(f"{round(value, 2):,.10g}")
 
 
 def digits(text: str) -> str:
