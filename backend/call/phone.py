@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from backend import page_events as page
-from backend.call.keys import KeyCollector, key_words
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
@@ -33,6 +32,12 @@ QUIET_LOOKS = 4
 ORDER_WITHIN_S = 8.0
 """Seconds an order to the line may take."""
 KEYS_LIMIT = 32
+"""Keys in one message; the caller's next key begins another."""
+KEY_PAUSE_S = 1.5
+"""Seconds after a key in which the next one belongs to the same number."""
+LAST_KEY = "#"
+"""The key that ends a number."""
+KEYS_PRESSED = "(The caller pressed these keys on the telephone: {keys})"
 MOVED_ON = "The caller went on speaking: the call goes on. Answer what was said."
 
 PHONE = """\
@@ -72,7 +77,8 @@ class PhoneCall:
         self._call = call
         self._line: PhoneLine | None = phone_line(call.transport)
         self._transfers = transfers
-        self._collector = KeyCollector()
+        self._keys = ""
+        """The keys that the caller has pressed of a number."""
         self._alarm = Alarm(self._take_keys)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tool call → its work."""
@@ -82,7 +88,7 @@ class PhoneCall:
             self._line.listen_to_keys(self._on_key)
 
     def __repr__(self) -> str:
-        return f"PhoneCall({self._line!r}, {self._collector!r})"
+        return f"PhoneCall({self._line!r}, {len(self._keys)} keys)"
 
     def brief(self, briefing: Briefing) -> Briefing:
         """Return the briefing with the tools of the line, and with what to do on the telephone."""
@@ -171,18 +177,16 @@ class PhoneCall:
             raise LineFailed(f"Calls can be transferred to {', '.join(sorted(self._transfers))} only.") from None
 
     def _on_key(self, key: str) -> None:
-        now = asyncio.get_running_loop().time()
-        self._collector.press(key, now)
-        if self._collector.due is not None:
-            self._alarm.set(self._collector.due)
+        self._keys += key
+        is_last = key == LAST_KEY or len(self._keys) >= KEYS_LIMIT
+        self._alarm.stop()
+        self._alarm.set(asyncio.get_running_loop().time() + (0.0 if is_last else KEY_PAUSE_S))
 
     def _take_keys(self) -> None:
-        keys = self._collector.take(asyncio.get_running_loop().time())
-        if keys:
-            self._call.publish(page.KeysPressed(keys))
-            self._call.type_text(key_words(keys))
-        elif self._collector.due is not None:
-            self._alarm.set(self._collector.due)
+        """Put the keys into the conversation, each by itself, as a number is read out."""
+        keys, self._keys = self._keys, ""
+        self._call.publish(page.KeysPressed(keys))
+        self._call.type_text(KEYS_PRESSED.format(keys=" ".join(keys)))
 
 
 def _object(**properties: object) -> dict[str, object]:
