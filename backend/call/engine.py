@@ -20,7 +20,7 @@ from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.turn import TurnMachine
+from backend.users.profile import UserProfile
 
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
 """The events that bear on responses outside of the conversation."""
@@ -33,6 +33,7 @@ class CallEngine:
     def __init__(self, parts: CallParts, subscribe: Subscribe | None, max_s: float) -> None:
         """`subscribe` subscribes to the notices of the call's user; `max_s` is how long it may last, 0: any time."""
         self._parts = parts
+        parts.board.engine = self
         self._session = parts.session
         self._transport = parts.transport
         self._machine = parts.machine
@@ -85,7 +86,7 @@ class CallEngine:
         if event is None:
             commands = self._machine.expire(self._now())
         else:
-            if self._recorder.is_recording:
+            if self._recorder and self._recorder.is_recording:
                 self._recorder.on_event(event)
             commands = self._machine.receive(event, self._now())
         if not isinstance(event, ev.ReplyAudio):
@@ -198,7 +199,7 @@ class CallEngine:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
                 parts.uplink.floor = floor
-        if self._recorder.is_recording:
+        if self._recorder and self._recorder.is_recording:
             self._recorder.on_page_event(event)
         self._show_observers(event)
         self._session.publish(event)
@@ -217,6 +218,34 @@ class CallEngine:
         """Take no notices any more."""
         if self._subscription:
             self._subscription.close()
+
+    # --- the briefing ---------------------------------------------------------------------------------
+
+    def brief(self) -> None:
+        """Brief the Responder with what is known of the caller, their program's wishes, and the tools of their line."""
+        self._parts.link.brief(self._parts.phone.brief(self._parts.caller.briefing()))
+
+    def brief_first(self) -> None:
+        """Brief the Responder before its first connection; a profile that has changed meanwhile has done so already."""
+        caller, link = self._parts.caller, self._parts.link
+        if link.briefing is None:
+            self.brief()
+            caller.use_mode()
+            self._use_preferences()
+        if caller.options is None:
+            link.prefer(caller.preferences.responder)
+
+    def brief_again(self, profile: UserProfile) -> None:
+        """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
+        self.publish(page.UserContextChanged())
+        self._parts.caller.learn(profile)
+        self._use_preferences()
+        self.brief()
+
+    def _use_preferences(self) -> None:
+        """Take turns as the caller has chosen; a program that has chosen itself is not overruled."""
+        if self._parts.caller.options is None:
+            self.dispatch(ev.OptionsChanged(self._parts.caller.limits, answered=True))
 
     # --- time -----------------------------------------------------------------------------------------
 
@@ -237,48 +266,3 @@ class CallEngine:
             self._ends_at = NEVER
             self.dispatch(ev.HangUpRequested("max_minutes"))
         self.dispatch(None)
-
-
-class Switchboard:
-    """The parts of a call speak to its engine, which is built of them, by this; messages before that wait."""
-
-    def __init__(self, machine: TurnMachine) -> None:
-        self._machine = machine
-        self._now = asyncio.get_running_loop().time
-        self._engine: CallEngine | None = None
-        self._waiting: list[ev.Event | page.PageEvent] = []
-
-    def __repr__(self) -> str:
-        return f"Switchboard({self._engine!r}, {len(self._waiting)} waiting)"
-
-    def connect(self, engine: CallEngine) -> None:
-        """Pass everything to `engine` from here on, beginning with what waits."""
-        self._engine = engine
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if isinstance(each, ev.Event):
-                engine.dispatch(each)
-            else:
-                engine.publish(each)
-
-    def turn(self) -> int:
-        """Return the number of the caller's latest turn."""
-        return self._machine.turn
-
-    def turn_age_ms(self) -> int:
-        """Return the milliseconds since the caller's last sound of that turn."""
-        return self._machine.turn_age_ms(self._now())
-
-    def dispatch(self, event: ev.Event) -> None:
-        """Give the machine an event."""
-        if self._engine:
-            self._engine.dispatch(event)
-        else:
-            self._waiting.append(event)
-
-    def publish(self, event: page.PageEvent) -> None:
-        """Show an event on the page."""
-        if self._engine:
-            self._engine.publish(event)
-        else:
-            self._waiting.append(event)

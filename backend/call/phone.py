@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
 from backend import page_events as page
+from backend.call.switchboard import Switchboard
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
@@ -21,7 +22,7 @@ from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
 from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
 from backend.turns.commands import RunThinker
-from backend.turns.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
+from backend.turns.events import ThinkerFailed, ThinkerFinished, TransportClosed
 
 HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0
@@ -49,19 +50,6 @@ If the caller asks for somebody you can transfer to, say in a few words that you
 PRESSING = "If a machine at the other end asks for keys, press them with {press}."
 
 
-@dataclass(frozen=True, slots=True)
-class PhoneView:
-    """The parts of a voice call that its telephone side needs."""
-
-    transport: Transport
-    turn: Callable[[], int]
-    """The number of the caller's latest turn."""
-    dispatch: Callable[[Event], None]
-    publish: Callable[[page.PageEvent], None]
-    type_text: Callable[[str], None]
-    """Puts a message of the caller's into the conversation."""
-
-
 class _Transfer(msgspec.Struct, frozen=True):
     to: str
 
@@ -73,9 +61,18 @@ class _Press(msgspec.Struct, frozen=True):
 class PhoneCall:
     """One call's telephone side. A call that comes another way has none of it."""
 
-    def __init__(self, call: PhoneView, transfers: Mapping[str, str]) -> None:
-        self._call = call
-        self._line: PhoneLine | None = phone_line(call.transport)
+    def __init__(
+        self,
+        board: Switchboard,
+        transport: Transport,
+        type_text: Callable[[str], None],
+        transfers: Mapping[str, str],
+    ) -> None:
+        """`type_text` puts a message of the caller's into the conversation."""
+        self._board = board
+        self._transport = transport
+        self._line: PhoneLine | None = phone_line(transport)
+        self._type_text = type_text
         self._transfers = transfers
         self._keys = ""
         """The keys that the caller has pressed of a number."""
@@ -137,11 +134,11 @@ class PhoneCall:
             async with asyncio.timeout(HEARD_WITHIN_S + ORDER_WITHIN_S):
                 if name == PRESS:
                     await line.press(_keys(arguments))
-                    self._call.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
+                    self._board.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
                     return
                 target = self._target(arguments) if name == TRANSFER else ""
                 if not await self._was_heard():
-                    self._call.dispatch(ThinkerFailed(call_id, MOVED_ON))
+                    self._board.dispatch(ThinkerFailed(call_id, MOVED_ON))
                     return
                 if name == TRANSFER:
                     await line.transfer(target)
@@ -149,22 +146,22 @@ class PhoneCall:
                     await line.hang_up()
         except LineFailed as error:
             if name == HANG_UP:  # closing the transport ends the call as well
-                self._call.dispatch(TransportClosed("hung_up"))
+                self._board.dispatch(TransportClosed("hung_up"))
             else:
-                self._call.dispatch(ThinkerFailed(call_id, str(error)))
+                self._board.dispatch(ThinkerFailed(call_id, str(error)))
         except TimeoutError:
-            self._call.dispatch(ThinkerFailed(call_id, "The telephone network did not answer in time."))
+            self._board.dispatch(ThinkerFailed(call_id, "The telephone network did not answer in time."))
         else:
-            self._call.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
+            self._board.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
 
     async def _was_heard(self) -> bool:
         """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
-        turn, stats = self._call.turn(), self._call.transport.stats
+        turn, stats = self._board.turn(), self._transport.stats
         deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
         quiet = 0
         while quiet < QUIET_LOOKS and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(LOOK_EVERY_S)
-            if self._call.turn() != turn:
+            if self._board.turn() != turn:
                 return False
             now = stats()
             quiet = 0 if now["queued_ms"] or now.get("unheard_ms") else quiet + 1
@@ -185,8 +182,8 @@ class PhoneCall:
     def _take_keys(self) -> None:
         """Put the keys into the conversation, each by itself, as a number is read out."""
         keys, self._keys = self._keys, ""
-        self._call.publish(page.KeysPressed(keys))
-        self._call.type_text(KEYS_PRESSED.format(keys=" ".join(keys)))
+        self._board.publish(page.KeysPressed(keys))
+        self._type_text(KEYS_PRESSED.format(keys=" ".join(keys)))
 
 
 def _object(**properties: object) -> dict[str, object]:

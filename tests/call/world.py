@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
-from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
-from backend.call.voice_call import VoiceCall
+from backend.call.voice_call import VoiceCall, open_call
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
