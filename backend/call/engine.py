@@ -202,6 +202,7 @@ class CallEngine:
         if self._recorder and self._recorder.is_recording:
             self._recorder.on_page_event(event)
         self._show_observers(event)
+        self._observers.trace.on_event(event)
         self._session.publish(event)
 
     def _show_observers(self, event: ev.Event | page.PageEvent | None) -> None:
