@@ -235,13 +235,6 @@ def test_turn_taking_can_be_set() -> None:
     assert turns.wake_name == "Ada"
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"), [("ENDPOINTING", "slow"), ("INTERRUPTION_ONSET", "mute"), ("WAKE_NAME", "a" * 41)]
-)
-def test_a_way_of_taking_turns_that_does_not_exist_is_refused(variable: str, value: str) -> None:
-    assert variable in refusal(**{variable: value})
-
-
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
     for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 
 from backend.media.frame import FRAME_MS
 from tests.support.offline_peer import OfflinePeer
 from tests.support.processes import children, gone
-from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
+from tests.support.running_server import RunningServer, placed_call, running_server
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 400}
 EXIT_WITHIN_S = 10.0
@@ -24,14 +22,6 @@ EXIT_WITHIN_S = 10.0
 def server(peer: OfflinePeer) -> Iterator[RunningServer]:
     with running_server(peer, IDLE_NUDGE_S="1", IDLE_DISCONNECT_S="3") as running:
         yield running
-
-
-def own(call: PlacedCall) -> dict[str, str]:
-    return {"Authorization": f"Bearer {call.ticket.token}"}
-
-
-def path(call: PlacedCall) -> str:
-    return f"/api/sessions/{call.ticket.session_id}"
 
 
 async def silent_call(server: RunningServer, transport: str) -> None:
@@ -69,57 +59,6 @@ async def test_silence_brings_a_nudge_then_a_goodbye_that_is_heard_then_the_end(
     goodbye = {"text": "Goodbye!", "tone": {"hz": 440, "ms": 800}}
     await peer.follow({"purposes": {"nudge": nudge, "goodbye": goodbye}})
     await asyncio.gather(silent_call(server, "webrtc"), silent_call(server, "ws"))
-
-
-async def deleted(call: PlacedCall) -> int:
-    return (await call.http.delete(path(call), headers=own(call))).status_code
-
-
-async def test_a_deleted_call_is_over_at_once_and_forgotten(peer: OfflinePeer, server: RunningServer) -> None:
-    await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 6000}}}]})
-    async with placed_call(server) as call:
-        await call.http.post(f"{path(call)}/messages", json={"text": "tell me a story"}, headers=own(call))
-        await call.hears_something()
-        began = time.monotonic()
-        assert await deleted(call) == 200
-        assert time.monotonic() - began < 3
-        ended = await call.told("session_ended")
-        assert (await call.http.get(path(call), headers=own(call))).status_code == 404
-        assert (await call.http.get("/api/sessions")).json() == {"sessions": []}
-    assert ended.data == {"reason": "deleted"}
-
-
-async def test_a_beacon_with_the_token_alone_hangs_up(peer: OfflinePeer, server: RunningServer) -> None:
-    await peer.follow({"turns": []})
-    async with placed_call(server) as call, httpx2.AsyncClient(base_url=server.url, trust_env=False) as stranger:
-        body = {"session_id": call.ticket.session_id}
-        refused = await stranger.post("/api/rtc/disconnect", json=body | {"token": "wrong"})
-        assert refused.status_code == 404
-        answer = await stranger.post("/api/rtc/disconnect", json=body | {"token": call.ticket.token})
-        assert answer.json() == {"ok": True}
-        assert (await call.told("session_ended")).data == {"reason": "disconnected"}
-        assert (await call.http.get(path(call), headers=own(call))).json()["ended_reason"] == "disconnected"
-
-
-async def test_two_callers_never_see_each_others_calls(peer: OfflinePeer, server: RunningServer) -> None:
-    await peer.follow({"turns": [{"reply": {"text": "Yes.", "tone": TONE}}]})
-    async with placed_call(server) as ada, placed_call(server, transport="ws") as bob:
-        await ada.http.post(f"{path(ada)}/messages", json={"text": "my secret"}, headers=own(ada))
-        await ada.told("transcript", content="my secret")
-        for headers in ({}, own(bob)):
-            answers = [
-                await bob.http.get(path(ada), headers=headers),
-                await bob.http.get(f"{path(ada)}/transcript", headers=headers),
-                await bob.http.get(f"/api/events/{ada.ticket.session_id}", headers=headers),
-                await bob.http.post(f"{path(ada)}/messages", json={"text": "hello"}, headers=headers),
-                await bob.http.delete(path(ada), headers=headers),
-                await bob.http.post("/api/rtc/disconnect", json={"session_id": ada.ticket.session_id}),
-            ]
-            assert [answer.status_code for answer in answers] == [404] * 6
-            assert not any("secret" in answer.text for answer in answers)
-        mine = (await bob.http.get("/api/sessions")).json()["sessions"]
-        assert [session["session_id"] for session in mine] == [bob.ticket.session_id]
-        assert not bob.all_told("transcript") and not ada.all_told("session_ended")
 
 
 async def exit_status(server: RunningServer) -> int:

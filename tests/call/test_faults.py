@@ -121,32 +121,6 @@ async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, se
 # --- the Responder ------------------------------------------------------------------------------------
 
 
-async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
-    peer: OfflinePeer, server: RunningServer
-) -> None:
-    first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 4000}
-    await peer.follow({"connections": [first, {"turns": [a_turn("Tomorrow too.")]}]})
-    async with placed_call(server) as call:
-        await answered(call, 1)
-        await call.told("error")
-        await until(lambda: _connections(peer, 2))
-        await answered(call, 1)
-        await call.told("transcript", content="Tomorrow too.")
-        contents = [data["content"] for data in call.all_told("transcript")]
-    assert contents == [QUESTION, "It is sunny.", QUESTION, "Tomorrow too."]
-    received = (await peer.connections())[1]["received"]
-    put_back = [event["event"]["item"] for event in received[1:3]]
-    assert [event["type"] for event in received[:3]] == ["session.update", *["conversation.item.create"] * 2]
-    assert [(item["role"], item["content"][0]["type"], item["content"][0]["text"]) for item in put_back] == [
-        ("user", "input_text", QUESTION),
-        ("assistant", "output_text", "It is sunny."),
-    ]
-
-
-async def _connections(peer: OfflinePeer, count: int) -> bool:
-    return len(await peer.connections()) >= count
-
-
 async def test_a_killed_demonstration_is_started_again_and_the_call_recovers(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"turns": [a_turn("It is sunny.")]}))
