@@ -68,9 +68,8 @@ def test_a_setting_that_makes_no_sense_is_named_with_its_mend(tmp_path: Path) ->
     assert ".env.example" in said
 
 
-@pytest.mark.parametrize("option", [("--port", "70000"), ("--log-level", "loud"), ("--host", "192.0.2.1")])
-def test_an_option_out_of_range_is_refused_in_words(tmp_path: Path, option: tuple[str, str]) -> None:
-    assert option[0] in refused(run("serve", *option, folder=tmp_path))
+def test_an_address_that_is_not_this_machines_is_refused_in_words(tmp_path: Path) -> None:
+    assert "--host" in refused(run("serve", "--host", "192.0.2.1", folder=tmp_path))
 
 
 def test_the_log_level_is_a_setting_too(tmp_path: Path) -> None:

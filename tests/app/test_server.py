@@ -34,7 +34,7 @@ def test_the_address_can_be_called_in_the_moment_it_is_printed_and_sigint_ends_i
     with running_server(OFFLINE_URL="") as server:
         answer = httpx2.get(f"{server.url}/healthz", trust_env=False)
         assert answer.status_code == 200
-        for word in ("Responder", "Memory", "Thinkers", "Detector", "weather"):
+        for word in ("Responder", "Memory", "Thinkers", "Detector", "weather", "Warm-up"):
             assert word in server.printed
         offspring = children(server.pid)
         server.process.send_signal(signal.SIGINT)
