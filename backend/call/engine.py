@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from backend import page_events as page
-from backend.call.parts import CallParts
 from backend.call.prompts import clip_audio, filler_hint
 from backend.call.tool_calls import ToolCallRunner
 from backend.notifications.dispatcher import Subscribe, Subscription
@@ -20,7 +20,11 @@ from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.turn import TurnMachine
 from backend.users.profile import UserProfile
+
+if TYPE_CHECKING:
+    from backend.call.parts import CallParts
 
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
 """The events that bear on responses outside of the conversation."""
@@ -37,7 +41,6 @@ class CallEngine:
         self._session = parts.session
         self._transport = parts.transport
         self._machine = parts.machine
-        self._recorder = parts.recorder
         self._observers = parts.observers
         self._subscribe = subscribe
         self._subscription: Subscription | None = None
@@ -86,8 +89,8 @@ class CallEngine:
         if event is None:
             commands = self._machine.expire(self._now())
         else:
-            if self._recorder and self._recorder.is_recording:
-                self._recorder.on_event(event)
+            if (recorder := self._parts.recorder) and recorder.is_recording:
+                recorder.on_event(event)
             commands = self._machine.receive(event, self._now())
         if not isinstance(event, ev.ReplyAudio):
             self._show_observers(event)
@@ -149,12 +152,11 @@ class CallEngine:
             case do.EstimateSentenceEnd(words):
                 parts.tap.estimate(words)
             case do.RunThinker(call, name):
-                runner = self._runners[call] = self._runner_of(name)
-                runner.run(command)
-            case do.CancelThinker(call) if call in self._runners:
-                self._runners[call].cancel(call)
-            case do.CancelThinker():
-                pass
+                self._runners[call] = self._runner_of(name)
+                self._runners[call].run(command)
+            case do.CancelThinker(call):
+                if runner := self._runners.get(call):
+                    runner.cancel(call)
             case do.Remember(role, text):
                 self._observers.on_message(role, text)
                 if role == "user" and not self._session.shared:
@@ -199,8 +201,8 @@ class CallEngine:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
                 parts.uplink.floor = floor
-        if self._recorder and self._recorder.is_recording:
-            self._recorder.on_page_event(event)
+        if parts.recorder and parts.recorder.is_recording:
+            parts.recorder.on_page_event(event)
         self._show_observers(event)
         self._observers.trace.on_event(event)
         self._session.publish(event)
@@ -230,9 +232,8 @@ class CallEngine:
         """Brief the Responder before its first connection; a profile that has changed meanwhile has done so already."""
         caller, link = self._parts.caller, self._parts.link
         if link.briefing is None:
-            self.brief()
             caller.use_mode()
-            self._use_preferences()
+            self._follow_profile()
         if caller.options is None:
             link.prefer(caller.preferences.responder)
 
@@ -240,13 +241,13 @@ class CallEngine:
         """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
         self.publish(page.UserContextChanged())
         self._parts.caller.learn(profile)
-        self._use_preferences()
-        self.brief()
+        self._follow_profile()
 
-    def _use_preferences(self) -> None:
-        """Take turns as the caller has chosen; a program that has chosen itself is not overruled."""
+    def _follow_profile(self) -> None:
+        """Take turns as the caller has chosen, unless a program has chosen itself, and brief the Responder."""
         if self._parts.caller.options is None:
             self.dispatch(ev.OptionsChanged(self._parts.caller.limits, answered=True))
+        self.brief()
 
     # --- time -----------------------------------------------------------------------------------------
 
@@ -267,3 +268,36 @@ class CallEngine:
             self._ends_at = NEVER
             self.dispatch(ev.HangUpRequested("max_minutes"))
         self.dispatch(None)
+
+
+class Switchboard:
+    """What the parts of a call may ask of its engine. None of them does before the engine is there."""
+
+    engine: CallEngine
+
+    def __init__(self, machine: TurnMachine) -> None:
+        self._machine = machine
+        self._now = asyncio.get_running_loop().time
+
+    def __repr__(self) -> str:
+        return f"Switchboard({self._machine!r})"
+
+    def turn(self) -> int:
+        """Return the number of the caller's latest turn."""
+        return self._machine.turn
+
+    def turn_age_ms(self) -> int:
+        """Return the milliseconds since the caller's last sound of that turn."""
+        return self._machine.turn_age_ms(self._now())
+
+    def dispatch(self, event: ev.Event) -> None:
+        """Give the machine an event."""
+        self.engine.dispatch(event)
+
+    def publish(self, event: page.PageEvent) -> None:
+        """Show an event on the page."""
+        self.engine.publish(event)
+
+    def brief_again(self, profile: UserProfile) -> None:
+        """Brief the Responder on a changed profile."""
+        self.engine.brief_again(profile)

@@ -10,6 +10,7 @@ from backend.call.caller import Caller
 from backend.call.client_calls import ClientCalls
 from backend.call.consent_replies import ConsentReplies
 from backend.call.dependencies import CallDependencies
+from backend.call.engine import Switchboard
 from backend.call.history import CallHistory
 from backend.call.inbox import Inbox
 from backend.call.observers import CallObservers
@@ -18,7 +19,6 @@ from backend.call.phone import PhoneCall
 from backend.call.provider_calls import ProviderCalls
 from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
-from backend.call.switchboard import Switchboard
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.uplink import Uplink
 from backend.call.usage import CallUsage

@@ -14,7 +14,7 @@ from dataclasses import replace
 import msgspec
 
 from backend import page_events as page
-from backend.call.switchboard import Switchboard
+from backend.call.engine import Switchboard
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all

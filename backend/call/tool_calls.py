@@ -16,7 +16,6 @@ from typing import Protocol
 from msgspec import Struct
 
 from backend.call.delegations import ALREADY, Delegations, read_task
-from backend.call.question_topic import topic_of
 from backend.call.record import CallRecord
 from backend.citations import as_json
 from backend.errors import BadRequest, NotFound
@@ -248,7 +247,7 @@ class ToolCallDispatcher:
         domain, answer = call.question.domain, call.answer
         manifest = self._manifest(call)
         dropped = manifest is not None and manifest.late == "drop"
-        late = "" if dropped or answer.task_id else f"About {topic_of(call.question.query)}: {answer.text}"
+        late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
         output = _output(domain, answer)
         if call.turn != self._call.turn() and not answer.task_id and dropped:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.utterance_classifier import LONGEST_MS, Reading
+from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns import events as ev
 
 log = logging.getLogger(__name__)
@@ -78,18 +79,13 @@ class UtteranceTap:
 
     async def close(self) -> None:
         """Stop what is under way."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_all(self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        if len(self._tasks) >= AT_ONCE:
+        if len(self._tasks) < AT_ONCE:
+            start_among(self._tasks, "utterance reading", work)
+        else:
             work.close()
-            return
-        task = asyncio.create_task(work, name="utterance reading")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _read(self, reader: Reader, pcm: bytes, partial: bool) -> None:
         try:
