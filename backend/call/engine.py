@@ -39,7 +39,6 @@ class CallEngine:
         self._parts = parts
         parts.board.engine = self
         self._session = parts.session
-        self._transport = parts.transport
         self._machine = parts.machine
         self._observers = parts.observers
         self._subscribe = subscribe
@@ -60,7 +59,7 @@ class CallEngine:
 
     def __repr__(self) -> str:
         parts = self._parts
-        return f"CallEngine({self._machine!r}, {self._transport!r}, {parts.link!r}, {parts.tool_calls!r})"
+        return f"CallEngine({self._machine!r}, {parts.transport!r}, {parts.link!r}, {parts.tool_calls!r})"
 
     # --- events in ------------------------------------------------------------------------------------
 
@@ -126,7 +125,7 @@ class CallEngine:
     # --- commands out ---------------------------------------------------------------------------------
 
     def _execute(self, command: do.Command) -> None:
-        transport, parts = self._transport, self._parts
+        transport, parts = self._parts.transport, self._parts
         match command:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
@@ -222,8 +221,6 @@ class CallEngine:
         if self._subscription:
             self._subscription.close()
 
-    # --- the briefing ---------------------------------------------------------------------------------
-
     def brief(self) -> None:
         """Brief the Responder with what is known of the caller, their program's wishes, and the tools of their line."""
         self._parts.link.brief(self._parts.phone.brief(self._parts.caller.briefing()))
@@ -277,7 +274,6 @@ class Switchboard:
 
     def __init__(self, machine: TurnMachine) -> None:
         self._machine = machine
-        self._now = asyncio.get_running_loop().time
 
     def __repr__(self) -> str:
         return f"Switchboard({self._machine!r})"
@@ -288,7 +284,7 @@ class Switchboard:
 
     def turn_age_ms(self) -> int:
         """Return the milliseconds since the caller's last sound of that turn."""
-        return self._machine.turn_age_ms(self._now())
+        return self._machine.turn_age_ms(asyncio.get_running_loop().time())
 
     def dispatch(self, event: ev.Event) -> None:
         """Give the machine an event."""
