@@ -11,7 +11,7 @@ from tests.support.speech import silence, speech
 
 async def test_a_reply_cut_by_words_to_somebody_else_goes_on_and_is_heard_whole(peer: OfflinePeer) -> None:
     await peer.follow(None)
-    with running_server(peer) as server:
+    with running_server(OFFLINE_URL=peer.url) as server:
         async with placed_call(server) as call:
             await call.say(silence(300) + speech("what can you do"))
             await call.hears_something(20)
