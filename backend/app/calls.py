@@ -140,7 +140,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
 
 
 def _require_turns_found(providers: Providers) -> None:
-    """Raise `SetupError` where nobody would find the turns of a provider's calls."""
+    """Raise `SetupError` where nothing would find the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
             f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",

@@ -91,7 +91,7 @@ class CallTrace:
         self._turn.touch()
 
     def thinker(self, call: str) -> AbstractContextManager[Span]:
-        """Return a block whose tasks work for tool call `call`."""
+        """Return a block; its tasks work for tool call `call`."""
         span = self._turn.span.open("thinker", "route_to_thinker")
         self._turn.works[call] = _Work(span)
         return within(span)

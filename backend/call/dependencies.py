@@ -94,6 +94,6 @@ class CallDependencies:
     transfers: Mapping[str, str] = field(default_factory=dict)
     """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
-    """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
+    """Hears what callers answer to the question whether something shall be done; None: no caller is asked."""
     agree: Agree = _nobody_agrees
     """Finds out whether the caller has agreed to a call that the provider makes by itself."""

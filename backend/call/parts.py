@@ -43,7 +43,7 @@ class CallParts:
     over: asyncio.Event
     """The call is to end."""
 
-    # whose call it is, and what they say beside speaking
+    # the caller, and what they say beside speaking
     caller: Caller
     inbox: Inbox
     consent: ConsentReplies

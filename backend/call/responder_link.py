@@ -214,7 +214,7 @@ class ResponderLink:
     async def _connected(self) -> Responder:
         """Return a connection that knows the conversation and what is known of the caller by now.
 
-        Raises `ResponderUnavailable` when every attempt failed, at once when another would not help.
+        Raises `ResponderUnavailable` when every attempt failed, or when another would not help.
         """
         assert self.briefing is not None
         attempts = AsyncRetrying(

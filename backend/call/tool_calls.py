@@ -71,7 +71,7 @@ class CallView(Struct, frozen=True):
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
-    """Returns a block whose tasks belong to the trace of a tool call."""
+    """Returns a block; its tasks belong to the trace of a tool call."""
 
 
 class ToolCallDispatcher:
@@ -217,7 +217,7 @@ class ToolCallDispatcher:
                 self._thinkers.hand_off_later(call)
 
     def _manifest(self, call: ThinkerCall) -> Manifest | None:
-        """Return the manifest of the Thinker that works on a call; None while nobody does."""
+        """Return the manifest of the Thinker that works on a call; None while none does."""
         domain = call.question.domain
         return self._thinkers.registry.manifest_of(domain) if domain else None
 
