@@ -79,7 +79,7 @@ def test_what_is_broken_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 def test_a_provider_is_asked_for_a_real_session() -> None:
     with running_peer() as peer, running_redis() as redis:
-        given = {"openai_api_key": KEY, "openai_base_url": f"{peer.url}/v1", "redis_url": redis.url}
+        given: dict[str, Any] = {"openai_api_key": KEY, "openai_base_url": f"{peer.url}/v1", "redis_url": redis.url}
         provider, memory = (asyncio.run(check(name, **given)) for name in ("Provider", "Redis"))
     assert provider.verdict is Verdict.FINE and "gpt-realtime-2 in" in provider.message
     assert memory.verdict is Verdict.FINE
@@ -93,7 +93,7 @@ async def test_the_clock_is_compared_with_the_providers(minutes: int, verdict: V
         return JSONResponse({"data": [{"id": "gpt-5.4-mini"}, {"id": "gpt-5.4"}]}, headers={"date": date})
 
     async with serve(Starlette(routes=[Route("/v1/models", list_models)]), date_header=False) as url:
-        given = {"openai_api_key": KEY, "openai_base_url": f"{url}/v1"}
+        given: dict[str, Any] = {"openai_api_key": KEY, "openai_base_url": f"{url}/v1"}
         clock, models = await check("Clock", **given), await check("Models", **given)
     assert clock.verdict is verdict and ("behind" in clock.message) is bool(minutes)
     assert models.verdict is Verdict.BROKEN and "EMBEDDING_MODEL=text-embedding-3-small" in models.message
