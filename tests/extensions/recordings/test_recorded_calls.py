@@ -16,7 +16,6 @@ from backend.errors import BadRequest, Forbidden
 from backend.extensions.recordings.store import RecordingStore, StoredRecording
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from responder_thinker.webrtc import WebRTCCaller
-from tests.call.engine_steps import begin_reply, finish_reply
 from tests.call.world import PlacedCall, placed_call, settle
 from tests.extensions.recordings.recorded import channels, files_in, loud_spans, recording_into, store_in
 from tests.support.real_call import LOOPBACK
@@ -67,8 +66,8 @@ async def test_both_sides_are_aligned_to_within_40_ms(store: RecordingStore) -> 
         await caller.said()
         said_at = now()
         await until(lambda: call.responder.requests != [])
-        await begin_reply(call, "good morning", tone(440, 600))
-        await finish_reply(call)
+        await call.begin_reply("good morning", tone(440, 600))
+        await call.finish_reply()
         await until(lambda: any(each.audible for each in caller.received.frames))
         heard_at = next(each.at for each in caller.received.frames if each.audible)
         await until(lambda: call.told("audio_playback_finished") != [])
@@ -89,8 +88,8 @@ async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store:
         recording_id = call.live.record(True)
         call.live.type_text("hello")
         await settle()
-        await begin_reply(call, "one two three four five six seven eight nine ten", tone(440, 5_000))
-        await finish_reply(call)
+        await call.begin_reply("one two three four five six seven eight nine ten", tone(440, 5_000))
+        await call.finish_reply()
         await asyncio.sleep(0.9)
         (active,) = store.writer.active
         call.live.type_text("stop")  # takes the floor
@@ -174,8 +173,8 @@ async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(store: 
     async with placed_call(open_recorder=recording_into(store, "This call is recorded.")) as call:
         call.live.type_text("hello")
         await settle()
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.begin_reply()
+        await call.finish_reply()
         call.transport.tick(12)
         await settle()
         call.live.record(True)
