@@ -19,15 +19,14 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from backend.access.addresses import address_key
 from backend.access.permits import PermitKind
 from backend.access.principal import Grant
-from backend.access.reach import Reach
 from backend.access.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.budgets import spend, take_permit
-from backend.http.context import Caller, Context, Here, forget_conversation, forgetting, identity_of, principal_of
+from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, take_permit
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
+from backend.http.services import forget_conversation, forgetting
 from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall
@@ -214,7 +213,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
         raise Forbidden("The request names no user.", hint="Send user_id and platform.")
     if is_program:
         await here.turns.take(identity.user, here.now())
-    asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
+    asked = replace(body.turn(identity.user, identity.principal.conversation), reach=identity.principal.reach)
     turn = await begin_turn(request, here, asked)
     if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))

@@ -17,7 +17,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from backend.access.addresses import address_key
-from backend.access.reach import Reach
 from backend.chat.turn import ChatTurn
 from backend.errors import BadField, NotTheirs, VoiceError
 from backend.http.bodies import CONVERSATION_ID, documented, read_raw
@@ -43,7 +42,7 @@ async def complete(request: Request, here: Here) -> Response:
     _check_mode(here, completion)
     asked = as_turn(completion, identity.user)
     kept = _conversation(request, completion)
-    asked = replace(asked, reach=Reach.of(identity.principal), conversation_id=kept)
+    asked = replace(asked, reach=identity.principal.reach, conversation_id=kept)
     turn = await begin_turn(request, here, asked)
     shape = Shape(
         f"chatcmpl-{secrets.token_hex(12)}",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.access.reach import EVERYTHING, PUBLIC
+from backend.access.principal import EVERYTHING, PUBLIC
 from backend.http.app import MESSAGES_PER_MINUTE, PICTURES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.media.pictures import PICTURE_LIMIT
