@@ -81,20 +81,6 @@ def limits_of(settings: BudgetSettings) -> Limits:
     return limits
 
 
-def excess(
-    billed: BillingSubject, used: Mapping[Subject, Usage], limits: Limits, needs: frozenset[Resource], wanted: Usage
-) -> Excess | None:
-    """Return the first budget that has no room for `wanted`, and at least one unit, of what is needed."""
-    for subject in billed.subjects:
-        for resource in sorted(needs):
-            limit = limits.get(subject.scope, {}).get(resource, 0) or None
-            if subject.scope is Scope.USER and resource is Resource.MODEL_TOKENS and billed.most_tokens is not None:
-                limit = min(limit or billed.most_tokens, billed.most_tokens)
-            if limit is not None and used[subject][resource] + max(1, wanted[resource]) > limit:
-                return Excess(subject.scope, resource, limit)
-    return None
-
-
 class Budgets:
     """The budgets of one process, which share their counts with all others."""
 
@@ -137,7 +123,7 @@ class Budgets:
                 raise self._refusal(billed, found) from None
             self.day_counts.charge(billed.subjects, wanted)
             return
-        if found := excess(billed, used, self._limits, needs, wanted):
+        if found := self._excess(billed, used, needs, wanted):
             if wanted:
                 with suppress(MemoryUnavailable):
                     await self.day_counts.give_back(billed.subjects, wanted)
@@ -167,7 +153,7 @@ class Budgets:
         if billed.exempt:
             return None
         used = {subject: self.day_counts.known(subject) for subject in billed.subjects}
-        return excess(billed, used, self._limits, needs, wanted)
+        return self._excess(billed, used, needs, wanted)
 
     async def admits_new_user(self, billed: BillingSubject) -> bool:
         """Mark the billing subject as new, count them for their address, and return whether it may have that many."""
@@ -234,19 +220,35 @@ class Budgets:
             registry=registry,
         )
 
+    def _excess(
+        self, billed: BillingSubject, used: Mapping[Subject, Usage], needs: frozenset[Resource], wanted: Usage
+    ) -> Excess | None:
+        """Return the first budget that has no room for `wanted`, and at least one unit, of what is needed."""
+        for subject in billed.subjects:
+            limits = self._limits_of(subject, billed)
+            for resource in sorted(needs):
+                limit = limits.get(resource)
+                if limit is not None and used[subject][resource] + max(1, wanted[resource]) > limit:
+                    return Excess(subject.scope, resource, limit)
+        return None
+
+    def _limits_of(self, subject: Subject, billed: BillingSubject | None = None) -> dict[Resource, int]:
+        """Return what the subject may use in a day; for a user, no more tokens than `billed` has by their credential."""
+        limits = {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
+        if subject.scope is Scope.USER and billed is not None and billed.most_tokens is not None:
+            limits[Resource.MODEL_TOKENS] = min(
+                limits.get(Resource.MODEL_TOKENS, billed.most_tokens), billed.most_tokens
+            )
+        return limits
+
     async def _top(self, scope: Scope) -> list[Json]:
         used = await self.day_counts.top(scope)
         return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
     def _shown(self, subject: Subject, used: Usage, billed: BillingSubject | None = None) -> Json:
-        all_limits = self._limits[subject.scope]
-        limits = {resource: limit for resource, limit in all_limits.items() if limit}
-        if subject.scope is Scope.USER and billed is not None and billed.most_tokens is not None:
-            limits[Resource.MODEL_TOKENS] = min(
-                limits.get(Resource.MODEL_TOKENS, billed.most_tokens), billed.most_tokens
-            )
+        limits = self._limits_of(subject, billed)
         return {
-            "used": {resource.value: used[resource] for resource in all_limits},
+            "used": {resource.value: used[resource] for resource in self._limits[subject.scope]},
             "limits": {resource.value: limit for resource, limit in limits.items()},
         }
 

@@ -34,7 +34,6 @@ from backend.http import (
     tasks,
     tickets,
 )
-from backend.http.api_docs import serve_docs
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
@@ -44,7 +43,7 @@ from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.openapi import complete_openapi
+from backend.http.openapi import complete_openapi, serve_docs
 from backend.http.origins import Origins
 from backend.http.services import Services
 from backend.observability.request_metrics import RequestMetrics
@@ -134,7 +133,7 @@ def build_app(
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
-        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
+        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `openapi`
         redoc_url=None,
     )
     app.state.token_sockets = joined.token_sockets

@@ -47,17 +47,15 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
     response.status_code = 200 if ready else 503
     status = "ready" if ready else "not ready"
     answer: dict[str, str | list[str] | dict[str, str]] = {"status": status, "checks": checks}
-    if loading := here.services.state.loading():
-        answer["loading"] = loading
-    if responders := here.services.state.responders():
-        answer["responders"] = responders
-    if servers := here.services.state.tool_servers():
-        answer["tool_servers"] = servers
     for name, parts in here.services.state.further_states.items():
         answer[name] = {part: state() for part, state in parts.items()}
-    if failing := failing_loops():
-        answer["failing_loops"] = failing
-    return answer
+    shown = {
+        "loading": here.services.state.loading(),
+        "responders": here.services.state.responders(),
+        "tool_servers": here.services.state.tool_servers(),
+        "failing_loops": failing_loops(),
+    }
+    return answer | {name: found for name, found in shown.items() if found}
 
 
 @router.get("/metrics")

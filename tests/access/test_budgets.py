@@ -229,15 +229,6 @@ async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Pa
         assert here.services.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
 
 
-async def test_a_turn_over_everybodys_budget_answers_503_with_a_hint(tmp_path: Path) -> None:
-    async with (
-        paying(tmp_path, budgets={"total": USED_UP}, scenes=[AGAIN, "Four."]) as here,
-        here.browser(headers=STRANGER) as client,
-    ):
-        refused = await client.post("/api/singleturn", json=ASKED)
-        assert refused.status_code == 503 and "BUDGETS__TOTAL__" in refused.json()["error"]["hint"]
-
-
 async def test_a_streamed_turn_over_its_budget_ends_with_an_error_and_a_hint(tmp_path: Path) -> None:
     async with (
         paying(tmp_path, budgets={"user": USED_UP}, scenes=[AGAIN, "Four."]) as here,
