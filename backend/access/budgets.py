@@ -233,12 +233,11 @@ class Budgets:
         return None
 
     def _limits_of(self, subject: Subject, billed: BillingSubject | None = None) -> dict[Resource, int]:
-        """Return what the subject may use in a day; for a user, no more tokens than `billed` has by their credential."""
+        """Return what the subject may use in a day; a user no more tokens than their credential allows."""
         limits = {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
-        if subject.scope is Scope.USER and billed is not None and billed.most_tokens is not None:
-            limits[Resource.MODEL_TOKENS] = min(
-                limits.get(Resource.MODEL_TOKENS, billed.most_tokens), billed.most_tokens
-            )
+        most = billed.most_tokens if billed and subject.scope is Scope.USER else None
+        if most is not None:
+            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, most), most)
         return limits
 
     async def _top(self, scope: Scope) -> list[Json]:
