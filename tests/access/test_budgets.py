@@ -19,7 +19,7 @@ from backend.access.usage import Resource, Scope
 from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
-from tests.http.world import SDP, World
+from tests.http.world import SDP, World, message_of
 from tests.support.agents import call
 
 USED_UP = {"model_tokens": TURN_TOKENS}
@@ -32,10 +32,6 @@ async def order(here: World, headers: dict[str, str]) -> httpx2.Response:
     """Begin a task, without a cookie."""
     async with here.browser(headers=headers) as client:
         return await client.post("/api/tasks", json={"instruction": f"look {time.monotonic_ns()}"})
-
-
-def message_of(answer: httpx2.Response) -> str:
-    return str(answer.json()["error"]["message"])
 
 
 async def test_tasks_of_an_address_are_counted_over_both_processes_whatever_their_cookies(tmp_path: Path) -> None:
@@ -58,7 +54,7 @@ async def test_model_tokens_spent_at_one_process_are_refused_at_the_other(tmp_pa
         one.browser(headers=STRANGER) as client,
     ):
         assert (await client.post("/api/singleturn", json=ASKED)).status_code == 200
-        await one.services.budgets.day_counts.flush()
+        await one.services.people.budgets.day_counts.flush()
         async with two.browser(headers=STRANGER, cookies={"caller": client.cookies["caller"]}) as elsewhere:
             assert (await elsewhere.post("/api/singleturn", json=ASKED)).status_code == 429
             usage = (await elsewhere.get("/api/me/usage")).json()
@@ -79,7 +75,7 @@ async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(tmp_path
         "/api/rtc/offer": {"sdp": SDP},
     }
     async with paying(tmp_path, budgets={"total": USED_UP}, scenes=["Four."], admin_token="a" * 16) as here:
-        here.services.budgets.show_in(here.metrics.registry)
+        here.services.people.budgets.show_in(here.metrics.registry)
         async with here.browser() as at_home:  # counted, never refused
             assert (await at_home.post("/api/singleturn", json=ASKED)).status_code == 200
         async with here.browser(headers=OTHER) as client:
@@ -226,7 +222,7 @@ async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Pa
             assert refused.status_code == 429, refused.text
             assert "model tokens is used up" in message_of(refused)
             assert "midnight UTC" in refused.json()["error"]["hint"] and int(refused.headers["retry-after"]) > 0
-        assert here.services.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
+        assert here.services.people.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
 
 
 async def test_a_streamed_turn_over_its_budget_ends_with_an_error_and_a_hint(tmp_path: Path) -> None:
