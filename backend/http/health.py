@@ -49,7 +49,7 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
     answer: dict[str, str | list[str] | dict[str, str]] = {"status": status, "checks": checks}
     for name, parts in here.services.state.further_states.items():
         answer[name] = {part: state() for part, state in parts.items()}
-    shown = {
+    shown: dict[str, list[str] | dict[str, str]] = {
         "loading": here.services.state.loading(),
         "responders": here.services.state.responders(),
         "tool_servers": here.services.state.tool_servers(),
