@@ -169,9 +169,9 @@ async def _run_call(
 
     with log_ids(session=session.id):
         async with (
-            budgets.payers.paying_for(session.owner) as payer,
-            meter.metering(session.id, payer, hang_up),
-            budgets.permits.hold(PermitKind.CALLS, payer, session.id),
+            budgets.billing.billing_to(session.owner) as billed,
+            meter.metering(session.id, billed, hang_up),
+            budgets.permits.hold(PermitKind.CALLS, billed, session.id),
         ):
             return await open_call(dependencies, session, transport).run()
 

@@ -145,10 +145,10 @@ async def test_what_holds_for_the_visitor_alone_ends_with_the_sign_in(tmp_path: 
         here.browser(headers={"x-forwarded-for": "203.0.113.9"}) as browser,
     ):
         session = here.registry.find((await place_call(browser))["session_id"])
-        assert await budgets.payers.find(session.owner)
+        assert await budgets.billing.find(session.owner)
         await sign_in(browser, "ada")
         assert session.ended_reason == "signed_in"
-        assert await budgets.payers.find(session.owner) is None
+        assert await budgets.billing.find(session.owner) is None
 
 
 async def test_what_the_account_was_in_another_browser_is_exported_and_erased_with_it(

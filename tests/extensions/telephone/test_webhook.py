@@ -144,16 +144,16 @@ async def test_a_number_is_the_same_user_each_time_and_is_neither_stored_nor_log
 
 def test_a_number_is_one_identity_however_it_is_written_and_another_under_another_secret() -> None:
     callers = PhoneCallers([b"k" * 32])
-    users = {callers.payer(number).user for number in ("+15550123456", "+1 (555) 012-3456", "sip:+15550123456")}
+    users = {callers.billed(number).user for number in ("+15550123456", "+1 (555) 012-3456", "sip:+15550123456")}
     assert len(users) == 1
-    assert PhoneCallers([b"x" * 32]).payer("+15550123456").user not in users
+    assert PhoneCallers([b"x" * 32]).billed("+15550123456").user not in users
 
 
 def test_those_who_withhold_their_number_are_nobody_twice_and_are_limited_together() -> None:
     callers = PhoneCallers([b"k" * 32])
-    payers = [callers.payer(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
-    assert len({payer.user for payer in payers}) == 4
-    assert len({payer.address for payer in payers}) == 1
+    billing = [callers.billed(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
+    assert len({billed.user for billed in billing}) == 4
+    assert len({billed.address for billed in billing}) == 1
 
 
 def test_a_streams_token_is_for_one_call_and_one_minute() -> None:
