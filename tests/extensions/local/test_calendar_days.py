@@ -39,7 +39,7 @@ async def calendar(tmp_path: Path) -> AsyncIterator[Calendar]:
     settings = load_settings(_env_file=None, data_dir=tmp_path)
     async with httpx2.AsyncClient() as http:
         services = installed().services(settings, http)
-        world = World("ada", settings=settings, clock=WEDNESDAY.timestamp, services=services)
+        world = World(user_id="ada", settings=settings, clock=WEDNESDAY.timestamp, services=services)
         await world.memory.update_user_context("ada", lambda known: {**known, "preferences": {"time_zone": NEW_YORK}})
         registry = Registry([TOOLS[name] for name in NAMES], world.known)
 
