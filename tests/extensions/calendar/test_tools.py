@@ -229,6 +229,23 @@ async def test_the_last_day_is_included(desk: Desk, span: dict[str, str], expect
     assert [event["title"] for event in await desk.events(**span)] == expected
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        ("Friday", "Monday", "2026-11-27T00:00:00-05:00", "2026-12-01T00:00:00-05:00"),
+        ("Monday", "Friday", "2026-11-30T00:00:00-05:00", "2026-12-05T00:00:00-05:00"),
+        ("tomorrow at three", "at five", "2026-11-26T15:00:00-05:00", "2026-11-26T17:00:00-05:00"),
+    ],
+)
+async def test_the_end_of_a_span_is_read_from_today_unless_that_is_before_its_beginning(
+    tmp_path: Path, start: str, end: str, first: str, last: str
+) -> None:
+    desk = Desk(LocalStore(tmp_path), now=datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK))
+    await desk.live_in("America/New_York")
+    listed = await desk.call("list_events", start=start, end=end)
+    assert (listed["from"], listed["to"]) == (first, last)
+
+
 @pytest.mark.parametrize("span", [{"start": "2026-11-24", "end": "2026-11-23"}, {"end": "2028-01-01"}])
 async def test_a_span_that_is_none_or_too_long_is_refused(desk: Desk, span: dict[str, str]) -> None:
     assert (await desk.call("list_events", **span))["error"]["type"] == "failed"
