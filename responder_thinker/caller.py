@@ -38,7 +38,7 @@ class ReceivedAudio:
         self.frames: deque[ReceivedFrame] = deque(maxlen=KEPT_FRAMES)
         self.last_audible_at: float | None = None
         self.on_frame: Callable[[bytes], object] | None = None
-        """Is called with each frame as it arrives, 960 bytes; None: nobody wants to know."""
+        """Is called with each frame as it arrives, 960 bytes; None: it is not called."""
 
     def __repr__(self) -> str:
         return f"ReceivedAudio({len(self.frames)} frames)"
@@ -53,7 +53,7 @@ class ReceivedAudio:
             self.on_frame(frame)
 
     def pcm(self) -> bytes:
-        """Return all of it as 24 kHz mono PCM16, with silence where for a while nothing came."""
+        """Return all sound as 24 kHz mono PCM16, with silence for the gaps."""
         sound = bytearray()
         for received in self.frames:
             late_s = received.at - self.frames[0].at - milliseconds(len(sound)) / 1000

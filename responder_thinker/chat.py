@@ -21,7 +21,7 @@ from responder_thinker.narrator import Narrator
 from responder_thinker.signalling import CallRefused, Signalling, restore_cookie, save_cookie
 
 SILENT_FOR_S = 60.0
-"""Seconds without even a heartbeat after which a stream is taken for dead."""
+"""Seconds without even a heartbeat after which a stream counts as dead."""
 LINES_WAITING = 100
 """Lines read ahead of the answers; a pipe that holds more waits."""
 HELLO = "[dim]Type /help for the commands. Ctrl-C stops an answer, /quit ends the chat.[/]"
@@ -94,7 +94,7 @@ class Conversation:
             self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
 
     async def say(self, line: str) -> None:
-        """Show a line that nobody has typed here, and answer it. Raises `TransportLost`."""
+        """Show a line that was not typed here, and answer it. Raises `TransportLost`."""
         self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
         await self._handle(line)
 
@@ -122,7 +122,7 @@ class Conversation:
             self._answering = None
 
     def _interrupt(self) -> None:
-        """Stop the answer on Ctrl-C; where there is none, end."""
+        """Stop the answer on Ctrl-C; without one, end."""
         if self._answering is None:
             self._over.set()
         elif self._id and (self._cancelling is None or self._cancelling.done()):
@@ -190,7 +190,7 @@ class Conversation:
         self._console.print(escape(text), end="", soft_wrap=True)
 
     def _end(self, reply: dict[str, Any]) -> None:
-        """Print what the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        """Print news that the tokens have not shown: an amended answer, a cancelled one, a lost history."""
         if reply["state"] == "cancelled":
             self._console.print(" [dim](stopped)[/]")
         elif self._written.strip() == reply["text"].strip():

@@ -14,7 +14,7 @@ MARKS = {"routed": "→", "working": "…", "complete": "✓", "failed": "✗", 
 STATES = {"routed": "asked:", "complete": "answered", "stale": "answered late", "cancelled": "was cancelled"}
 SOURCES = {"live": "live data", "cache": "from cache", "sample": "sample data", "model": "model's knowledge"}
 ENDS = {
-    "idle": "nobody spoke for a while",
+    "idle": "there was no speech for a while",
     "disconnected": "one side hung up",
     "network_lost": "the connection was lost",
     "never_connected": "no connection was made",

@@ -1,4 +1,4 @@
-"""When a call made by a program is over: its question has been answered, and nothing is left to wait for."""
+"""The end of a program's call: its question has been answered, and nothing is left to wait for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ NEWS = frozenset({"thinker", "transcript", "transcript_delta", "transcript_done"
 class Progress:
     """Decides when a call made by a program is over. Pure: time is an argument, in seconds of any steady clock.
 
-    It is when the question has been asked, something has been heard since, no Thinker is at work, and it has been quiet
-    for a while: no voice and no news.
+    A call is over when its question was asked, sound was heard since, no Thinker works, and there was neither voice nor
+    news for a while.
     """
 
     def __init__(self, quiet_after_s: float) -> None:
@@ -33,7 +33,7 @@ class Progress:
         return self._heard_at is not None
 
     def asked(self, now: float) -> None:
-        """Note that a question has been asked: what was heard before is no answer to it."""
+        """Note that a question has been asked: earlier sound is no answer to it."""
         self._asked_at = now
         self._heard_at = None
 

@@ -28,9 +28,9 @@ TIMEOUT_S = 15.0
 """Seconds for any one request; answering an offer through a slow STUN server takes up to ten."""
 RECONNECT_AFTER_S = 0.5
 SILENT_FOR_S = 40.0
-"""Seconds without even a heartbeat after which the connection is taken for dead."""
+"""Seconds without even a heartbeat after which the connection counts as dead."""
 COOKIES = ("__Host-caller", "caller")
-"""The cookie's names: over TLS, and else."""
+"""The cookie's names: over TLS, and without it."""
 
 
 class CallRefused(VoiceError):
@@ -98,7 +98,7 @@ class Signalling:
         return f"{base}/ws/{quote(ticket.session_id)}"
 
     def cookies(self) -> dict[str, str]:
-        """Return the header by which the server knows its user again, beyond what the session's token opens."""
+        """Return the header by which the server recognizes its user, beyond the rights of the session's token."""
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
         return {"cookie": cookies} if cookies else {}
 

@@ -15,7 +15,7 @@ from responder_thinker.narrator import Narrator
 from responder_thinker.voice_call import ANSWER_WITHIN_S, QUIET_AFTER_S, Transport, place_call
 
 LEAD_IN_MS = 300
-"""Milliseconds of silence before the file, as before anybody's first word."""
+"""Milliseconds of silence before the file, as before a caller's first word."""
 
 HEARD_AN_ANSWER = 0
 HEARD_NOTHING = 1
@@ -36,7 +36,7 @@ async def talk(
 ) -> int:
     """Play a sound file to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
 
-    `conversation` continues one of ours, typed or spoken; without `cookies` we are the user of last time.
+    `conversation` continues one of ours, typed or spoken; without `cookies` we are the user of the last call.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:

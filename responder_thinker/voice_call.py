@@ -38,7 +38,7 @@ ANSWER_WITHIN_S = 60.0
 QUIET_AFTER_S = 2.0
 """Seconds without a voice and without news after which an answer is complete."""
 SLACK_S = 10.0
-"""Seconds that saying something may take longer than it sounds."""
+"""Seconds that speech may take beyond its own length."""
 LOOK_EVERY_S = 0.1
 LAST_WORD_WITHIN_S = 1.0
 """Seconds the server has to say why it hung up."""
@@ -51,9 +51,9 @@ class VoiceCall:
     def __init__(self, signalling: Signalling, ticket: Ticket, caller: Caller) -> None:
         self.session_id = ticket.session_id
         self.conversation_id = ticket.conversation_id
-        """Give it to the next call to go on in the same conversation."""
+        """The id of the conversation; pass it to the next call to continue it."""
         self.received: ReceivedAudio = caller.received
-        """What was heard so far, the last ten minutes of it."""
+        """The sound heard so far, at most the last ten minutes."""
         self._signalling, self._ticket, self._caller = signalling, ticket, caller
         self._progress = Progress(QUIET_AFTER_S)
         self._listening: asyncio.Task[None] | None = None
@@ -89,7 +89,7 @@ class VoiceCall:
         self._progress.asked(asyncio.get_running_loop().time())
 
     async def answered(self, within_s: float = ANSWER_WITHIN_S, quiet_after_s: float = QUIET_AFTER_S) -> bool:
-        """Wait until what was said last is answered: a voice was heard, no Thinker works, and it is quiet again.
+        """Wait until the last words are answered: a voice was heard, no Thinker works, and it is quiet again.
 
         False: nothing was heard within `within_s` seconds, or the call ended before.
         """
@@ -113,7 +113,7 @@ class VoiceCall:
 
     @asynccontextmanager
     async def following(self, on_event: OnEvent | None) -> AsyncGenerator[None, None]:
-        """Follow the events within the block; what `on_event` raised is raised at its end."""
+        """Follow the events within the block; an error of `on_event` is raised at its end."""
         self._listening = asyncio.create_task(self.listen(on_event), name="events of a call")
         try:
             yield
@@ -223,7 +223,7 @@ class BlockingCall:
         self._wait(self._call.type(text))
 
     def answered(self, within_s: float = ANSWER_WITHIN_S, quiet_after_s: float = QUIET_AFTER_S) -> bool:
-        """Wait until what was said last is answered; False: nothing was heard."""
+        """Wait until the last words are answered; False: nothing was heard."""
         return self._wait(self._call.answered(within_s, quiet_after_s))
 
     def hang_up(self) -> None:
@@ -236,7 +236,7 @@ class BlockingCall:
 
 @contextmanager
 def place_call_in_thread(url: str = "http://127.0.0.1:8000", **options: Any) -> Generator[BlockingCall, None, None]:
-    """Yield a call that blocks; `options` are those of `place_call`, whose callbacks run in the call's own thread."""
+    """Yield a call that blocks; `options` are those of `place_call`, with callbacks run in the call's own thread."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, name="voice call", daemon=True)
     thread.start()

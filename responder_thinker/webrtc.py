@@ -70,7 +70,7 @@ class WebRTCCaller:
             raise TransportLost("The connection failed.", hint="UDP may be blocked. Try the transport ws.")
 
     def say(self, pcm: bytes) -> None:
-        """Speak after what is being said. Encodes at once (0.1 ms a frame)."""
+        """Speak after what is being said. Encodes immediately (0.1 ms a frame)."""
         encoder = OpusEncoder()
         self.say_packets([encoder.encode(frame) for frame in cut_frames(pcm)])
         encoder.close()

@@ -61,7 +61,7 @@ class WebSocketCaller:
             await self.close()
             raise TransportLost("The WebSocket could not be opened.", hint=str(error)) from error
         if self.hung_up:
-            raise TransportLost("The server closed the WebSocket at once.", hint=self.farewell)
+            raise TransportLost("The server closed the WebSocket immediately.", hint=self.farewell)
 
     def say(self, pcm: bytes) -> None:
         """Speak after what is being said."""

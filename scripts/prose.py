@@ -32,10 +32,17 @@ class Rules:
     documents: tuple[str, ...]
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
-    """Folders of Python whose docstrings are read."""
+    """Folders of Python with docstrings that are read."""
+    swept: tuple[str, ...]
+    """Folders with docstrings that keep to the rules of documents."""
     checks: tuple[Check, ...]
     in_documents: tuple[Check, ...]
-    """Further ones for documents."""
+    """Further ones for documents and for the docstrings of `swept`."""
+
+    def checks_for(self, file: Path) -> tuple[Check, ...]:
+        """Return the checks of a document, or of a file of Python."""
+        strict = file.suffix != ".py" or any(file.is_relative_to(ROOT / folder) for folder in self.swept)
+        return (*self.checks, *self.in_documents) if strict else self.checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ def load_rules(file: Path = RULES) -> Rules:
     return Rules(
         tuple(read["documents"]),
         tuple(read["docstrings"]),
+        tuple(read["swept"]),
         (_unused(read["unused"]), *taken),
         (_unused(read["unused_in_documents"]),),
     )
@@ -77,7 +85,7 @@ def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
     """Yield what the checks find, passage by passage."""
     for passage in passages:
         text = f"\n{passage.text}\n"
-        checks = rules.checks if passage.file.suffix == ".py" else (*rules.checks, *rules.in_documents)
+        checks = rules.checks_for(passage.file)
         found: list[CheckResult] = [result for check in checks for result in check.check_with_flags(text)]
         for result in sorted(found, key=lambda each: each.span):
             begins = result.span[0] + len(text[result.span[0] :]) - len(text[result.span[0] :].lstrip())

@@ -35,3 +35,9 @@ def test_every_kind_of_docstring_is_read(tmp_path: Path) -> None:
         '"""One."""\nx = 1\n"""Two."""\n\n\nclass C:\n    """Three."""\n\n    def f(self):\n        """Four."""\n'
     )
     assert sorted(each.text for each in docstrings_of(module)) == ["Four.", "One.", "Three.", "Two."]
+
+
+@pytest.mark.parametrize(("folder", "count"), [("backend/turns", 1), ("tests", 0)], ids=["swept", "not swept"])
+def test_swept_folders_keep_the_rules_of_documents(folder: str, count: int) -> None:
+    passage = Passage(ROOT / folder / "module.py", 1, "Nobody speaks.")
+    assert len(list(findings(RULES, [passage]))) == count

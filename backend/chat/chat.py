@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 AT_ONCE = 64
 """Turns running in this process at the same time; more are refused."""
 RECENT = 256
-"""Ended turns at hand for a retry, should memory not have them."""
+"""Ended turns that are kept for a retry, in case memory does not have them."""
 MEMORY_WITHIN_S = 0.5
-"""Seconds looking for a stored reply, or storing one, may take."""
+"""Seconds it may take to find or store a reply."""
 STOP_WITHIN_S = 1.0
 """Seconds a cancelled turn gets to clean up."""
 LOOK_S = 0.2

@@ -11,7 +11,7 @@ from backend.turns.call_options import ClientTool
 
 
 def as_tool(function: ClientTool) -> Tool:
-    """Return the tool that stands for a client's function: offered in every turn, within everybody's reach."""
+    """Return the tool that stands for a client's function: offered in every turn, within every user's scope."""
     return Tool(
         name=function.name,
         description=function.description,

@@ -1,7 +1,7 @@
 """Typed turns in the server's other processes: a conversation answers one message at a time, wherever it is sent.
 
-Every method is bounded in time, and none raises: while Redis does not answer, each process goes by what it knows
-itself. A message answered twice is better than none.
+Every method is bounded in time, and none raises: while Redis does not answer, each process relies on its own turns. A
+message answered twice is better than none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from backend.storage.turn_claims import TurnClaims
 WITHIN_S = 0.5
 """Seconds one question to Redis may take."""
 STOP_WITHIN_S = 1.0
-"""Seconds another process gets to stop a turn before it is taken for dead."""
+"""Seconds another process gets to stop a turn before it counts as dead."""
 LOOK_S = 0.05
 """Seconds between two looks whether it has stopped."""
 

@@ -31,8 +31,8 @@ EVENT_LIMIT = 8_000
 class ChatRequest:
     """One message to be answered.
 
-    `conversation_id` None: no conversation, nothing before it is known and nothing is kept. `earlier` are messages
-    the client brings, (role, text): they count where we have no history of our own.
+    `conversation_id` None: there is no conversation, so nothing earlier is known and nothing is kept. `earlier` are the
+    client's messages, (role, text); they count if we have no history of our own.
     """
 
     user_id: str = field(repr=False)
@@ -47,9 +47,9 @@ class ChatRequest:
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
     reach: Reach = PUBLIC
-    """The tools within the caller's reach."""
+    """The tools within the caller's scope."""
     instructions: str = field(default="", repr=False)
-    """In place of the usual character; empty: the usual one."""
+    """The character that takes the place of the usual one; empty: the usual one."""
     tools: Sequence[ClientTool] = ()
     """Functions that the client carries out itself: a call of one ends the turn."""
     client_rounds: Sequence[ClientRound] = ()
@@ -64,7 +64,7 @@ class ChatReply:
     message_id: str
     """The question's."""
     reply_id: str
-    """The answer's; empty when the turn was cancelled."""
+    """The id of the answer; empty if the turn was cancelled."""
     text: str
     state: Literal["complete", "cancelled"]
     mode: str
@@ -77,7 +77,7 @@ class ChatReply:
     thinkers: tuple[str, ...] = ()
     tokens: int = 0
     tokens_out: int = 0
-    """Those of `tokens` that the model of the conversation produced."""
+    """The part of `tokens` that the model of the conversation produced."""
     client_calls: tuple[ToolCall, ...] = ()
     """The calls that the client is to carry out, and send the results of."""
     latency_ms: int = 0
@@ -94,7 +94,7 @@ class ChatTurn:
         self.stop: Callable[[], object] = lambda: None
         """Ends the turn in order, within 100 ms; set by the task that runs it."""
         self.wanted = True
-        """Whether anybody still waits; a turn cancelled before it has begun never begins."""
+        """Whether a client still waits; a turn cancelled before it has begun never begins."""
         self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
         self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # retrieved: perhaps none waits
         self._streams = 0
@@ -142,7 +142,7 @@ class ChatTurn:
 
     @property
     def end(self) -> asyncio.Future[ChatReply]:
-        """The end of the turn, to be looked at, not cancelled; unlike `wait` it keeps no turn going."""
+        """The end of the turn. Look at it, but do not cancel it; unlike `wait` it keeps no turn going."""
         return self._end
 
     async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:

@@ -59,7 +59,7 @@ HEARD_WITHIN_S = 1.0
 RESULT_SHOWN = 2_000
 """Characters of a tool's result shown in an event."""
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
-"""Tools of Thinkers that a conversation needs at hand itself."""
+"""Tools of Thinkers that a conversation needs directly."""
 
 CANCELLED = ThinkerResponse("", TurnState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
@@ -78,11 +78,11 @@ class ChatDependencies:
     """Learns from every turn that was answered."""
     tracer: Tracer = NO_TRACER
     claims: TurnClaims | None = None
-    """Which conversations other processes answer; None: there are none."""
+    """The turns of other processes; None: there are no other processes."""
     confirmations: Confirmations | None = None
-    """Hears what each message answers; None: no user is asked."""
+    """Takes each message as a possible answer; None: users are not asked anything."""
     ledger: Ledger | None = None
-    """Keeps what was said for longer than memory; None: nothing does."""
+    """Keeps messages for longer than memory does; None: there is no ledger."""
 
     @property
     def shared(self) -> ThinkerDependencies:
@@ -162,7 +162,7 @@ class TurnRunner:
             await briefly(hearing, None, within_s=HEARD_WITHIN_S, warning="an answer could not be noted")
 
     async def _situation(self) -> Situation | None:
-        """Return what the turn knows beside the question; None when it was cancelled meanwhile."""
+        """Return the context of the question; None if the turn was cancelled meanwhile."""
         preparing = asyncio.ensure_future(self._prepare())
         self._turn.stop = preparing.cancel
         try:

@@ -68,7 +68,7 @@ RESULT_CHARS = 2_000
 TASK_CHARS = 120
 """Characters of a task's instruction in a decision's summary of the tasks."""
 FALLBACK_CHARS = 400
-"""Characters of a task's result the fallback without a model says."""
+"""Characters of a task's result that the fallback without a model speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class DigestItem:
     task: Task | None = None
 
     def history_entry(self) -> HistoryEntry:
-        """Return the entry of the history that this becomes."""
+        """Return the item as an entry of the history."""
         entry, task = self.entry, self.task
         if entry.kind == "input":
             return HistoryEntry(entry.id, entry.at, "input", entry.text)
@@ -143,7 +143,7 @@ class Coordinator:
         return f"Coordinator({len(self.working)} digests)"
 
     def wake(self, _: object = None) -> None:
-        """Look at once whose entries wait; also a listener to pub/sub messages, whatever they say."""
+        """Look immediately for users with waiting entries; also a listener to pub/sub messages, whatever they say."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -175,7 +175,7 @@ class Coordinator:
             return plan is not None
 
     async def _begin_due(self) -> bool:
-        """Begin the digests that are due, and return whether anybody's entries wait."""
+        """Begin the digests that are due, and return whether any user's entries wait."""
         now = self.clock()
         self._paused = {user: until for user, until in self._paused.items() if until > now}
         waiting = await self.dependencies.channels.users()
@@ -205,7 +205,7 @@ class Coordinator:
         return due is not None and due <= now
 
     async def _work(self, user_id: str) -> None:
-        """Do one digest; whatever goes wrong with it costs its user a pause, and nobody else anything."""
+        """Do one digest; whatever goes wrong with it costs its user a pause, and other users nothing."""
         try:
             if not await self.run_digest(user_id):
                 self._paused[user_id] = self.clock() + POLL_S
@@ -274,7 +274,7 @@ class Coordinator:
         await self.dependencies.channels.unlist(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Action) -> None:
-        """Carry out an action. One that is not possible any more is recorded; without Redis the digest breaks off."""
+        """Carry out an action. One that is no longer possible is recorded; without Redis the digest breaks off."""
         try:
             match action:
                 case CreateTask(kind, instruction):
@@ -311,7 +311,7 @@ class Coordinator:
 def due_at(
     waiting: Sequence[ChannelEntry], last_at: float, *, is_listening: bool, settings: CoordinatorSettings
 ) -> float | None:
-    """Return when the entries that wait are to be digested, None when none wait; the last digest was at `last_at`."""
+    """Return the time of the next digest, or None without waiting entries; the last digest was at `last_at`."""
     inputs = [entry.at for entry in waiting if entry.kind == "input"]
     results = [entry.at for entry in waiting if entry.kind == "result"]
     times = []
@@ -330,7 +330,7 @@ async def decide_without_model(digest: Digest) -> Decision:
 
 
 def fallback_text(items: Sequence[DigestItem]) -> str:
-    """Return what is said without a model: results as they are, and an apology for what was asked of it."""
+    """Return the words without a model: plain results, and an apology for other requests."""
     said = [_plain_result(item.task) for item in items if item.task]
     if any(item.entry.mode == "api" for item in items):
         said.append("Something you asked for could not be taken care of just now. Please ask again.")
@@ -345,7 +345,7 @@ def _plain_result(task: Task) -> str:
 
 
 def outcome_of(task: Task) -> str:
-    """Return the result of a task, or why there is none, cut to what a digest shows."""
+    """Return the result of a task, or why there is none, cut to the length in a digest."""
     return (task.result or task.error or task.state.value)[:RESULT_CHARS]
 
 

@@ -2,7 +2,7 @@
 
 The model is shown what happened since the last digest, what happened before, and the user's tasks, all as JSON that it
 has to take for data. Each action it calls is checked, noted, and carried out later. An action that cannot be right
-(bad arguments, an unknown kind, somebody else's task) goes back to the model as a failed result that says why, and is
+(bad arguments, an unknown kind, another user's task) goes back to the model as a failed result that says why, and is
 recorded.
 """
 

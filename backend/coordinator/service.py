@@ -19,7 +19,7 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import ShownTask
 
 ERASE_WITHIN_S = 1.0
-"""Seconds a user's utterances on their way may take before their data can be erased."""
+"""Seconds an erasure waits for a user's utterances on their way."""
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class CoordinatorService:
     enabled: bool
 
     def ingest(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user said in a call or in chat, if the user has tasks; else nobody needs it. Returns at once.
+        """Add what a user said in a call or in chat, if the user has tasks; else it is not needed. Returns immediately.
 
         An utterance that cannot be written is lost to the coordinator only: it has been answered where it was said.
         """
@@ -73,7 +73,7 @@ class CoordinatorService:
         self.utterances.enqueue(write)
 
     async def add_input(self, user_id: str, text: str) -> None:
-        """Add an input that no call and no conversation answers."""
+        """Add an input that is answered neither in a call nor in a conversation."""
         await self.channels.add_input(user_id, text, "api")
         self.coordinator.wake()
 

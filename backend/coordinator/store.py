@@ -81,7 +81,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """A history entry is something that happened, or what was made of it."""
+    """A history entry is an event, or the decision about it."""
 
     id: str
     at: float
@@ -104,7 +104,7 @@ class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task", tag_field="acti
 
 
 class SummarizeTaskResult(msgspec.Struct, frozen=True, tag="summarize_task_result", tag_field="action"):
-    """This action keeps what matters of a result in the history."""
+    """This action keeps the gist of a result in the history."""
 
     task_id: str
     summary: str
@@ -136,7 +136,7 @@ class Plan(msgspec.Struct, frozen=True):
     failure: str = ""
     """Why no model decided, if so."""
     inputs: tuple[str, ...] = ()
-    """The entries among them that are inputs."""
+    """The ids of the entries that are inputs."""
     task_summary: str = ""
     """The user's tasks when it was decided, one a line."""
     format: Format = FORMAT
@@ -168,7 +168,7 @@ class DigestStatus(LastDigest, frozen=True):
 
 
 class CoordinatorExport(TypedDict, total=False):
-    """Everything the coordinator keeps of a user; `digests` is missing before the first, and all of it without data."""
+    """All data of a user that the coordinator keeps; `digests` is missing before the first digest."""
 
     waiting: list[ChannelEntry]
     history: list[HistoryEntry]
@@ -212,7 +212,7 @@ class Channels(RedisStore):
         return [user.decode() for user in raw]
 
     async def move_last(self, user_id: str) -> None:
-        """Have the user wait behind everybody who waits now: users take turns."""
+        """Put the user behind all users who wait now: users take turns."""
         now = self._clock()
         await self._client.call(lambda redis: redis.zadd(ACTIVE, {user_id: now}, xx=True))
 
@@ -239,7 +239,7 @@ class Channels(RedisStore):
         return await self._readable(user_id, await self._client.call(take))
 
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
-        """Delete entries whose effects have taken place; the user stays listed until `unlist`."""
+        """Delete entries that have taken effect; the user stays listed until `unlist`."""
         if ids:
             await self._client.execute(self._removal(user_id, ids))
 
@@ -271,7 +271,7 @@ class Channels(RedisStore):
         return [entry for _, entries in streams for entry in entries]
 
     async def _readable(self, user_id: str, raw: Sequence[Any]) -> list[ChannelEntry]:
-        """Return the entries that can be decoded, and delete the others, which nobody would ever acknowledge."""
+        """Return the entries that can be decoded, and delete the others, which would never be acknowledged."""
         entries = _decoded(raw)
         await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
         return entries

@@ -60,7 +60,7 @@ _PART_OF_DAY = re.compile(r"(?<!the)(?<!this) (?:morning|afternoon|evening|night
 
 
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
-    """Return what `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
+    """Return the moment in `text`: a date if it names no time of day, naive if no zone is known or said.
 
     `now` is aware; `zone` is the user's, or None when it is not known. Raises `BadMoment`.
     """
@@ -79,7 +79,7 @@ def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
 def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, Moment]:
     """Return the first and the last day that `text` names: 'next week', 'the weekend', 'Monday afternoon'.
 
-    Of anything else it is the moment that `parse_when` reads, twice. Raises `BadMoment`.
+    For anything else, both are the moment that `parse_when` reads. Raises `BadMoment`.
     """
     if found := _WEEK.fullmatch(text.strip()):
         today = now.astimezone(zone or UTC).date()
@@ -92,7 +92,7 @@ def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, M
 
 @dataclass
 class _Phrase:
-    """A phrase of which the understood parts are taken away."""
+    """A phrase that loses its understood parts one by one."""
 
     rest: str
 
@@ -105,7 +105,7 @@ class _Phrase:
 
     @property
     def understood(self) -> bool:
-        """True when nothing but fillers is left."""
+        """True if only fillers are left."""
         return not _FILLERS.sub(" ", self.rest).strip()
 
 
@@ -139,7 +139,7 @@ def _spoken(phrase: _Phrase, here: datetime, zone: tzinfo | None) -> Moment | No
 
 
 def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
-    """'in two hours', 'an hour and a half from now', 'now': an instant, however the clocks may change until then."""
+    """'in two hours', 'an hour and a half from now', 'now': an instant, whatever the clocks do until then."""
     found = phrase.take(
         r"(?:in )?(?:about )?(?:(?P<half>half an hour)|(?P<n>\d+(?:\.5)?)(?P<and> and a half)? "
         r"(?P<unit>minute|min|hour|hr)s?(?P<later> and a half)?(?: and (?P<more>\d+) minutes?)?)(?: from now)?"

@@ -1,7 +1,7 @@
-"""Moments: when something is, as people have it. They are read from ISO 8601, and written, and said. Pure.
+"""Moments as people state them: read from ISO 8601, written, and spoken. Pure.
 
 A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
-wherever I am", which is all that can be said where the user's time zone is not known.
+wherever I am", the best that is possible without the user's time zone.
 """
 
 from __future__ import annotations

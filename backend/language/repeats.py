@@ -1,4 +1,4 @@
-"""How something repeats: RRULEs of RFC 5545, checked before anything is built on them. Pure."""
+"""Repetition rules: RRULEs of RFC 5545, checked before use. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WORDS = {
     "yearly": "FREQ=YEARLY",
     "weekdays": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
 }
-"""Words that may stand in the place of a rule."""
+"""Words that may replace a rule."""
 HORIZON = timedelta(days=9 * 366)
-"""The time in which even a 29 February comes: a rule that does not happen in it never will."""
+"""The time in which even a 29 February comes: a rule without an occurrence in it never has one."""
 
 _ANY_DAY = r"(MO|TU|WE|TH|FR|SA|SU)"
 _NTH_DAY = rf"([+-]?[1-5])?{_ANY_DAY}"
@@ -37,13 +37,12 @@ _DAYS = {
     "MONTHLY": {"BYDAY": _NTH_DAY, "BYMONTHDAY": r"-?([1-9]|[12]\d|3[01])", "BYSETPOS": r"-?[1-4]"},
     "YEARLY": {"BYMONTH": r"[1-9]|1[0-2]", "BYMONTHDAY": r"[1-9]|[12]\d|3[01]", "BYDAY": _NTH_DAY},
 }
-"""FREQ → the parts that may choose the days, as lists of these. They are enough for people's habits, and each of them
-does happen: searching the next time of a rule that never does would compute for seconds."""
+"""FREQ → the lists of parts that may choose the days. Each has an occurrence: a search without one takes seconds."""
 _HINT = "Send an RRULE such as FREQ=WEEKLY;BYDAY=MO or FREQ=DAILY;COUNT=5, or one of: " + ", ".join(WORDS) + "."
 
 
 def checked(rule: str, start: Moment) -> tuple[str, Moment]:
-    """Return the rule in its plain form, and the first time from `start` on that it happens. Raises `BadMoment`."""
+    """Return the rule in its plain form, and its first occurrence from `start` on. Raises `BadMoment`."""
     parts = _parts(rule)
     last = datetime.max
     if until := parts.get("UNTIL"):
@@ -102,7 +101,7 @@ def _happens(parts: dict[str, str]) -> bool:
 def _until(value: str, start: Moment) -> tuple[str, datetime]:
     """Return UNTIL in the form of RFC 5545, and on the start's wall clock.
 
-    By the RFC it is of the kind of the start, and in UTC where the start has a zone.
+    By the RFC it is of the same kind as the start, and in UTC if the start has a zone.
     """
     figures = re.sub(r"[-:]", "", value)
     day, _, clock = figures.partition("T")

@@ -2,7 +2,7 @@
 
 Who may come here is decided where every route's grant is (`backend.http.grants`): a program with a token of an API key
 that grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
-has asked the user who they are. No other may name anybody. The grants of the first two endpoints are for the
+has asked the user who they are. No other may name a user. The grants of the first two endpoints are for the
 operator's own programs, which reach the operator's tools there.
 
 Cookies grant nothing here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign

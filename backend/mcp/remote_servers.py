@@ -63,7 +63,7 @@ Streams = AbstractAsyncContextManager[Any]
 
 
 def wait_s(failures: int, spread: Callable[[], float] = random.random) -> float:
-    """Return the seconds before the next attempt: 1, 2, 4 … 60, plus up to a quarter so that not all come at once."""
+    """Return the seconds before the next attempt: 1, 2, 4 … 60, plus up to a quarter so that not all come together."""
     return float(min(LONGEST_WAIT_S, 2.0 ** max(0, failures - 1)) * (1 + spread() / 4))
 
 
@@ -163,7 +163,7 @@ class RemoteServer:
 
     @asynccontextmanager
     async def _watched(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
-        """Yield the same streams, but have the server checked at once when the program's output ends."""
+        """Yield the same streams, but have the server checked immediately when the program's output ends."""
         async with streams as (read, write), anyio.create_task_group() as group:
             send, receive = anyio.create_memory_object_stream[Any](0)
 
@@ -231,7 +231,7 @@ class RemoteServers:
         return {name: server.state for name, server in self._servers.items()}
 
     async def close(self) -> None:
-        """End all servers in parallel; what does not end in time is left to the operating system."""
+        """End all servers in parallel; those that do not end in time are left to the operating system."""
         for server in self._servers.values():
             server.end()
         if self._tasks:
@@ -243,7 +243,7 @@ class RemoteServers:
 
 
 def why(error: BaseException) -> str:
-    """Return what went wrong, without addresses or anybody's words."""
+    """Return what went wrong, without addresses or user's words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

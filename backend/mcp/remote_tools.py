@@ -1,8 +1,8 @@
 """Another server's tools as tools of this one: named, described, checked and bounded like any other. Pure.
 
-A server's description of its tools is not trusted: names are made to fit, descriptions cut, and a tool whose schema
-cannot be used is left out. As the specification says, a tool may destroy something unless its server says that it only
-reads or only adds; such a tool needs the user's consent. What a tool returns is text of others.
+A server's description of its tools is not trusted: names are made to fit, descriptions cut, and a tool with a schema
+that cannot be used is left out. As the specification says, a tool may destroy something unless its server says that it
+only reads or only adds; such a tool needs the user's consent. What a tool returns is text of others.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ burst: the caller's jitter buffer has run dry by then, and a burst would only ma
 count on through a skip, so that timestamps made from them stay truthful. When several phases are due at a late wake-up,
 all of them play and sockets are read once: the busier the core, the fewer the wake-ups.
 
-Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and nobody
+Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and no call
 would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A voice
-received a moment later is a moment's latency; a slot not played is a hole in somebody's sentence. But once something
+received a moment later is a moment's latency; a slot not played is a hole in a sentence. But once something
 has been left for `BEHIND_S`, all of it is read.
 
 A transport that must wait for its network (WebSocket) awaits its slots one by one: see `SlotStream`.

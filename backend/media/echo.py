@@ -6,16 +6,16 @@ interrupt each reply with its own words. Most calls have no echo, and a cancelle
 little of the voice; so it is switched on for the call in which an echo has been found, and stays on.
 
 *Finding* it: while we play, and for `ECHO_FRAMES` after, each sound that stands out of the room is compared with what
-was played in the last 1.5 seconds, by a cross-correlation whose spectrum is flattened (GCC-PHAT, Knapp and Carter
+was played in the last 1.5 seconds, by a cross-correlation with a flattened spectrum (GCC-PHAT, Knapp and Carter
 1976): a copy, however filtered, gives a peak at its delay, and two voices give none, even if one of them repeats the
-other's words at once. The peak is a share of what it would be with all frequencies in phase. Measured: another voice
-0.05, in 1 % of the comparisons 0.11, at most 0.18; 80 to 240 ms of an echo 0.06 to 0.77, the median 0.2. One peak of
-`SURE` is an echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in both
-comparisons: found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond; it is
-made when a sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and nothing
-came back, what comes after a reply is surely the caller, and what comes during one is compared less often: an echo can
-only be new, as when somebody unplugs their headphones. Both sounds are faded in and out first: the edges of a tone that
-is cut off have all frequencies, and two of them are like each other.
+other's words immediately. The peak is a share of what it would be with all frequencies in phase. Measured: another
+voice 0.05, in 1 % of the comparisons 0.11, at most 0.18; 80 to 240 ms of an echo 0.06 to 0.77, the median 0.2. One peak
+of `SURE` is an echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in
+both comparisons: found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond;
+it is made when a sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and
+nothing came back, what comes after a reply is surely the caller, and what comes during one is compared less often: an
+echo can only be new, as when the caller unplugs their headphones. Both sounds are faded in and out first: the edges of
+a tone that is cut off have all frequencies, and two of them are like each other.
 
 *Cancelling* it: WebRTC's canceller (AEC3) gets each frame of the microphone with the frame played one echo delay ago,
 less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be longer, and an echo that comes before its
@@ -103,7 +103,7 @@ _BAND = slice(200 * _FAR // _RATE, 3600 * _FAR // _RATE)
 BROAD_BINS = 20
 """Frequencies in which both must have sound: a voice and its echo have 75 and more, a tone, which is like anything of
 its pitch at some delay, 1 to 3. What was played must have its power in as many: spoken replies have it in 57 to 520,
-tones of 0.3 to 1.2 s in 2 to 8; voices soon after a tone were taken for its echo 27 times of 100."""
+tones of 0.3 to 1.2 s in 2 to 8; voices soon after a tone were mistaken for its echo 27 times of 100."""
 _FADE = (0.5 - 0.5 * np.cos(np.pi * (np.arange(40) + 0.5) / 40)).astype(np.float32)
 """5 ms."""
 _FLATTENING = 0.85

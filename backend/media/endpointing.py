@@ -62,7 +62,7 @@ class LocalEndpointing:
 
     @property
     def off_axis(self) -> bool:
-        """Return whether the utterance under way, or else the last, is off-axis: of somebody else, or turned away.
+        """Return whether the utterance under way, or else the last, is off-axis: of another person, or turned away.
 
         It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
         """

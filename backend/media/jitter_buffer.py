@@ -1,6 +1,6 @@
 """The jitter buffer puts RTP packets back in order and reports what is missing, without delaying what is in order.
 
-Theory. On most networks most packets come in order, so a packet that is the next one is delivered at once: no
+Theory. On most networks most packets come in order, so a packet that is the next one is delivered immediately: no
 delay is added as long as nothing is missing. When one is missing, later packets are held until it comes, or
 until it is declared lost: after `max_wait_ms` of media is held behind it, or that much time has passed since
 the first of them came. Then everything held is delivered together, and the delay is zero again. (A buffer that
@@ -12,7 +12,7 @@ What comes out, in the sender's order:
 - `Received(payload)`: one packet;
 - `Lost(samples)`: one packet that will not come, of the length its neighbours have;
 - `Silence(samples)`: time the sender did not describe (discontinuous transmission): the sequence goes on but
-  the timestamp jumps. At most one second of it is reported, since nobody learns more from more.
+  the timestamp jumps. At most one second of it is reported, since more would say nothing new.
 
 A jump of more than `MAX_GAP` packets, forward or back, is a sender that started again: what was held is
 delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered

@@ -1,4 +1,4 @@
-"""Off-axis speech: a voice that sounds muffled, as of somebody in another room or of a caller who has turned away.
+"""Off-axis speech: a voice that sounds muffled, from another room or from a caller who has turned away.
 
 A microphone is spoken into from the front: a mouth turned away, a wall or a hand takes the treble of a voice and leaves
 the rest. So the treble (2 to 6 kHz) of a voice against the rest (200 to 1,000 Hz) is compared with what is usual for

@@ -1,8 +1,8 @@
 """The onset hint: a few frames in which a voice may begin, before the detector is sure of it.
 
-A detector needs some 45 ms of a voice, and of a soft consonant ("stop", "hold on") 100 to 300, before it says that
-somebody speaks. A reply can be turned down sooner: what was turned down for nothing comes up again, and nothing of it
-is lost. So a score far below that of speech is enough where it stands out of a quiet room at nearly the caller's level
+A detector needs some 45 ms of a voice, and of a soft consonant ("stop", "hold on") 100 to 300, before it reports
+speech. A reply can be turned down sooner: what was turned down for nothing comes up again, and nothing of it is lost.
+So a score far below that of speech is enough where it stands out of a quiet room at nearly the caller's level
 (`PrimarySpeaker.may_begin`). A hint stands for `KEPT_FRAMES` after the last such frame and `LONGEST_FRAMES` at most;
 one that came to nothing is followed by a rest, so that no noise turns a reply down again and again.
 

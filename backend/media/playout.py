@@ -29,7 +29,7 @@ from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, Frame, milliseconds
 from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 
 REMEMBERED_ITEMS = 16
-"""Items whose played time is kept after their last sample, in case more of them arrives."""
+"""Items that keep their played time after their last sample, in case more of them arrives."""
 DUCK_DB = 15.0
 """Decibels by which a ducked reply is turned down."""
 DUCK_FRAMES = 1

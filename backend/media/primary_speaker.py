@@ -1,19 +1,19 @@
 """The primary speaker: which of the voices that the detector finds is the caller's.
 
-A detector says that somebody speaks, not who. In a room with others (babble, a television, a second talker) it finds
-speech without a pause, and an utterance that began would never end. The caller is the one near the microphone, so the
-level tells: `PrimarySpeaker` follows how loud this caller speaks and how loud the room is, and takes for the caller
-only what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
+A detector says that there is speech, not who speaks. In a room with others (babble, a television, a second talker) it
+finds speech without a pause, and an utterance that began would never end. The caller is the one near the microphone, so
+the level tells: `PrimarySpeaker` follows how loud this caller speaks and how loud the room is, and accepts as the
+caller only what stands out. Pure: frames and scores in, a decision out; the frames, 20 ms each, are its only clock.
 
 All levels are mean powers of some frames, in dB of full scale: of `ONSET_FRAMES` where a voice may begin, of
 `STEADY_FRAMES` while it goes on. There a frame counts as no louder than the caller usually is, so that one loud
 syllable does not outlast the voice. Three levels are followed:
 
-- The *floor* is the quietest of the last 3 s. A single voice falls to the quiet room between its words; many voices at
-  once, or music, fall by some 6 dB only. What never stands out of the floor is the room, however loud it is and
+- The *floor* is the quietest of the last 3 s. A single voice falls to the quiet room between its words; many voices
+  together, or music, fall by some 6 dB only. What never stands out of the floor is the room, however loud it is and
   whether or not the caller has spoken: what is there from the beginning of a call is the room.
 - The *caller's level* is what most of the accepted voice stays below. It follows a louder voice by 10 dB a second (a
-  cough is too short to move it far; the first second of voice moves it at once), a quieter one by 1 dB a second.
+  cough is too short to move it far; the first second of voice moves it immediately), a quieter one by 1 dB a second.
 - The *others' level* is the same of voices that were not accepted; it is forgotten `FORGET_FRAMES` after the last of
   them. A caller who turns out `below_db` louder than the voice accepted so far makes that one another's.
 
@@ -24,11 +24,10 @@ other or no other voice is known of: a caller's weak syllables are nearer to the
 much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
-therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as when somebody has asked and waits for
-an answer; or else (a television, people who talk) after `relearn_s` of rejected voice. Who goes on within
-`ANSWER_FRAMES` of its end did not wait for an answer: the old level is back, and the next trial without a wait needs
-twice as much voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial at
-once.
+therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as after a question that waits for its
+answer; or else (a television, people who talk) after `relearn_s` of rejected voice. Who goes on within `ANSWER_FRAMES`
+of its end did not wait for an answer: the old level is back, and the next trial without a wait needs twice as much
+voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial immediately.
 
 An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
 
@@ -83,7 +82,7 @@ RISE_DB: Final = 0.2
 """Decibels a frame: 10 dB a second."""
 FALL_DB: Final = 0.02
 LOUDEST_CALLER_DBFS: Final = -14.0
-"""The caller's level is taken for no more than this. What is louder tells of a browser's gain control, which begins too
+"""The caller's level never counts as more than this. What is louder tells of a browser's gain control, which begins too
 high: Chromium's (156) sends a voice recorded at -20 dBFS with -10 in the first two seconds, and with -21 from then on.
 """
 LEARNT_FRAMES: Final = 50
@@ -179,7 +178,7 @@ class PrimarySpeaker:
 
     @property
     def _others_known(self) -> bool:
-        """Return whether somebody else was heard for long enough to differ from the caller's weak syllables."""
+        """Return whether another talker was heard for long enough to differ from the caller's weak syllables."""
         return self.others_dbfs is not None and self._others_frames >= LEARNT_FRAMES and not self._is_callers_own
 
     @property
@@ -346,7 +345,7 @@ class PrimarySpeaker:
     # --- trials ----------------------------------------------------------------------------------------------------
 
     def _begins_trial(self, dbfs: float) -> bool:
-        """Return whether a voice too quiet for the caller is heard all the same, and begin its trial."""
+        """Return whether a voice too quiet for the caller is still heard, and begin its trial."""
         waited = self._quiet_frames > WAIT_FRAMES and self._rejected_frames >= LEAST_REJECTED_FRAMES
         if not waited and self._rejected_frames < self._trial_frames:
             return False

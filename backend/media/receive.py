@@ -1,14 +1,14 @@
 """The receive pipeline turns the caller's RTP packets into frames, in order and on time. Pure: time is an argument.
 
-`ReceivePipeline` is one microphone. A packet in order is a frame at once; `VoiceDecoder` waits for what is missing
+`ReceivePipeline` is one microphone. A packet in order is a frame immediately; `VoiceDecoder` waits for what is missing
 (`jitter_buffer`), rebuilds or conceals it; where nothing is sent, `DtxSilence` puts silence in its place.
 
 A sender may pause (discontinuous transmission, DTX). Browsers do when they are asked to, say so by a packet without
-content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in at once. Endpointing counts
-frames, so a microphone that stops sending without a word would keep a turn open forever: once nothing has come for
-100 ms the gap is filled, first with what is missing up to now, then with a frame every 20 ms. But a sender that does
-announce its pauses and leaves a gap unannounced is held up by its network or its machine: half a second of that does
-not end what somebody is saying, and the gap is closed.
+content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in immediately. Endpointing
+counts frames, so a microphone that stops sending without a word would keep a turn open forever: once nothing has come
+for 100 ms the gap is filled, first with what is missing up to now, then with a frame every 20 ms. But a sender that
+does announce its pauses and leaves a gap unannounced is held up by its network or its machine: half a second of that
+does not end the utterance, and the gap is closed.
 
 A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC), those before it are
 concealed by the decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. Packets
@@ -34,7 +34,7 @@ SILENT_AFTER_S = 0.1
 STALLED_AFTER_S = 0.5
 """Seconds to wait for a sender that announces its pauses; longer than the 420 ms after which it does so again."""
 MOST_AT_ONCE = 50
-"""Frames of silence made at once after a stall of our own."""
+"""Frames of silence made in one go after a stall of our own."""
 ROUNDING = 1e-6
 """Share of a frame by which a moment computed as a sum of 20 ms steps may fall short of a whole number of them."""
 

@@ -1,8 +1,8 @@
 """The send pipeline turns what the caller is to hear into an Opus packet every 20 ms, or none in a pause. Pure.
 
-A caller whose offer asks for it (`usedtx=1`; RFC 7587, 7.1) is sent pauses, as browsers send them to each other: 200 ms
-after the last sound a packet without content, which says that nothing follows, and then silence and such a packet every
-420 ms, until there is something to hear again. Two thirds of a call's packets out are not sent then.
+A caller that asks for it in the offer (`usedtx=1`; RFC 7587, 7.1) is sent pauses, as browsers send them to each other:
+200 ms after the last sound a packet without content, which says that nothing follows, and then silence and such a
+packet every 420 ms, until there is something to hear again. Two thirds of a call's packets out are not sent then.
 
 Packets carry redundancy (FEC) while the other side loses packets, as its reports (RTCP) say every one to five seconds.
 A call begins with redundancy; two reports of nothing lost end it, any loss brings it back, and then it takes many clean

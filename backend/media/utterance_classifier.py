@@ -9,7 +9,7 @@ A call is never disturbed: where the child is dead, busy or too late, the answer
 again; one that has not answered for `STUCK_AFTER_S` is ended first.
 
 Requests and answers are a header, then a payload (`REQUEST`, `ANSWER`, big-endian): audio as 24 kHz mono PCM16, or
-words in UTF-8; answers in JSON. The worker skips a request whose deadline has passed, and answers null.
+words in UTF-8; answers in JSON. The worker skips a request after its deadline, and answers null.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
 kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
-English one after the other. What is no phrase is then taken for other words, however wrongly these are spelt. Noise
+English one after the other. Anything but a phrase then counts as other words, however wrongly these are spelt. Noise
 is known by its voice: coughs, breaths and knocks have next to none, while words need vowels.
 
 The audio is cleaned first by spectral subtraction (the quietest frames are the room), since the recogniser was trained
@@ -205,7 +205,7 @@ def _pronunciations(wanted: Collection[str]) -> Pronunciations:
 
 
 def _sound_alike(sounds: str, frequent: Collection[str]) -> bool:
-    """Return whether a word differs from a frequent one in a single sound, and so would be taken for it too often.
+    """Return whether a word differs from a frequent one in a single sound, and so would be mistaken for it too often.
 
     A speaker of one word alone says "really" far more often than "clearly".
     """

@@ -6,9 +6,9 @@ is loaded once and shared; a call has only a small state of its own.
 
 `RestingVad` spares an engine what is known without it, since it costs more than everything else done to a frame:
 
-- A frame no louder than the room is not speech (`RoomGate`). The engine gets it only if somebody speaks soon after, and
+- A frame no louder than the room is not speech (`RoomGate`). The engine gets it only if speech follows soon, and
   speech ends at the first quiet frame instead of when the engine has made up its mind. The room's level is followed:
-  down at once, up by `RISE_DB` a frame, since the quietest of the last seconds is the room even while somebody speaks
+  down immediately, up by `RISE_DB` a frame, since the quietest of the last seconds is the room even during speech
   (there are 20 ms without a voice in any second of speech), and never above `LOUDEST_ROOM_DBFS`: a fan must not make
   the server deaf. Where a caller's browser sends nothing in a pause, the room is measured twice in 420 ms, and has had
   as long to become louder. A frame is judged by its last `JUDGED_MS`: Opus decodes 6.5 ms late and rings for about 5,
@@ -16,10 +16,10 @@ is loaded once and shared; a call has only a small state of its own.
   period of a low voice (12.5 ms at 80 Hz), that still meets the ringing of the mouth between two pulses.
 - In the middle of a sentence the engine says the same again and again: "speech, 0.99 and more" (`Certainty`). An end,
   even one in a noisy room, is a fall of the level first. So a frame that is not much quieter than the voice passes
-  unasked, but never more than `UNASKED_FRAMES` in a row: what follows a voice at once and is as loud (a vacuum cleaner)
-  is found out by asking, and after an answer below `SURE` every frame is asked about until the engine is sure. What
-  passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner than
-  10 ms.
+  unasked, but never more than `UNASKED_FRAMES` in a row: what follows a voice immediately and is as loud (a vacuum
+  cleaner) is found out by asking, and after an answer below `SURE` every frame is asked about until the engine is sure.
+  What passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner
+  than 10 ms.
 
 How soon onsets and ends are found, and how often a sentence is cut in two, stands in benchmarks/NOTES.md.
 """
@@ -97,7 +97,7 @@ class Engine(Protocol):
         ...
 
     def peek(self, pcm: bytes) -> float:
-        """Score a hop that is not the next one and forget it at once; 0 where an engine cannot."""
+        """Score a hop that is not the next one and forget it immediately; 0 where an engine cannot."""
         ...
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Engine(Protocol):
 class RestingVad(Vad):
     """A detector that rests while its caller's microphone is no louder than the room, and where the answer is known.
 
-    When somebody speaks it first catches up with the last of what it has not heard: pauses within a word are as if it
+    At speech it first catches up with the last sound that it has not heard: pauses within a word are as if it
     had never rested, and an onset is met with the same recent past. What it skips within speech it never gets.
     """
 

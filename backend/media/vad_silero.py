@@ -62,7 +62,7 @@ _ONE: Floats = np.ones((), np.float32)
 class Layers:
     """The network's weights, arranged so that every layer is one matrix product. Rows are inputs.
 
-    Every input ends with a one, whose weights are the layer's bias; where taps lie side by side, each brings its own,
+    Every input ends with a one, and its weights are the layer's bias; where taps lie side by side, each brings its own,
     and the middle tap's has the bias.
     """
 
@@ -151,7 +151,7 @@ class Network:
         """Compute four convolutions, each a product with its taps side by side, into the first half of `_both`."""
         layers = self._layers
         _rectify(np.matmul(self._spectra_taps, layers.spectrum, out=self._first))
-        for taps, out in self._second:  # a row at a time: for two at once BLAS takes longer
+        for taps, out in self._second:  # a row at a time: for two together BLAS takes longer
             _rectify(np.dot(taps, layers.second, out=out))
         _rectify(np.matmul(self._second_taps, layers.third, out=self._third))
         _rectify(np.matmul(self._third_taps, layers.fourth, out=self._encoded))

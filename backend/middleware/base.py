@@ -60,7 +60,7 @@ class Asked:
     domain: str = ""
     """The domain of the Thinker that is asked, by voice; empty in a chat."""
     platform: str = ""
-    """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where it is not named."""
+    """The place where it was typed, as the caller names it ("terminal", "phone"); empty by voice, or if not named."""
     earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
     """The outputs of the steps this one depends on, by name. A step that failed or returned None is missing."""
 
@@ -112,7 +112,7 @@ class MiddlewareStep:
     options: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = PRE_DEADLINE_S
     detached: bool = False
-    """Whether it runs once the answer is out: nothing waits for it, and it cannot amend the answer."""
+    """Whether it runs after the answer is sent: nothing waits for it, and it cannot amend the answer."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
 

@@ -124,7 +124,7 @@ class Pipeline:
 
     @property
     def depth(self) -> int:
-        """The number of turns whose post-steps have not begun."""
+        """The number of turns that wait for their post-steps."""
         return len(self._waiting)
 
     def check_names(self, names: Iterable[str]) -> None:
@@ -134,7 +134,7 @@ class Pipeline:
             raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
 
     def take_over(self, other: Pipeline) -> None:
-        """Become `other`, whose files are newer; turns under way go on with the steps they have."""
+        """Become `other`, which has the newer files; turns under way go on with the steps they have."""
         self._order, self._options, self._services = other._order, other._options, other._services
 
     async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
@@ -163,14 +163,14 @@ class Pipeline:
     def later(
         self, turn: WholeTurn, *, names: Collection[str] | None = None, on_amended: OnAmended | None = None
     ) -> None:
-        """Queue all post-steps of a turn; `on_amended` is called if the answer was amended. Returns at once.
+        """Queue all post-steps of a turn; `on_amended` is called if the answer was amended. Returns immediately.
 
         When too many wait, the one that waits longest is dropped, and counted.
         """
         self._queue(_Later(turn, names, on_amended))
 
     async def forget(self, user_id: str) -> None:
-        """Drop and stop the post-steps of a user whose data is to be erased."""
+        """Drop and stop the post-steps of a user before that user's data is erased."""
         self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
         await cancel_all([task for task, owner in self._working.items() if owner == user_id], within_s=STOP_WITHIN_S)
 
@@ -250,13 +250,13 @@ class Pipeline:
 
 
 def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
-    """Return the outputs in the steps' own order, so that a turn reads the same however its steps were timed."""
+    """Return the outputs in the steps' own order, so that their timing does not change a turn."""
     by_name = {outcome.name: outcome.output for outcome in outcomes}
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
 
 def _amended(turn: WholeTurn, outputs: Iterable[Output | None], earlier: Mapping[str, Output]) -> WholeTurn:
-    """Return the turn with `earlier`, and with the answer as the last of `outputs` that amends it has it."""
+    """Return the turn with `earlier`, and with the answer of the last of `outputs` that amends it."""
     texts = [output.text for output in outputs if isinstance(output, Amended) and output.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
 

@@ -1,7 +1,7 @@
 """Runs the steps of one stage side by side where they do not depend on each other, each within its deadline.
 
-A step that fails or is slow costs its own output and nothing else: those that depend on it run all the same, and see
-it missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
+A step that fails or is slow costs its own output and nothing else: steps that depend on it still run, and see it
+missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output
 
 
 def output_fault(step: MiddlewareStep, output: object) -> str:
-    """Return why this cannot be the step's output; an empty string when it can."""
+    """Return why this cannot be the step's output; an empty string if it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
         return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
@@ -162,7 +162,7 @@ class StepMetrics:
             "voice_pipeline_step_seconds", "How long steps took.", ["step"], buckets=BUCKETS_S, registry=None
         )
         self._lost = Counter(
-            "voice_pipeline_turns_dropped", "Turns whose post-steps were given up: the queue was full.", registry=None
+            "voice_pipeline_turns_dropped", "Turns that got no post-steps, since the queue was full.", registry=None
         )
         self.lost = 0
 
@@ -181,6 +181,6 @@ class StepMetrics:
             self._seconds.labels(outcome.name).observe(outcome.elapsed_s)
 
     def dropped(self) -> None:
-        """Count a turn whose post-steps will not run."""
+        """Count a turn that gets no post-steps."""
         self.lost += 1
         self._lost.inc()

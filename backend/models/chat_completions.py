@@ -68,7 +68,7 @@ class ChatCompletions:
         limits: ModelLimits | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
-        """Create the client; `on_failure` is called at once for every failed attempt."""
+        """Create the client; `on_failure` is called immediately for every failed attempt."""
         from openai import AsyncOpenAI  # takes half a second to import: only where needed
 
         self._on_failure = on_failure

@@ -84,7 +84,8 @@ def names_of(tools: Iterable[Json]) -> list[str]:
 
 
 def as_text(messages: Sequence[ChatMessage], tools: Sequence[Json]) -> list[ChatMessage]:
-    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`: such a model has none.
+    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model does not
+    know.
 
     Results that belong together become one message of the user. Text of users and results cannot pose as a tag.
     """

@@ -67,7 +67,7 @@ class ReaderState(Enum):
 FIELDS = ("arguments", "parameters", "args")
 """Names of the field with a call's arguments."""
 CLOSERS = {RESULT: RESULT_END, CALL_RESULT: CALL_RESULT_END, THINK: THINK_END}
-"""What hides text, and what ends that."""
+"""The tags that hide text, and the tags that end it."""
 OPENERS = (CALL, *CLOSERS)
 _MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}]|' + CALL_END, re.DOTALL)
 """Strings, the braces outside them, and the tag that ends a call."""
@@ -140,7 +140,7 @@ class TagReader:
         self._buffer, self._state = self._buffer[len(CALL) :], ReaderState.CALL
 
     def _call(self, *, last: bool) -> Iterator[Piece]:
-        """Read the object between the tags. What is none is malformed as far as its closing tag, or to the end."""
+        """Read the object between the tags. Anything else is malformed up to its closing tag, or to the end."""
         body = self._buffer[:CALL_LIMIT]
         last = last or len(body) == CALL_LIMIT
         end, is_object = _end_of(body)
@@ -152,7 +152,7 @@ class TagReader:
         self._state = ReaderState.OVER if end is None else ReaderState.AFTER
 
     def _after(self, *, last: bool) -> None:
-        """Skip what closes a call and white space, and begin further calls."""
+        """Skip closing tags and white space, and begin further calls."""
         self._buffer = rest = self._buffer.lstrip()
         if rest.startswith(CALL_END):
             self._buffer = rest[len(CALL_END) :]

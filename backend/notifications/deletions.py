@@ -3,10 +3,10 @@
     deletions       hash: id → the deletion as JSON
     deletions:due   sorted set: id → the Unix second of its next try
 
-A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried at
-once, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log says:
-the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes it
-should this one die. Receivers may get one twice, under the same delivery id.
+A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried
+immediately, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log
+says: the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes
+it should this one die. Receivers may get one twice, under the same delivery id.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIMIT = 10_000
 AT_ONCE = 20
 LOOK_EVERY_S = 10.0
 ANSWER_WITHIN_S = 2.0
-"""Seconds an erasure waits to say which places are not done yet."""
+"""Seconds an erasure waits before it names the places that are not done yet."""
 
 EVENT = "user.deleted"
 DELETIONS = "deletions"
@@ -76,7 +76,7 @@ class DeletionQueue(RedisStore):
     """The deletions that wait, for all processes. Methods may raise `MemoryUnavailable`."""
 
     async def add(self, deletions: list[Deletion], next_try: float) -> None:
-        """Keep new ones, and put off their first try by others."""
+        """Keep new deletions, and delay their first try by other processes."""
         pipe = self._client.pipeline()
         pipe.hset(DELETIONS, mapping={each.id: msgspec.json.encode(each) for each in deletions})
         pipe.zadd(DUE, {each.id: next_try for each in deletions})
@@ -90,7 +90,7 @@ class DeletionQueue(RedisStore):
             await self.remove(*(name.decode() for name in oldest))
 
     async def take(self, now: float) -> list[Deletion]:
-        """Take those that are due: for others their next try is in `CLAIM_S`."""
+        """Take the deletions that are due; other processes try them after `CLAIM_S`."""
 
         async def due(pipe: Pipe) -> list[bytes]:
             names: list[bytes] = await pipe.zrangebyscore(DUE, "-inf", now, start=0, num=AT_ONCE)
@@ -168,7 +168,7 @@ class DeletionNotifier:
             await asyncio.wait(tries)
 
     async def close(self) -> None:
-        """Stop; what is under way is left to its next try."""
+        """Stop; a deletion under way is left to its next try."""
         self._ending.set()
         if self._trying:
             await asyncio.wait(self._trying, timeout=ANSWER_WITHIN_S)

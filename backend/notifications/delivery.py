@@ -2,8 +2,8 @@
 
 Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
 closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
-only then is it gone. So whichever process dies, and whenever, another goes on, and nobody is reminded twice but
-by a webhook, whose server can recognize the delivery by its id.
+only then is it gone. So whichever process dies, and whenever, another goes on, and no user is reminded twice but by a
+webhook; the webhook's server can recognize the delivery by its id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHOWN_WITHIN_S = 3.0
 POLL_EVERY_S = 0.1
 LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 SETTLING_LIMIT = 1_000
-"""Delivered reminders whose records are being changed at once; more are found delivered at their next attempt."""
+"""Records of delivered reminders under change at the same time; more are found delivered at their next attempt."""
 
 Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
 """call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
@@ -56,7 +56,7 @@ class Routes:
 
 
 class ReminderMetrics:
-    """The metrics of reminders in this process: what became of them, and how late their delivery began."""
+    """The metrics of reminders in this process: their outcomes, and the delay of their delivery."""
 
     def __init__(self) -> None:
         self._events = Counter(
@@ -97,7 +97,7 @@ class ReminderDelivery:
         return f"ReminderDelivery({len(self._settling)} being settled)"
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
-        """Do what is to be done about one reminder. Raises `MemoryUnavailable`."""
+        """Take the next step for one reminder. Raises `MemoryUnavailable`."""
         async with self.reminders.lease(owner, reminder_id).held() as ours:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
@@ -108,7 +108,7 @@ class ReminderDelivery:
                 await self.routes.notices.withdraw(owner, notice.id)
 
     def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
-        """Settle the reminder of a notice that was delivered. Returns at once."""
+        """Settle the reminder of a notice that was delivered. Returns immediately."""
         if notice_id.startswith("reminder-") and len(self._settling) < SETTLING_LIMIT:
             self._start(self._settle(owner, notice_id, way))
 
@@ -118,7 +118,7 @@ class ReminderDelivery:
         await self.routes.show(owner, ReminderChanged(reminder_id, event))
 
     async def close(self) -> None:
-        """Stop; what is not settled is found delivered at its next attempt."""
+        """Stop; an unsettled reminder is found delivered at its next attempt."""
         await cancel_all(self._settling)
 
     async def _begin(self, owner: str, reminder_id: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""The notification dispatcher: it has the Responder speak what nobody asked for just now, on its user's live call.
+"""The notification dispatcher: it has the Responder speak unasked, on a user's live call.
 
 `notify` stores a notice (`notifications.notices`) and wakes every server process. Where the user has a live call, the
 call's subscription passes the notice to the turn machine, which has it spoken when the floor is free and reports when
@@ -37,7 +37,7 @@ RETRY_S = 1.0
 CLOSE_WITHIN_S = 1.5
 """Seconds a server that ends gives to deletions under way."""
 DELETIONS_LIMIT = 1_000
-"""Deletions under way at once; beyond it a delivered notice may be spoken again."""
+"""Deletions under way at the same time; beyond it a delivered notice may be spoken again."""
 
 OnDelivered = Callable[[str, str, Literal["call", "page"]], None]
 """User id, notice id, and where it was delivered."""
@@ -68,20 +68,20 @@ class Subscription:
         self._changed.set()
 
     def mark_delivered(self, notice_id: str) -> None:
-        """Have a notice deleted that was spoken to the caller. Returns at once."""
+        """Have a notice deleted that was spoken to the caller. Returns immediately."""
         self._delivered.add(notice_id)
         self._passed_on.pop(notice_id, None)
         self._dispatcher.acknowledge(self.user_id, notice_id)
 
     def shown(self, event: NoticeChanged) -> NoticeChanged:
-        """Return `event` with the words of its notice, of which the turn machine knows the id only."""
+        """Return `event` with the words of its notice; the turn machine knows only its id."""
         notice = self._known.get(event.notice_id)
         return (
             structs.replace(event, content=NoticeContent(notice.kind, notice.text, notice.source)) if notice else event
         )
 
     def close(self) -> None:
-        """End the subscription with its call. Returns at once; what was not delivered waits for another call."""
+        """End the subscription with its call. Returns immediately; what was not delivered waits for another call."""
         self._closed = True  # a cancellation can get lost inside a Redis client
         self._task.cancel()
         self._dispatcher.unsubscribe(self)
@@ -149,7 +149,7 @@ class NotificationDispatcher:
         return was_there
 
     async def waiting(self, user_id: str) -> list[Notice]:
-        """Return what has not been delivered yet, oldest first. Raises `MemoryUnavailable`."""
+        """Return the notices that are not delivered yet, oldest first. Raises `MemoryUnavailable`."""
         waiting = await self._repository.waiting(user_id)
         return [notice for notice in waiting if (user_id, notice.id) not in self._deleting]
 
@@ -158,19 +158,19 @@ class NotificationDispatcher:
         return bool(self._subscriptions.get(user_id)) or await self._repository.has_active_call(user_id)
 
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
-        """Delete a notice that need not be spoken any more. Return whether it still waited."""
+        """Delete a notice that need no longer be spoken. Return whether it still waited."""
         was_there = await self._repository.remove(user_id, notice_id)
         await self._pubsub.publish_news(user_id)
         return was_there
 
     def subscribe(self, user_id: str, on_event: OnNoticeEvent) -> Subscription:
-        """Give the machine of that user's new call, through `on_event`, the notices there are, now and later."""
+        """Send present and later notices to the turn machine of that user's new call, through `on_event`."""
         subscription = Subscription(self, user_id, self._repository.call_lease(user_id), on_event)
         self._subscriptions.setdefault(user_id, []).append(subscription)
         return subscription
 
     async def close(self) -> None:
-        """Finish what is being deleted, within a moment."""
+        """Finish the deletions under way, within a moment."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
         await cancel_all(self._tasks)
@@ -181,7 +181,7 @@ class NotificationDispatcher:
         await self._pubsub.publish_news(subscription.user_id)
 
     async def pending_for(self, subscription: Subscription) -> list[Notice]:
-        """Return what a subscription's call has to speak: nothing while another call is the active one."""
+        """Return the notices that a subscription's call has to speak; none while another call is active."""
         waiting = await self._repository.waiting_for(subscription.user_id, subscription.lease)
         return [notice for notice in waiting if (subscription.user_id, notice.id) not in self._deleting]
 
@@ -194,7 +194,7 @@ class NotificationDispatcher:
         start_among(self._tasks, "notification dispatcher", self._delete(user_id, notice_id))
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Forget a subscription whose call is over."""
+        """Forget the subscription of a call that is over."""
         user_id = subscription.user_id
         others = [other for other in self._subscriptions.get(user_id, []) if other is not subscription]
         self._subscriptions[user_id] = others

@@ -85,13 +85,13 @@ class Notes:
         return _shown(note)
 
     async def _set(self, note: Reminder) -> dict[str, str | bool]:
-        """Have a note with a time come in time, and return what is shown of it."""
+        """Schedule a note with a time, and return its shown form."""
         self.service.scheduler.wake()
         await self.service.delivery.report(note.owner, note.id, "set")
         return _shown(note)
 
     def _opened(self, note: Reminder, at: float, zone: str) -> Reminder:
-        """Return the note as it is once it was made or snoozed: open, and due at a time, if any."""
+        """Return the note after it was made or snoozed: open, and due at its time, if any."""
         now = self.service.clock()
         until = now + self.retention_s if self.retention_s else 0.0
         fresh = replace(note, at=at, zone=zone, due=0.0, tries=0, again=0.0, told_at=0.0)
@@ -105,7 +105,7 @@ class Notes:
         return [each for each in await self.service.reminders.all_of(owner) if each.note]
 
     async def _meant(self, owner: str, note_id: str, change: Callable[[Reminder], Reminder]) -> Reminder:
-        """Change the note of that id, or without one the note that was just spoken of, or the only one."""
+        """Change the note of that id; without an id, the note that was just mentioned, or the only one."""
         note = await self._change(owner, note_id or await self._spoken_of(owner), change)
         if note is None:
             raise BadRequest("The user has no such note.", hint=LIST_FIRST)
@@ -161,7 +161,7 @@ _former = msgspec.json.Decoder(list[_FormerNote])
 
 
 async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
-    """Make reminders of the open notes that stand in lists of their own; what fails is left for the next start."""
+    """Turn open notes in lists of their own into reminders; failures are left for the next start."""
     with suppress(RedisError, VoiceError):
         async for name in redis.scan_iter("user:*:notes", count=SCANNED):
             owner = name.decode().removeprefix("user:").removesuffix(":notes")

@@ -29,7 +29,7 @@ NOTICES_LIMIT = 50
 NOTICE_TTL_S = 14 * 86_400
 """Seconds notices wait, counted from the newest."""
 DELIVERED_TTL_S = 2 * 86_400
-"""Seconds the id of a delivered notice is known: longer than anybody tries to add it again."""
+"""Seconds the id of a delivered notice is known: longer than its maker tries to add it."""
 LEASE_S = 30
 """Seconds a call stays the active one after its last renewal; it renews three times in that."""
 TEXT_LIMIT = 2_000
@@ -46,7 +46,7 @@ NoticeKind = Literal["result", "decision", "reminder"]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """One thing to tell a user. Its maker chooses the id: it is delivered once, however often it is added."""
+    """One message for a user. Its maker chooses the id; it is delivered once, however often it is added."""
 
     id: str
     text: str
@@ -64,7 +64,7 @@ _decoder = msgspec.json.Decoder(Notice)
 
 
 def spoken_text(notice: Notice, now: float) -> str:
-    """Return what the Responder is given to say at `now`: a reminder that comes late says so."""
+    """Return the text for the Responder at `now`; a late reminder says that it is late."""
     late_s = now - notice.at
     if notice.kind != "reminder" or late_s < LATE_S:
         return notice.text
@@ -77,7 +77,7 @@ class NoticeRepository(RedisStore):
     """The notices of all users."""
 
     async def add(self, user_id: str, notice: Notice) -> bool:
-        """Keep a notice until it is delivered. Return False when it waits already, or was delivered."""
+        """Keep a notice until it is delivered. Return False if it already waits, or was delivered."""
         waiting, delivered = _waiting(user_id), _delivered(user_id)
         if len(notice.text) > TEXT_LIMIT:
             notice = msgspec.structs.replace(notice, text=notice.text[: TEXT_LIMIT - 1] + "…")
@@ -100,11 +100,11 @@ class NoticeRepository(RedisStore):
         return await self._client.transact(waiting, delivered, read=read, write=write)
 
     async def waiting(self, user_id: str) -> list[Notice]:
-        """Return all that waits to be delivered, oldest first."""
+        """Return all waiting notices, oldest first."""
         return _decoded(await self._client.call(lambda redis: redis.hvals(_waiting(user_id))))
 
     async def waiting_for(self, user_id: str, call: Lease) -> list[Notice]:
-        """Return what waits for the user's active call, which `call` becomes when there is none; else nothing."""
+        """Return the waiting notices if `call` is the user's active call; it becomes that if there is none."""
         pipe = self._client.pipeline(transaction=False)
         pipe.get(_active(user_id))
         pipe.hvals(_waiting(user_id))
@@ -138,7 +138,7 @@ class NoticeRepository(RedisStore):
     """Return all notices of a user, for the user to take away."""
 
     async def erase(self, user_id: str) -> None:
-        """Delete all notices of a user, and that there were any."""
+        """Delete all notices of a user, and the record of delivered ones."""
         keys = (_waiting(user_id), _delivered(user_id), _active(user_id))
         await self._client.call(lambda redis: redis.delete(*keys))
 

@@ -2,7 +2,7 @@
 
     user:{id}:pages    sorted set: stream → the second it lapses
 
-A stream is marked open again with every heartbeat; one whose process died lapses by itself.
+A stream is marked open again with every heartbeat; one of a process that died lapses by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Presence(RedisStore):
     """The open pages of all users."""
 
     async def mark_open(self, user_id: str, stream: str) -> None:
-        """Count that stream as open for now. Never fails: a heartbeat marks it again when Redis was away."""
+        """Mark that stream as open for now. Never fails: a heartbeat marks it again when Redis was away."""
         now = time.time()
         pipe = self._client.pipeline()
         pipe.zremrangebyscore(_pages(user_id), "-inf", now)

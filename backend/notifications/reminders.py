@@ -1,7 +1,7 @@
-"""A reminder, and what may become of it: pure decisions, whose outcome `repository` keeps.
+"""A reminder, and what may become of it: pure decisions; `repository` keeps their outcome.
 
     set ──► due ──► delivered ──► gone; repeating, set for its next time; a note (`notes`), without a time
-             │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, undelivered
+             │ └─ user not reached: tried again, later and later, for KEEP days; then gone, undelivered
              └─ the next time of a repeating one comes: it takes the place of this one
 
 A reminder counts as delivered when its notice was (see `notifications.notices`): spoken in a call, shown on an open
@@ -31,9 +31,9 @@ CALL_S = 15.0
 CALL_TRIES = 3
 """Attempts in a call alone; then the other ways are tried beside it."""
 DESERTED_S = 60 * 86_400
-"""Seconds after which a repeating reminder ends that reached nobody all that time."""
+"""Seconds after which a repeating reminder ends if it never reached its user."""
 MISSES = 3
-"""Occurrences that must have come and gone before it ends for that reason."""
+"""Missed occurrences after which it ends for that reason."""
 
 
 class ReminderJson(TypedDict):
@@ -78,13 +78,13 @@ class Reminder(msgspec.Struct, frozen=True):
     again: float = 0.0
     """When the next attempt is made."""
     missed: int = 0
-    """How many of its times in a row were delivered to nobody."""
+    """How many of its times in a row did not reach the user."""
     told_at: float = 0.0
     """When one of its times was last delivered."""
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
     note: bool = False
-    """Whether it stays, once it was delivered, until its user resolves it."""
+    """Whether the reminder stays after its delivery until its user resolves it."""
     touched: float = 0.0
     """When a note was last made, snoozed or delivered."""
     resolved: float = 0.0
@@ -98,17 +98,17 @@ class Reminder(msgspec.Struct, frozen=True):
 
     @property
     def notice_id(self) -> str:
-        """The id of the notice for the due time: the same whichever process begins with it, and however often."""
+        """The id of the notice for the due time; it is the same in each process and attempt."""
         return f"reminder-{self.id}-{self.due:.0f}"
 
     @property
     def wakes_at(self) -> float:
-        """When the scheduler has to look at it next; 0: never."""
+        """The next time at which the scheduler has to look at the reminder; 0: never."""
         times = [time for time in (self.at, self.again if self.due else 0) if time]
         return min(times) if times else self.until
 
     def to_json(self) -> ReminderJson:
-        """Return what its user, the page and the model see of it."""
+        """Return the reminder as its user, the page and the model see it."""
         shown: ReminderJson = {
             "id": self.id,
             "text": self.text,
@@ -172,7 +172,7 @@ def iso(at: float, zone: str) -> str | None:
 
 
 def _next(reminder: Reminder, now: float) -> Reminder:
-    """Make the reminder's time due, of several that have come the last; one that was still due is missed."""
+    """Make the reminder's time due; of several past times the last one counts, and one still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
         due = last_time(anchored(series, reminder.at), now) or reminder.at

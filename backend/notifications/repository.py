@@ -5,7 +5,7 @@
     reminders:due                     sorted set: user and id → the second at which something is to be done about it
 
 A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide (in pure
-code, see `reminders`), write unless somebody else wrote meanwhile. Fields that only a newer version knows are ignored,
+code, see `reminders`), write unless another write came meanwhile. Fields that only a newer version knows are ignored,
 so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
@@ -23,7 +23,7 @@ from backend.storage.client import Lease, Pipe, RedisStore
 
 DUE = "reminders:due"
 BUSY_S = 86_400
-"""Seconds after which a caller with too many reminders may try again: when one is over, which may take long."""
+"""Seconds after which a caller with too many reminders may try again; one must end first."""
 
 ReminderKey = tuple[str, str]
 """A reminder's owner and id."""
@@ -75,7 +75,7 @@ class ReminderRepository(RedisStore):
         return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
 
     async def unreadable_of(self, owner: str) -> list[bytes]:
-        """Return those of a user's records that cannot be decoded here, as they are stored."""
+        """Return the user's records that cannot be decoded here, as they are stored."""
         raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
         return [each for each in raw if decode_or_skip("reminder", each, _decoder.decode) is None]
 
@@ -98,7 +98,7 @@ class ReminderRepository(RedisStore):
         await self._client.execute(pipe)
 
     async def due(self, now: float, limit: int) -> tuple[list[ReminderKey], float | None]:
-        """Return the reminders that have to be looked at by `now`, and when the next one has to be."""
+        """Return the reminders to look at by `now`, and the time of the next one."""
         pipe = self._client.pipeline(transaction=False)
         pipe.zrangebyscore(DUE, "-inf", now, start=0, num=limit)
         pipe.zrangebyscore(DUE, f"({now}", "+inf", start=0, num=1, withscores=True)

@@ -26,14 +26,14 @@ LATE_S = 5.0
 """Seconds a time may have passed on its way here."""
 FARTHEST = timedelta(days=10 * 366)
 ONCE = frozenset({"", "none", "once", "never", "no"})
-"""What says that it does not repeat."""
+"""The words that say that it does not repeat."""
 EARLIEST = timedelta(days=10 * 366)
-"""How long ago a repeating reminder may have begun: its times are computed one by one from there."""
+"""The greatest age of a repeating reminder: its times are computed one by one from its beginning."""
 MORNING = time(9)
-"""When a note is due whose day alone is named."""
+"""When a note with a day but no hour is due."""
 NOTE_RESTS = timedelta(minutes=30)
 MARGIN = timedelta(days=1, hours=2)
-"""How far a clock may be put forward or back at once; Samoa once left out a day."""
+"""How far a clock may be put forward or back in one step; Samoa once left out a day."""
 HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
 NO_ZONE = "Send an offset or a time_zone such as Europe/Oslo, or keep the user's with PATCH /api/me."
 _SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "day": 86_400, "week": 604_800}
@@ -64,7 +64,7 @@ def zone_named(name: str) -> ZoneInfo:
 def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:
     """Return the first time (Unix, in seconds), and the series if it repeats; `zone` is the user's, None when unknown.
 
-    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that nobody knows.
+    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that is not known.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
     if repeat.strip().lower() in ONCE:
@@ -78,7 +78,7 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
 def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
     """Return when a note is due: in the morning of a day that is named alone; without a zone it is the time in UTC.
 
-    A note for today whose morning has passed comes in half an hour, since its user has just said it. Raises
+    A note for today, set after the morning, comes in half an hour, since its user has just said it. Raises
     `BadRequest`.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
@@ -92,7 +92,7 @@ def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
 
 
 def how_often(at: str) -> tuple[str, str]:
-    """Return a time without how often it comes, and that: 'every Monday at nine' is 'monday at nine', weekly."""
+    """Split a time from its repetition: 'every Monday at nine' is 'monday at nine', weekly."""
     found = _EVERY.search(at)
     if found is None:
         return at, "none"
@@ -103,7 +103,7 @@ def how_often(at: str) -> tuple[str, str]:
 
 
 def next_time(series: Series, after: float) -> float | None:
-    """Return the first time of the series later than `after`; None when there is none any more."""
+    """Return the first time of the series later than `after`; None after the last one."""
     return next((at for at in _times(series, after) if at > after), None)
 
 
@@ -114,7 +114,7 @@ def last_time(series: Series, until: float) -> float | None:
 
 
 def anchored(series: Series, at: float) -> Series:
-    """Return the same times from `at`, one of them, on: what has passed need not be computed again."""
+    """Return the series from `at`, one of its times, on, so that past times need not be computed again."""
     if "COUNT=" in series.rule:
         return series
     wall = next((wall for wall in _walls(series, at) if _instant(wall, series.zone) >= at), None)
@@ -149,7 +149,7 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _ahead(phrase: str, here: datetime) -> datetime | None:
-    """Return when 'in ten seconds' or 'in two days' is: hours by the stopwatch, days and weeks on the wall clock."""
+    """Return the moment of 'in ten seconds' or 'in two days': hours are exact, days and weeks follow the wall clock."""
     phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
     found = _AHEAD.fullmatch(phrase)
     if found is None:

@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 LONGEST_SLEEP_S = 1.0
 SHORTEST_SLEEP_S = 0.05
-"""Seconds between two looks at least: what is due and not begun waits for another process, or for room here."""
+"""The least seconds between two looks: a due reminder that is not begun waits for another process, or for room here."""
 AT_ONCE = 32
 """Reminders one process delivers at the same time."""
 REST_S = 0.5
-"""Seconds a reminder is left alone that another process has, or that could not be begun."""
+"""Seconds for which a reminder is left alone that another process has, or that could not be begun."""
 UNREADABLE_REST_S = 60.0
 """Seconds a reminder is left alone that cannot be decoded here: a newer version, which can, may share this Redis."""
 EXECUTE_LIMIT = 200
@@ -71,7 +71,7 @@ class ReminderScheduler:
         self._changed.set()
 
     async def execute(self, owner: str | None = None) -> dict[str, int]:
-        """Deliver what is due now, of `owner` or everybody, and count the outcomes. Raises `MemoryUnavailable`."""
+        """Deliver the due reminders of `owner` or all users, and count the outcomes. Raises `MemoryUnavailable`."""
         ready, _ = await self.reminders.due(self.clock(), EXECUTE_LIMIT)
         tasks = [self._begin(key) for key in ready if owner is None or key[0] == owner]
         if tasks:
@@ -82,7 +82,7 @@ class ReminderScheduler:
         return {"due": len(tasks) - outcomes["nothing"], **{name: outcomes[name] for name in shown}, "failed": failed}
 
     async def close(self) -> None:
-        """Stop, and leave what is being delivered to another process."""
+        """Stop, and leave the deliveries under way to another process."""
         await cancel_all([*self._working.values(), *([self._running] if self._running else [])])
 
     async def _run(self) -> None:
@@ -137,10 +137,8 @@ class ReminderService:
     clock: Callable[[], float] = time.time
 
     def start(self) -> None:
-        """Deliver what is due from now on, unless that is done only when asked.
-
-        Start it when everything else is open: what computes at a start keeps Redis's first replies waiting, and they
-        would seem to be late.
+        """Deliver due reminders from now on, unless that is done only on request. Start it last: other work at start-up
+        keeps Redis's first replies waiting, and they would seem late.
         """
         if self.settings.deliver == "on_time":
             self.scheduler.start()
@@ -190,7 +188,7 @@ class ReminderService:
         return self._shown(removed)
 
     async def export(self, owner: str) -> list[Any]:
-        """Return a user's reminders as JSON data, to take away; what cannot be read here as it is stored."""
+        """Return a user's reminders as JSON data for export; unreadable ones come as they are stored."""
         reminders = await self.reminders.all_of(owner)
         shown = [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
         return [*shown, *({"unreadable": readable(raw)} for raw in await self.reminders.unreadable_of(owner))]
@@ -200,7 +198,7 @@ class ReminderService:
         await self.reminders.erase(owner)
 
     def one_line(self, text: str) -> str:
-        """Return what to remind of, on one line. Raises `BadRequest` for nothing, or too much."""
+        """Return the text of the reminder, on one line. Raises `BadRequest` for nothing, or too much."""
         line = " ".join(text.split())
         if not line:
             raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
@@ -209,7 +207,7 @@ class ReminderService:
         return line
 
     async def zone_of(self, owner: str, named: str = "") -> ZoneInfo | None:
-        """Return the time zone that was named, else the user's own, None when unknown. Raises `BadRequest`."""
+        """Return the named time zone, else the user's own, or None if unknown. Raises `BadRequest`."""
         if named:
             return zone_named(named)
         warning = "a reminder is set without its user's time zone"
@@ -218,7 +216,7 @@ class ReminderService:
         return zone_named(profile.preferences.time_zone) if profile.preferences.time_zone else None
 
     def _shown(self, reminder: Reminder) -> ReminderJson:
-        """Return it as JSON data, with its time in words on the user's clock and the seconds until then."""
+        """Return the reminder as JSON data, with its time in words on the user's clock and the seconds until then."""
         at = reminder.due or reminder.at
         here = datetime.fromtimestamp(at, ZoneInfo(reminder.zone)) if reminder.zone else None
         when = f"{here:%A}, {here.day} {here:%B %Y}, {here:%H:%M}" if here else ""

@@ -43,7 +43,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class WebhookFailed(PeerError):
-    """The other server did not accept a delivery; `str(error)` says why, without anybody's words."""
+    """The other server did not accept a delivery; `str(error)` says why, without any user's words."""
 
 
 class WebhookRefused(WebhookFailed):
@@ -67,7 +67,7 @@ class WebhookClient:
         setting: str = "PIPELINE__WEBHOOK",
     ) -> None:
         """`hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
-        network, e.g. `10.0.0.0/8`. `setting` is how the names of its settings begin. Raises `SettingsError`."""
+        network, e.g. `10.0.0.0/8`. `setting` is the prefix of the names of its settings. Raises `SettingsError`."""
         self._url = url
         self._secret = secret.encode()
         self._hosts = frozenset(host.strip().lower() for host in hosts if host.strip())
@@ -91,7 +91,7 @@ class WebhookClient:
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         """POST `data`, until it is accepted or every attempt failed. Raises `WebhookFailed`.
 
-        `delivery` names it for a receiver that might be sent it twice; empty for a name of its own.
+        `delivery` names it for a receiver that may get it twice; empty: it gets a new name.
         """
         delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()

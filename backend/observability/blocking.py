@@ -19,7 +19,7 @@ from prometheus_client import Counter
 log = logging.getLogger(__name__)
 
 BLOCKED_S = 0.1
-"""Seconds from which on a stretch is too long."""
+"""Seconds from which a stretch is too long."""
 BLOCKED = Counter(
     "voice_plugin_blocked",
     "Times a plugin held the event loop for over 100 ms, by its file.",
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def watch_blocking(function: Callable[P, Awaitable[T]], plugin: str) -> Callable[P, Awaitable[T]]:
-    """Return `function`, whose long stretches are logged and counted under the name `plugin`."""
+    """Return `function` with its long stretches logged and counted under the name `plugin`."""
 
     @functools.wraps(function)
     async def watched(*args: P.args, **kwargs: P.kwargs) -> T:

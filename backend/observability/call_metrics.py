@@ -52,7 +52,7 @@ END_REASONS = frozenset(
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "first_sound")
-"""The legs of a turn that are counted: fields of `TurnMeasured`, there with `_ms` behind."""
+"""The legs of a turn that are counted; they are fields of `TurnMeasured`, with the suffix `_ms`."""
 VAD_DECISIONS: dict[type[ev.Event], str] = {
     ev.SpeechStarted: "speech_started",
     ev.SpeechPaused: "speech_paused",
@@ -60,7 +60,7 @@ VAD_DECISIONS: dict[type[ev.Event], str] = {
     ev.SpeechStopped: "speech_stopped",
 }
 WAIT_REASONS = frozenset({*map(str, Reason), "hesitation", "typed"})
-"""Why a turn's silence was waited out as long as it was; a typed turn is not waited for."""
+"""The reasons for the length of the wait at the end of a turn; a typed turn has no wait."""
 MURMURS = frozenset(map(str, UtteranceKind)) | {"aside"}
 REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
 REPLY_FAILURE_REASONS = frozenset(
@@ -157,7 +157,7 @@ class CallMetrics:
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
     def on_event(self, event: TurnMeasured | AnswerMeasured | ReplyDiscarded | ReplyFailed | MurmurHeard) -> None:
-        """Count what happened in a call."""
+        """Count an event of a call."""
         match event:
             case TurnMeasured():
                 self.turn_measured(event)
@@ -183,7 +183,7 @@ class CallMetrics:
         received_ms: int,
         micro_usd: int | None,
     ) -> None:
-        """Count what a reply took: tokens by kind, audio, and its price where that is known."""
+        """Count the usage of a reply: tokens by kind, audio, and its price if known."""
         for kind, count in tokens.items():
             self._tokens.labels(provider, model, kind).inc(count)
         self._audio.labels(provider, model, "sent").inc(sent_ms / 1000)

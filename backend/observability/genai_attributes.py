@@ -1,4 +1,4 @@
-"""Spans as attributes: OpenTelemetry's conventions for generative AI, and `voice.*` for all they have no name for.
+"""Spans as attributes: OpenTelemetry's conventions for generative AI, and `voice.*` for the rest.
 
 See https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A request to a model is `chat <model>`, a tool
 call `execute_tool <tool>`, and a Thinker's work `invoke_agent <domain>`. Pure functions.
@@ -25,7 +25,7 @@ OUTCOME = "voice.outcome"
 TOKENS = "voice.tokens"
 """Tokens used by a span and everything within it."""
 USER = "enduser.pseudo.id"
-"""The hash of the user id; it names nobody."""
+"""The hash of the user id; it names no user."""
 CONVERSATION = "gen_ai.conversation.id"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
@@ -37,13 +37,13 @@ _MODEL_FACTS = {
     "tokens_out": "gen_ai.usage.output_tokens",
 }
 _FIXED: dict[Kind, dict[str, str]] = {
-    "model": {"gen_ai.provider.name": "openai"},  # the API that is spoken, whoever serves it
+    "model": {"gen_ai.provider.name": "openai"},  # the API that is spoken, not the company that serves it
     "tool": {"gen_ai.tool.type": "function"},
 }
 
 
 class SpanWords:
-    """The words that went into a span, or came out: how many and, where `content` is traced, which."""
+    """The words that went into a span, or came out: their number and, if `content` is traced, the words themselves."""
 
     __slots__ = ("_content", "_kept", "chars", "messages")
 
@@ -95,7 +95,7 @@ def span_name(kind: Kind, name: str) -> str:
 
 
 def opening(kind: Kind, session_id: str, user: str) -> dict[str, AttributeValue]:
-    """Return what is known when a span begins. `user` is the hash of the user id, or empty."""
+    """Return the attributes known at the beginning of a span. `user` is the hash of the user id, or empty."""
     attributes: dict[str, AttributeValue] = {KIND: kind, "session.id": session_id, CONVERSATION: session_id}
     if kind in OPERATIONS:
         attributes["gen_ai.operation.name"] = OPERATIONS[kind]
@@ -114,7 +114,7 @@ def closing(
     asked: SpanWords,
     said: SpanWords,
 ) -> dict[str, AttributeValue]:
-    """Return what is known when a span has ended."""
+    """Return the attributes known at the end of a span."""
     attributes: dict[str, AttributeValue] = {OUTCOME: outcome, TOKENS: tokens}
     if kind in _NAME:
         attributes[_NAME[kind]] = name
@@ -143,7 +143,7 @@ def _fact(kind: Kind, fact: str, value: str | int | float | bool) -> tuple[str, 
 
 
 def _words(kind: Kind, facts: Mapping[str, Fact], asked: SpanWords, said: SpanWords) -> dict[str, AttributeValue]:
-    """Return lengths and, where they were kept, the words."""
+    """Return lengths and, if they were kept, the words."""
     told: dict[str, AttributeValue | None] = {
         "voice.input.chars": asked.chars,
         "voice.input.messages": asked.messages,

@@ -1,4 +1,4 @@
-"""Traces at LangSmith: how they get there, and how a user's are deleted there; both by the official package.
+"""Traces at LangSmith: their delivery, and the deletion of a user's traces, both by the official package.
 
 The package takes half a second to import, so `app/tracing.py` imports this file, in a thread, only where LangSmith is
 switched on. Traces go through its exporter of OpenTelemetry spans; LangSmith calls a span a *run*.
@@ -31,9 +31,9 @@ from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 REQUEST_S = 5.0
 """Seconds one request about deletions may take."""
 ERASE_AFTER_S = 3.0
-"""Seconds that what waits to be sent is waited for before a user's traces are deleted."""
+"""Seconds given to waiting traces before a user's traces are deleted."""
 ROUNDS_LIMIT = 50
-"""Requests to delete traces that are made one after another, as long as each leaves fewer."""
+"""The most requests in a row to delete traces, as long as each leaves fewer."""
 QUERY_LIMIT = 100
 """Runs that a query returns at most."""
 ALWAYS = "2020-01-01T00:00:00Z"
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class LangSmithTraces:
-    """The traces of one project. `delivery` takes new spans, the rest is about those that are there."""
+    """The traces of one project. `delivery` takes new spans; the other methods are about stored ones."""
 
     def __init__(self, *, endpoint: str, api_key: str, project: str, limits: DeliveryLimits | None = None) -> None:
         limits = limits or DeliveryLimits()
@@ -76,18 +76,17 @@ class LangSmithTraces:
         return f"LangSmithTraces({self._project}, {self.delivery!r})"
 
     async def export(self, user_id: str, /) -> dict[str, str]:
-        """Return where the user's traces are, and under which mark; LangSmith itself shows what is in them."""
+        """Return the place and the mark of the user's traces; LangSmith itself shows their contents."""
         return {"langsmith_project": self._project, USER_HASH: hashed(user_id)}
 
     async def erase(self, user_id: str, /) -> None:
-        """Send what waits to be sent, so that `delete_traces`, which comes next, reaches it."""
+        """Send the waiting traces, so that the following `delete_traces` reaches them."""
         await asyncio.to_thread(self.delivery.settle, ERASE_AFTER_S)
 
     async def delete_traces(self, user_id: str) -> None:
-        """Have LangSmith delete the user's traces, and look whether any is left. May be repeated.
-
-        It takes some at a time: as long as there are fewer, it is asked again. What it has taken it may delete days
-        later. Raises `TracingUnavailable` while a trace is left.
+        """Have LangSmith delete the user's traces, and look whether any is left. May be repeated. LangSmith takes some
+        at a time, so it is asked again while the number falls. It may delete accepted ones days later. Raises
+        `TracingUnavailable` while a trace is left.
         """
         await asyncio.to_thread(self._delete_traces, hashed(user_id))
 
@@ -112,7 +111,7 @@ class LangSmithTraces:
         return sorted(run.id for run in found.runs)
 
     def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
-        """Return the body of an answer. Raises `TracingUnavailable`, whose words say nothing of the request."""
+        """Return the body of an answer. Raises `TracingUnavailable`, without a word of the request."""
         try:
             answer: bytes = self._client.request_with_retries(method, path, data=body).content
         except (LangSmithError, RequestException) as error:
@@ -121,7 +120,7 @@ class LangSmithTraces:
 
 
 class LangSmithExporter(SpanExporter):
-    """Adds to each span what LangSmith reads under names of its own, and hands it on.
+    """Adds LangSmith's own attributes to each span, and passes it on.
 
     See https://docs.langchain.com/langsmith/trace-with-opentelemetry.
     """

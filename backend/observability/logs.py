@@ -37,7 +37,7 @@ def log_ids(**ids: str | int) -> Iterator[None]:
 
 
 def set_up_logs(level: str, form: LogFormat, process: str) -> None:
-    """Write the lines of `level` and above to the standard error. `process` says what this process does."""
+    """Write the lines of `level` and above to the standard error. `process` is the role of this process."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines(process) if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -1,4 +1,4 @@
-"""The tracer whose spans are OpenTelemetry's; the builder of the provider decides where they go.
+"""The tracer that makes OpenTelemetry spans; the builder of the provider decides where they go.
 
 This runs in calls, so a span notes facts and lengths, and hands them over once, when it ends.
 """
@@ -20,7 +20,7 @@ NAME = "responder-thinker"
 
 
 class OtelTracer(Tracer):
-    """Opens spans of `provider`; of what is said it traces lengths and, where `content` is true, the words."""
+    """Opens spans of `provider`; it traces the lengths of words and, if `content` is true, the words."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
         self._tracer = provider.get_tracer(NAME)
@@ -40,7 +40,7 @@ class _Trace(NamedTuple):
     session_id: str
     content: bool
     user: str
-    """The hash of the user id; empty when the trace is nobody's."""
+    """The hash of the user id; empty when the trace has no user."""
 
 
 class OtelSpan(Span):

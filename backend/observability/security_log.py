@@ -1,7 +1,7 @@
 """The security log: one line of JSON for each refusal, sign-in, act of an operator, erasure and exhausted budget.
 
 A line says who (the beginning of a hash of the user id, the kind of credential, the address), what, and why. It holds
-no secret and nobody's words: `reason` and the fields are texts of this server, and paths are those of the routes.
+no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of the routes.
 Writing is beside the event loop, through a bounded queue. Of one address and kind, ten lines in ten seconds are
 written, of one kind two hundred; the rest is summarised in one line, so that a flood neither fills the disk nor hides
 what else happens. `/metrics` counts all of them.
@@ -33,9 +33,9 @@ log = logging.getLogger("security")
 WINDOW_S = 10.0
 """Seconds over which lines are counted."""
 LINES_OF_ADDRESS = 10
-"""Lines of one kind about one address that are written in a window."""
+"""The most lines of one kind about one address in a window."""
 LINES_OF_EVENT = 200
-"""Lines of one kind that are written in a window."""
+"""The most lines of one kind in a window."""
 ADDRESSES_COUNTED = 1_000
 """Addresses of which a window keeps a count; further ones are counted together."""
 ADDRESSES_SHOWN = 5
@@ -71,7 +71,7 @@ class SecurityEvent(StrEnum):
 
 
 class Requester(Protocol):
-    """The one who asks, as far as the log says it: every `Principal` fits."""
+    """The caller of a request, as far as the log names it: every `Principal` fits."""
 
     @property
     def user(self) -> str: ...
@@ -116,7 +116,7 @@ class EventRate:
 
     @property
     def over(self) -> bool:
-        """Return whether the window is over, and the next one is to begin with `summaries`."""
+        """Return whether the window is over, so that the next one begins with `summaries`."""
         return self._now() - self._since >= WINDOW_S
 
     def admits(self, kind: SecurityEvent, address: str) -> bool:
@@ -132,7 +132,7 @@ class EventRate:
         return False
 
     def summaries(self) -> Iterator[dict[str, str | int]]:
-        """Yield a line for each kind of which events were left out, and begin a new window."""
+        """Yield a line for each kind with events left out, and begin a new window."""
         left_out, seconds = self._left_out, round(self._now() - self._since)
         self._since, self._left_out = self._now(), {}
         self._written.clear()

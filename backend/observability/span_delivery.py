@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 0.05
-"""Seconds between two looks at what waits."""
+"""Seconds between two looks at the waiting spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class DeliveryLimits:
     """The limits of a delivery; times in seconds."""
 
     queue: int = 1_000
-    """Spans waiting at most: about two megabytes, or some ten with everybody's words."""
+    """The most waiting spans: about two megabytes, or some ten with all words."""
     batch: int = 50
     """Spans in one request: few, so that encoding them never holds the interpreter for long."""
     every_s: float = 1.0
@@ -71,7 +71,7 @@ class SpanDelivery(BatchSpanProcessor):
         return self.dropped + self._counted.failed
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queue a span. Called from one thread only; returns at once."""
+        """Queue a span. Called from one thread only; returns immediately."""
         if len(self._batch_processor._queue) >= self._limits.queue:
             self.dropped += 1
         super().on_end(span)
@@ -83,7 +83,7 @@ class SpanDelivery(BatchSpanProcessor):
             time.sleep(LOOK_EVERY_S)
 
     async def close(self) -> None:
-        """Deliver what waits, within `close_within_s`; the rest is given up and counted."""
+        """Deliver the waiting spans within `close_within_s`; the rest is given up and counted."""
         await asyncio.to_thread(self._batch_processor.shutdown, round(self._limits.close_within_s * 1000))
         if left := self.depth:
             self._counted.give_up(left)
@@ -92,7 +92,7 @@ class SpanDelivery(BatchSpanProcessor):
 
 
 class _CountedExporter(SpanExporter):
-    """Counts what arrives and what does not; called in the delivery's thread."""
+    """Counts spans that arrive and spans that do not; called in the delivery's thread."""
 
     def __init__(self, name: str, to: SpanExporter) -> None:
         self._name = name
@@ -125,7 +125,7 @@ class _CountedExporter(SpanExporter):
         return result
 
     def give_up(self, number: int) -> None:
-        """Count the spans that are left at the end; what becomes of a batch still under way counts no more."""
+        """Count the spans that are left at the end; a batch still under way is not counted."""
         self._over = True
         self.sending = 0
         self.failed += number

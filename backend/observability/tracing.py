@@ -7,7 +7,7 @@ A typed turn, a background task, a task of the reasoner, a summary and a digest 
 their own. See `rooted`.
 
 A span is opened under another, takes facts meanwhile, and is ended once. Nothing here waits, and nothing here fails:
-traced code need not know whether anybody is watching. A caller's own words (`asked`, `said`) leave this process
+traced code need not know whether traces are kept. A caller's own words (`asked`, `said`) leave this process
 as a length, unless the operator has asked for more.
 """
 
@@ -28,7 +28,7 @@ Words = str | Sequence[Mapping[str, Any]]
 
 
 class Span:
-    """A piece of work that takes time, in a tree of such pieces. This class is the span that nobody watches."""
+    """A piece of work that takes time, in a tree of such pieces. This class is the span that is not recorded."""
 
     __slots__ = ()
 
@@ -68,8 +68,8 @@ class Tracer:
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> Span:
         """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
 
-        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the user id
-        whose trace it is, so that it can be erased with their data.
+        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the id of the
+        user that the trace belongs to, so that it can be erased with their data.
         """
         return NO_SPAN
 

@@ -1,4 +1,4 @@
-"""The metrics of tools and text models: how long they took, what they used, and why they failed."""
+"""The metrics of tools and text models: their durations, usage and failures."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from backend.realtime.faults import Fault
 from backend.realtime.items import Item
 
 MAX_ITEMS = 2000
-"""More than a 60-minute call makes."""
+"""The most items that are kept: more than a 60-minute call makes."""
 Deed = Literal["retrieve", "truncate", "delete"]
 
 
@@ -54,7 +54,7 @@ class Conversation:
         return next((each for each in self._items if each.id == item_id), None)
 
     def find(self, item_id: str, to: Deed) -> Item:
-        """Return the item of that id, in order `to` do something with it. Raises `Fault`."""
+        """Return the item of that id; `to` says what for. Raises `Fault`."""
         if (item := self.get(item_id)) is None:
             message = f"Item with item_id not found: {item_id[:64]}."
             raise Fault(message, code=f"item_{to}_invalid_item_id", param="item_id")
@@ -87,7 +87,7 @@ class Conversation:
             raise Fault(f"Approval request '{item.approval}' not found.", code="invalid_approval_request_id")
 
     def agreed_to(self, server: str, name: str, arguments: str) -> str | None:
-        """Return the id of the question about such a call that was answered with yes, the newest."""
+        """Return the id of the newest question about such a call that was answered with yes."""
         agreed = [item.approval for item in self._items if item.type == "mcp_approval_response" and item.approve]
         asked = [self._asked(each) for each in reversed(agreed)]
         found = (

@@ -34,7 +34,7 @@ def heard_for(seconds: float) -> Event:
 
 
 def truncated(item_id: str, audio_end_ms: int) -> Event:
-    """Return the event of an item of which only so much was heard."""
+    """Return the event of an item that was heard only up to a moment."""
     return {
         "type": "conversation.item.truncated",
         "item_id": item_id,

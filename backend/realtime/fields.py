@@ -1,4 +1,4 @@
-"""Reading the fields of what a client sends: each is there, of the right type, and known. Each raises `Fault`."""
+"""Readers of a client's fields: each field is there, of the right type, and known. Each raises `Fault`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from backend.media.pictures import checked_picture
 from backend.realtime.faults import invalid, invalid_type, missing, unknown
 
 ITEM_ID_LIMIT = 32
-"""Characters that an id may have which a client gives to an item."""
+"""Characters that a client's id for an item may have."""
 MIN_COMMIT_MS = 100
-"""Milliseconds of audio that a turn needs which a client hands in."""
+"""Milliseconds of audio that a turn committed by a client needs."""
 
 
 def required_text(event: Mapping[str, Any], name: str, at: str = "") -> str:

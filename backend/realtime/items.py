@@ -22,7 +22,7 @@ PARTS: Mapping[Role, tuple[str, ...]] = {
 }
 """The content parts that a client may put into a message of each role; the first is text."""
 DIRECTION = "direction_"
-"""What the id of a message begins with that directs the reply asked for right after it."""
+"""The prefix of the id of a message that directs the reply asked for right after it."""
 
 
 @dataclass(slots=True)
@@ -34,31 +34,31 @@ class Item:
     role: Role | None = None
     status: str = "completed"
     kind: str = ""
-    """Of a message's one content part: input_text, input_audio, output_text, output_audio; '' while there is none."""
+    """The type of the one content part: input_text, input_audio, output_text or output_audio; '' without one."""
     words: str = ""
     """The text, or the transcript of the audio."""
     parts: tuple[dict[str, Any], ...] = ()
     """The content of a message that the client has put in, as it is shown again."""
     transcribed: bool = False
-    """For input_audio: whether its transcript is known."""
+    """True if the transcript of input_audio is known."""
     audio_bytes: int = 0
     """24 kHz PCM16 received from the caller, or sent to them."""
     heard_ms: int | None = None
-    """Where the client truncated it, if it did."""
+    """The milliseconds at which the client truncated the item, if it did."""
     call_id: str = ""
     name: str = ""
     arguments: str = ""
     output: str = ""
     server: str = ""
-    """Of a call on an MCP server, and the question about one: its label."""
+    """The label of the MCP server, for a call on it and for the question about one."""
     approval: str | None = None
-    """The id of that question, of a call that was agreed to, and of the answer."""
+    """The id of the question, for a call that was agreed to and for the answer."""
     approve: bool = False
     error: str = ""
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
     """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
-    """For handlers: which user turn this item is, counted by its taker."""
+    """The number of the user turn, for handlers that count turns."""
 
     @property
     def audio_ms(self) -> int:
@@ -101,7 +101,7 @@ class Item:
         return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
 
     def time_words(self, text: str, starts_ms: Sequence[int]) -> None:
-        """Note when the words of `text`, which is about to be added, begin in the sound that follows what there is."""
+        """Note when the words of `text` begin in the next sound; `text` is about to be added."""
         places = [match.start() for match in re.finditer(r"\S+", text)]
         if starts_ms and len(starts_ms) == len(places):
             said_ms, written = milliseconds(self.audio_bytes), len(self.words)
@@ -110,9 +110,8 @@ class Item:
             ]
 
     def truncate(self, audio_end_ms: int) -> None:
-        """Keep `audio_end_ms` of an assistant's audio, and the words begun by then where that is known.
-
-        Where it is not, the transcript is dropped, as the API does. Raises `Fault`.
+        """Keep `audio_end_ms` of an assistant's audio, and the words begun by then. If their times are unknown the
+        transcript is dropped, as the API does. Raises `Fault`.
         """
         if self.type != "message" or self.role != "assistant" or self.kind != "output_audio" or not self.audio_bytes:
             raise Fault("Only model output audio messages can be truncated", code="unsupported_content_type")

@@ -27,7 +27,7 @@ class Response:
     audio: Event
     """The format and the voice."""
     conversation: str | None
-    """The conversation's id; None outside of it."""
+    """The conversation's id; None for a response outside of it."""
     metadata: dict[str, str] | None = None
     output: list[Item] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens by what they are of."""
+    """The number of tokens of each modality."""
 
     text: int = 0
     audio: int = 0
@@ -143,9 +143,8 @@ class Tokens:
 
 
 def usage_of(heard: Tokens, cached: Tokens, said: Tokens, totals: tuple[int, int] | None = None) -> Event:
-    """Return the tokens of a response: heard, those of them from the cache, and said.
-
-    `totals` are those of input and output, where the provider names them by themselves.
+    """Return the tokens of a response: input, cached input, and output. `totals` are the sums of input and output, if
+    the provider names them.
     """
     input_tokens, output_tokens = totals or (heard.total, said.total)
     return {

@@ -1,7 +1,7 @@
 """The session: what `session.created` shows, and what a client may change in it.
 
-A field left out of an update stays as it is, and so does one that is null, but where null has a meaning:
-`turn_detection: null` switches the finding of turns off. What an end cannot do, it does not take (`Takes`).
+A field left out of an update stays as it is. So does a null field, unless null has a meaning: `turn_detection: null`
+switches turn detection off. An end refuses what it cannot do (`Takes`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from backend.realtime.fields import (
 
 Json = dict[str, Any]
 Reader = Callable[[Any, str], object]
-"""Value and its path → what is kept of it. Raises `Fault`."""
+"""Value and its path → the value that is kept. Raises `Fault`."""
 
 PCM: Json = {"type": "audio/pcm", "rate": 24000}
 FORMATS = ("audio/pcm", "audio/pcmu", "audio/pcma")
@@ -81,20 +81,20 @@ NULLABLE = frozenset({"tracing", "prompt"})
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The fields that an end takes of a client, less than the API or more."""
+    """The fields that an end takes of a client; they may be fewer than the API's, or more."""
 
     formats: tuple[str, ...] = FORMATS[:1]
     """Of audio."""
     mcp: bool = True
     """Tools of MCP servers."""
     unknown: bool = False
-    """Unknown fields: they change nothing. Otherwise they are refused, as the API refuses them."""
+    """True if unknown fields are ignored; otherwise they are refused, as the API refuses them."""
     reserved: frozenset[str] = frozenset()
     """Names that a tool cannot have."""
     own: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """Fields that the API does not have, and their values; the first is the default."""
     settled: frozenset[str] = frozenset()
-    """Of those the ones that do not change once the conversation has begun."""
+    """The fields of those that do not change once the conversation has begun."""
 
 
 class RealtimeSession:
@@ -113,7 +113,7 @@ class RealtimeSession:
         """`transcription` is the model that transcribes from the start; `expires_at` is a Unix time in seconds."""
         self._takes = takes or Takes()
         self.begun = False
-        """True once the voice is settled, and what `Takes` names."""
+        """True once the voice and the fields that `Takes` names are settled."""
         self._shown: Json = {
             "type": "realtime",
             "object": "realtime.session",
@@ -163,7 +163,7 @@ class RealtimeSession:
         self._shown = draft
 
     def read_response(self, given: Any) -> Json:
-        """Return what a `response.create` asks for; what it leaves out is the session's. Raises `Fault`."""
+        """Return the fields of a `response.create`; the session supplies those it leaves out. Raises `Fault`."""
         wanted = dict(mapping({} if given is None else given, "response"))
         self._only(wanted, RESPONSE_FIELDS, "response.")
         for name, value in wanted.items():
@@ -207,7 +207,7 @@ class RealtimeSession:
 
     @property
     def turn_detection(self) -> Json | None:
-        """Return how turns are found; None where the client hands them in."""
+        """Return how turns are detected; None if the client commits them."""
         detection: Json | None = self._shown["audio"]["input"]["turn_detection"]
         return detection
 
@@ -218,12 +218,12 @@ class RealtimeSession:
 
     @property
     def gives_logprobs(self) -> bool:
-        """Return whether the client asked how sure transcripts are."""
+        """Return whether the client asked for the certainty of transcripts."""
         return LOGPROBS in (self._shown.get("include") or ())
 
     @property
     def output_audio(self) -> Json:
-        """Return the format and the voice of what is said."""
+        """Return the format and the voice of replies."""
         output = self._shown["audio"]["output"]
         return {"format": dict(output["format"]), "voice": output["voice"]}
 
@@ -321,7 +321,7 @@ class RealtimeSession:
 
 
 def read_modality(value: Any, param: str) -> list[str]:
-    """Return `["audio"]` or `["text"]`; both at the same time is refused. Raises `Fault`."""
+    """Return `["audio"]` or `["text"]`; both together are refused. Raises `Fault`."""
     if sequence(value, param) not in (["audio"], ["text"]):
         raise invalid(param, "supported combinations are: ['text'] and ['audio'].")
     return [str(value[0])]

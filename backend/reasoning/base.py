@@ -42,7 +42,7 @@ class ReasoningRequest:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage worth showing: 'thinking', 'planning', 'calling clock'; never anybody's words, nor a thought."""
+    """A stage worth showing: 'thinking', 'planning', 'calling clock'; never a user's words, nor a thought."""
 
     detail: str
     round: int = 0
@@ -53,7 +53,7 @@ OnStage = Callable[[Stage], None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reasoned:
-    """The result; of how it came about, it holds figures only."""
+    """The result; about the way to it, it holds only figures."""
 
     text: str
     state: Literal["complete", "incomplete"]
@@ -65,12 +65,12 @@ class Reasoned:
     tokens: int = 0
     citations: tuple[Citation, ...] = ()
     sample: bool = False
-    """Some of it rests on labelled sample data: `text` says so."""
+    """Part of the result rests on labelled sample data: `text` says so."""
     live: bool = False
     """A tool supplied data."""
     elapsed_ms: int = 0
     untrusted: bool = False
-    """Text of others went into it."""
+    """Text of other people went into the result."""
 
     def __repr__(self) -> str:
         return f"Reasoned({self.state}, {self.strategy}, {self.rounds} rounds, {self.tokens} tokens)"
@@ -89,7 +89,7 @@ class ReasoningRun:
     calls: list[ToolCallFinished] = field(default_factory=list)
     """The finished tool calls, in order."""
     best: str = ""
-    """The best result so far, should the time run out."""
+    """The best result so far, in case the time runs out."""
 
     def __repr__(self) -> str:
         return f"ReasoningRun({self.task!r}, round {self.round}, {self.tokens} tokens)"

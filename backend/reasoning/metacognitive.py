@@ -81,7 +81,7 @@ def deliverable(text: str) -> str | None:
 
 
 def output_of(text: str) -> str:
-    """Return the output of a deliverable; all of it where no section is called that."""
+    """Return the output section of a deliverable, or all of it without such a section."""
     marks = list(_SECTION.finditer(text))
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     outputs = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False) if _is_output(mark)]
@@ -89,7 +89,7 @@ def output_of(text: str) -> str:
 
 
 def between(text: str, tag: str) -> str:
-    """Return what stands within `<tag>`, outside of thoughts; "" if nothing does. The closing tag may be missing."""
+    """Return the text within `<tag>`, outside of thoughts; "" if there is none. The closing tag may be missing."""
     return _said(text).partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
@@ -132,7 +132,7 @@ async def think_dual(run: ReasoningRun, *, thinker: str, actor: str, rounds: int
 
 
 def order(plan: str) -> str:
-    """Return what the Actor gets of the Thinker's words: instruction, input, whether it shall deliver."""
+    """Return the part of the Thinker's words for the Actor: instruction, input, whether it shall deliver."""
     instruction = between(plan, "instruction") or _MARKS.sub("", _said(plan)).strip()
     parts = [f"<instruction>\n{instruction}\n</instruction>"]
     if given := between(plan, "input"):

@@ -38,7 +38,7 @@ class Reasoner:
         prompts: Prompts | None = None,
         tracer: Tracer = NO_TRACER,
     ) -> None:
-        """`fast` and `advanced` are the models taken where the settings name none."""
+        """`fast` and `advanced` are the models used if the settings name none."""
         self._planner = settings.planner_model or advanced
         self._agent = replace(agent, model_name=self._planner)
         self._executor = settings.executor_model or fast
@@ -54,7 +54,7 @@ class Reasoner:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools that a task may use which names none itself: those the settings allow."""
+        """The names of the tools for a task that names none itself: those the settings allow."""
         box = self._agent.toolbox
         if not self._allowed:
             return tuple(tool.name for tool in box.offered() if tool.cache and not tool.writes)

@@ -36,9 +36,9 @@ class Capabilities:
     endpointers: frozenset[Endpointer]
     """Who may decide that the caller has finished."""
     session_s: float
-    """Seconds after which the provider ends a connection."""
+    """The seconds after which the provider ends a connection."""
     truncates: bool = False
-    """What the caller has not heard can be taken out of the conversation."""
+    """Words that the caller has not heard can be removed from the conversation."""
     delegates: bool = False
     """The model hands tasks to a backend by itself, rather than by tool calls."""
     parallel_calls: bool = False
@@ -49,38 +49,38 @@ class Capabilities:
     """It takes a reasoning effort."""
     input_rate_hz: int = 24_000
     caches: bool = False
-    """What stands unchanged at a conversation's beginning is billed for less, so a reply is directed at its end."""
+    """An unchanged beginning of the conversation is billed for less, so directions for a reply stand at its end."""
     transcribes: bool = True
-    """It tells what the caller has said."""
+    """The provider transcribes the caller's words."""
     tells_certainty: bool = False
-    """It says how sure it is of what it has transcribed."""
+    """The provider reports how certain its transcripts are."""
     out_of_band: bool = False
-    """It gives responses outside of the conversation, beside the one that is spoken."""
+    """The provider gives responses outside of the conversation, beside the one that is spoken."""
     resumes: bool = False
-    """It goes over to another connection by itself before the provider ends one."""
+    """The Responder changes to another connection by itself before the provider ends one."""
     voices: tuple[str, ...] = ()
-    """The voices a call may choose from; empty: it has one, or they are not known."""
+    """The voices that a call may choose from; empty: there is one, or they are not known."""
     speeds: tuple[float, float] | None = None
-    """The slowest and the fastest it can speak, 1 being its own speed; None: that cannot be chosen."""
+    """The slowest and the fastest speed, 1 being the usual one; None: the speed cannot be chosen."""
     languages: tuple[str, ...] = ()
-    """The languages it understands and speaks, by their English names; empty: many."""
+    """The languages that the model understands and speaks, by their English names; empty: many."""
 
     def voice_of(self, asked: str, usual: str) -> str:
-        """Return the voice asked for where there is one of that name, else the usual one."""
+        """Return the requested voice if there is one of that name, otherwise the usual one."""
         return asked if asked in self.voices else usual
 
     def speed_of(self, asked: float, usual: float) -> float:
-        """Return the speed asked for, as far as it can be had; `asked` 0 is none."""
+        """Return the possible speed nearest to the requested one; `asked` 0 means no request."""
         if not asked or self.speeds is None:
             return usual
         return min(max(asked, self.speeds[0]), self.speeds[1])
 
     def endpointer(self, wanted: Endpointer) -> Endpointer:
-        """Return who decides that the caller has finished: the one wanted, where that can be."""
+        """Return who decides that the caller has finished: the requested one if that is possible."""
         return wanted if wanted in self.endpointers else next(iter(self.endpointers))
 
     def fit(self, command: ResponderCommand) -> ResponderCommand | None:
-        """Return `command` as this provider can take it; None where it can take nothing."""
+        """Return `command` in the form that this provider can take; None if it can take none."""
         match command:
             case DeleteItem() if not self.truncates:
                 return None
@@ -121,11 +121,11 @@ class Briefing:
     delegating: str = ""
     """The instructions of a model that has no tools and hands work over by itself."""
     tool_choice: Any = "auto"
-    """Whether tools may be called: `auto`, `none`, `required`, or the one that must be, as the Realtime API has it."""
+    """Whether tools may be called: `auto`, `none`, `required`, or the required tool, as the Realtime API has it."""
     voice: str = ""
-    """The voice asked for in this call; empty, or unknown to the provider: the one of the settings."""
+    """The requested voice of this call; empty or unknown to the provider: the voice of the settings."""
     speed: float = 0.0
-    """The speed of speech asked for in this call; 0: the one of the settings."""
+    """The requested speed of speech in this call; 0: the speed of the settings."""
 
 
 OnEvent = Callable[[ResponderEvent], None]

@@ -36,9 +36,9 @@ FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated
 BENIGN = frozenset({NOTHING_TO_CANCEL, NOTHING_TO_COMMIT})
 """Harmless races: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
-"""Replies that must not call a tool."""
+"""The purposes of replies that must not call a tool."""
 CALL_NOTHING = "Do not call a tool in this reply."
-"""Says so where a provider's schema has no `tool_choice`."""
+"""The instruction that says so if a provider's schema has no `tool_choice`."""
 
 OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
@@ -47,7 +47,7 @@ SILENCES_KEPT = 8
 
 APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
 sound_to_json = msgspec.json.Encoder().encode
-"""Bytes as a JSON string of base64. It and its reverse take half as long as `binascii`, which needs a copy besides."""
+"""Bytes as a JSON string of base64. It and its reverse take half as long as `binascii`, which also needs a copy."""
 sound_of = msgspec.json.Decoder(bytes).decode
 words_of = msgspec.json.Decoder(str).decode
 
@@ -59,26 +59,26 @@ class Voice(msgspec.Struct, frozen=True):
     name: str
     transcript_model: str
     effort: str = ""
-    """How long a model that reasons thinks; empty: as the provider has it."""
+    """The reasoning effort of a model that reasons; empty: the provider's default."""
     prompt: str = ""
     """The id of a prompt stored at the provider, and its version; empty: none, and the newest."""
     prompt_version: str = ""
     retention_ratio: float = 0.0
-    """The share of the conversation that is kept when it grows too long; 0: as the provider has it."""
+    """The share of the conversation that is kept when it grows too long; 0: the provider's default."""
     context_tokens: int = 0
-    """The tokens beside the instructions from which on it is too long; 0: what the model can hold."""
+    """The tokens beside the instructions that make it too long; 0: as many as the model can hold."""
     noise_reduction: str = ""
-    """What the provider does about noise in what it hears, near_field or far_field; empty: nothing."""
+    """The provider's noise reduction, near_field or far_field; empty: none."""
     language: str = ""
     """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
     speed: float = 1.0
     """How fast it speaks."""
     mcp_servers: tuple[McpServer, ...] = ()
-    """Servers whose tools the provider calls by itself."""
+    """The MCP servers that the provider calls by itself."""
 
 
 SURE_MODELS = "gpt-4o"
-"""What the names of the transcribing models begin with that say how sure they are."""
+"""The prefixes of the names of transcription models that report their certainty."""
 UNSURE_BELOW = -0.8
 """The log-probability of its least certain token below which a transcript is doubtful. Of 263 sentences, read by three
 voices in quiet and in noise and recognized by the local Responder, it finds 83 % of those with more than a tenth of
@@ -93,7 +93,7 @@ class ServerEvent(msgspec.Struct):
     item_id: str = ""
     previous_item_id: str | None = None
     delta: msgspec.Raw = msgspec.Raw(b'""')
-    """JSON still: what kind of string it is, the type says."""
+    """The field as raw JSON; the type of the event says what kind of string it is."""
     transcript: str = ""
     logprobs: list[Json] | None = None
     word_starts_ms: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class RealtimeCodec:
         self.briefing = Briefing("")
         """The newest briefing sent."""
         self.released: list[ResponderEvent] = []
-        """Events to be reported before those of the next message: `encode` has let go of them."""
+        """Events to be reported before those of the next message; `encode` has released them."""
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
@@ -193,10 +193,8 @@ class RealtimeCodec:
         return (self.encode(command),)
 
     def _direction(self, purpose: Purpose, hint: str) -> list[bytes]:
-        """Return what directs one reply, in place of what directed an earlier one.
-
-        It is a message at the end: instructions of a reply's own stand before all that was said, of which then nothing
-        is cached.
+        """Return the directions for one reply; they replace earlier ones. They are a message at the end, since
+        instructions of a reply would stand first, and nothing after them would be cached.
         """
         former, self._directing = self._directing, ""
         messages = [self._event("conversation.item.delete", item_id=former)] if former else []
@@ -236,7 +234,7 @@ class RealtimeCodec:
         return reply
 
     def _model_settings(self) -> Json:
-        """Return what is asked of the model, as far as it can do that; the provider has its way with the rest."""
+        """Return the requested settings that the model can follow; for the rest the provider's defaults hold."""
         voice = self._voice
         settings: Json = {}
         if self.capabilities.reasons and voice.effort:
@@ -301,7 +299,7 @@ class RealtimeCodec:
         return event.type
 
     def _out_of_band_of(self, event: ServerEvent) -> str:
-        """Return the request of the response outside of the conversation that the event is about; empty: of none."""
+        """Return the request of the response outside of the conversation that the event belongs to; empty: none."""
         response = event.response or {}
         metadata = response.get("metadata") or {}
         if event.type == "response.created" and metadata.get("purpose") == OUT_OF_BAND:

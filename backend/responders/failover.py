@@ -26,7 +26,7 @@ from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, Endpointer, PastMessage, Responder, ResponderFactory
 
 STAY_S = 1.0
-"""Seconds a call tries the provider it was with, after its line died, before it goes on with another."""
+"""Seconds a call tries its own provider again after a lost connection, before it goes on with another."""
 RETRY_S = 0.3
 """Pause between two of these attempts."""
 DIAL_WITHIN_S = 2.5
@@ -62,17 +62,17 @@ class Provider:
     about: ResponderInfo
     connect: ResponderFactory
     probe: Callable[[], Awaitable[None]]
-    """Finds out whether `connect` would work, at no cost. Raises `ResponderUnavailable`."""
+    """A free check whether `connect` would work. Raises `ResponderUnavailable`."""
     capabilities: Capabilities
     """What its model can do."""
     at: str = ""
-    """Where it is, for the operator: ' at https://…'."""
+    """Its address, for the operator: ' at https://…'."""
     voice: str = ""
     """The voice of callers who have not chosen one."""
 
 
 class MonitoredProvider:
-    """A provider and its health: a breaker, closed and opened by what happens to calls and probes."""
+    """A provider and its health: a breaker that calls and probes open and close."""
 
     def __init__(self, provider: Provider, now: Clock) -> None:
         self.provider = provider
@@ -93,11 +93,11 @@ class MonitoredProvider:
 
     @property
     def is_healthy(self) -> bool:
-        """Return whether the last thing seen of it was a success."""
+        """Return whether its last call or probe was a success."""
         return self.state == "ok"
 
     def allows(self) -> bool:
-        """Return whether a call may try it now; of a provider that failed, one call finds out for all."""
+        """Return whether a call may try it now; after a failure, one call tries it for all."""
         if not self._trouble:
             return True
         if self._now() < self._seen_at + REST_S:
@@ -122,7 +122,7 @@ class MonitoredProvider:
         return responder
 
     async def check(self) -> bool:
-        """Return whether it is healthy, after a probe where what is known is too old."""
+        """Return whether the provider is healthy; probe it if the last result is too old."""
         async with self._probing:
             known_for_s = FRESH_S if self.is_healthy else REST_S
             is_known = self.standing > 0 and self.is_healthy
@@ -156,24 +156,23 @@ class Providers:
 
     @property
     def first(self) -> Provider:
-        """Return the one that is preferred to all others."""
+        """Return the provider that is preferred to all others."""
         return self.monitored[0].provider
 
     @property
     def endpointers(self) -> frozenset[Endpointer]:
-        """Return who may decide that the caller has finished, whichever of them serves a call.
-
-        Empty: no single one for all of them, so that each connection has its own.
+        """Return who may decide that the caller has finished with every provider. Empty: the providers differ, so each
+        connection decides.
         """
         return frozenset.intersection(*(each.provider.capabilities.endpointers for each in self.monitored))
 
     def without(self, endpointer: Endpointer) -> list[str]:
-        """Return the names of those that have a model with which that one cannot decide."""
+        """Return the names of the providers with a model that does not allow this decision."""
         named = {each.provider.name: each.provider.capabilities for each in self.monitored}
         return [name for name, can in named.items() if endpointer not in can.endpointers]
 
     def preferring(self, name: str) -> Providers:
-        """Return the same providers, with their health, for a call that would rather be with the one of that name."""
+        """Return the same providers, with their health, for a call that prefers the one of that name."""
         preferred = copy(self)
         preferred.monitored = sorted(self.monitored, key=lambda each: each.provider.name != name)
         return preferred
@@ -206,17 +205,17 @@ class ProviderChoice:
         return f"ProviderChoice({self._current!r})"
 
     def prefer(self, name: str) -> None:
-        """Take the provider of that name for the one preferred to all others, before the first connection."""
+        """Prefer the provider of that name to all others; call it before the first connection."""
         self._providers = self._providers.preferring(name)
 
     @property
     def about(self) -> ResponderInfo:
-        """Return the names of the one that serves the call, or would be tried first."""
+        """Return the names of the provider that serves the call, or would be tried first."""
         return self._provider.about
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return what the model of that one can do."""
+        """Return the abilities of that provider's model."""
         return self._provider.capabilities
 
     @property
@@ -234,9 +233,8 @@ class ProviderChoice:
         return bool(self._current and self._better())
 
     async def connect(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-        """Make a connection with the provider that should serve the call now, each being tried once.
-
-        Raises `ResponderUnavailable`, one that may be tried again unless every provider refuses for good.
+        """Make a connection with the provider that should serve the call now; try each once. Raises
+        `ResponderUnavailable`; it is retryable unless every provider refuses for good.
         """
         if self._current and self.has_others and (responder := await self._come_back(self._current, briefing, history)):
             return responder
@@ -251,7 +249,7 @@ class ProviderChoice:
         raise failure
 
     async def connect_better(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-        """Make a connection with a provider preferred to the current one; the call goes over to it with `take`.
+        """Make a connection with a preferred provider; the call changes to it with `take`.
 
         Raises `ResponderUnavailable` where none is healthy.
         """
@@ -266,7 +264,7 @@ class ProviderChoice:
         raise ResponderUnavailable("No preferred provider is healthy.")
 
     async def connect_again(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-        """Make another connection with the current provider; the call goes over to it with `take`.
+        """Make another connection with the current provider; the call changes to it with `take`.
 
         Raises `ResponderUnavailable`.
         """
@@ -276,7 +274,7 @@ class ProviderChoice:
         return responder
 
     def take(self, responder: Responder) -> None:
-        """Go over to the connection that `connect_better` or `connect_again` has made."""
+        """Change to the connection that `connect_better` or `connect_again` has made."""
         assert self._offered
         self.release()
         self._taken(self._offered, responder)
@@ -299,7 +297,7 @@ class ProviderChoice:
     async def _come_back(
         self, current: MonitoredProvider, briefing: Briefing, history: Sequence[PastMessage]
     ) -> Responder | None:
-        """Try the provider the call was with, for as long as it is stayed with; return None when that is over."""
+        """Try the call's own provider again within its time; return None when the time is over."""
         until = self._lost_at + STAY_S
         while (left_s := until - self._providers.now()) > 0:
             try:
@@ -311,7 +309,7 @@ class ProviderChoice:
         return None
 
     def _candidates(self) -> list[MonitoredProvider]:
-        """Return the providers to try now, in order, those that were left last; all where none is healthy."""
+        """Return the providers to try now, in order, with abandoned ones last; all if none is healthy."""
         monitored = self._providers.monitored
         allowed = [each for each in monitored if each.allows()] or monitored
         return sorted(allowed, key=self._left.__contains__)

@@ -33,9 +33,8 @@ class RateLimits:
         }
 
     def retry_after_s(self, error: Json) -> float:
-        """Return the seconds after which to ask again; 0 for an error that is none of a rate limit.
-
-        The message names them ("Please try again in 1m2.5s."); else the limit that is used up does.
+        """Return the seconds after which to ask again; 0 if the error is not a rate limit. The message names them
+        ("Please try again in 1m2.5s."), or else the limit that is used up.
         """
         if RATE_LIMITED not in (error.get("code"), error.get("type")):
             return 0.0

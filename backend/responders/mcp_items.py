@@ -26,7 +26,7 @@ from backend.turns.commands import PROVIDER_TOOL, AnswerApproval
 from backend.turns.events import ResponderEvent
 
 ASKS, CALLS = f"{PROVIDER_TOOL}ask:", f"{PROVIDER_TOOL}call:"
-"""What the names of tool calls begin with that are questions, and of those that the provider carries out."""
+"""The prefixes of the names of tool calls that are questions, and of those that the provider carries out."""
 UNLISTED = "The tools of an MCP server could not be listed."
 
 
@@ -92,7 +92,7 @@ class McpItems:
         self._known: set[str] = set()
 
     def holds(self, call: str) -> bool:
-        """Return whether a call's result is there already, so that none is to be submitted."""
+        """Return whether the provider already has a call's result, so that none is to be submitted."""
         return call in self._known
 
     def begun(self, reply: str, item: Json) -> list[ResponderEvent]:
@@ -131,7 +131,7 @@ def _named(item: Json) -> str:
 
 
 def arguments_of(text: str) -> Json:
-    """Return a call's arguments; what is no object stands under one name, so that the asked caller sees it."""
+    """Return a call's arguments; a value that is no object gets a name, so that the caller can be shown it."""
     try:
         arguments = json.loads(text)
     except ValueError:

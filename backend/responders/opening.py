@@ -1,4 +1,4 @@
-"""An opened provider of the Responder, and what the server needs to know of it."""
+"""An opened provider of the Responder, and the facts that the server needs about it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class OpenedProvider:
 
     provider: Provider
     endpoint: ApiEndpoint
-    """Its API, which may have chat completions for the Thinkers, too."""
+    """The provider's API, which may also offer chat completions for the Thinkers."""
     has_models: bool = True
-    """The Thinkers can be answered there, by its key."""
+    """True if the Thinkers can use the provider's models with its key."""
     most_calls: int = 0
     """Calls it serves at the same time; 0: any number."""
     without_model: bool = False
-    """No language model is behind it: who routes, and what tools are asked, is decided otherwise."""
+    """True if there is no language model behind it: routing and tool calls are decided otherwise."""
     warm_up: WarmUp | None = None
-    """What it still loads, where it loads anything."""
+    """The parts that it is still loading, if any."""
 
 
 def voice_of(settings: Settings, model: str) -> Voice:

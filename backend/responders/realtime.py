@@ -43,8 +43,9 @@ APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
 """Audio that has piled up is sent in pieces of at most 200 ms."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
 """Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
-nothing waits for it: whatever is sent next, a commit above all, takes what is there along. A provider that listens for
-the end of speech itself gets every frame by itself."""
+nothing waits for it: the next message, such as a commit, first sends the audio so far. A provider that listens for the
+end of speech itself gets every frame by itself.
+"""
 
 Message = bytes | bytearray | memoryview
 OnMessage = Callable[[Message], None]
@@ -60,11 +61,11 @@ class RealtimeEndpoint:
     api_key: str
     voice: Voice
     headers: Callable[[], Awaitable[Mapping[str, str]]] | None = None
-    """Makes the headers of a new connection, where the key is not simply sent as a bearer token."""
+    """Makes the headers of a new connection, if the key is not sent as a plain bearer token."""
     settings: str = "OPENAI_API_KEY, OPENAI_BASE_URL and REALTIME_MODEL"
-    """What to check when it cannot be reached."""
+    """The settings to check when the API cannot be reached."""
     new_codec: Callable[[Voice], RealtimeCodec] = RealtimeCodec
-    """Makes what translates for a connection: OpenAI's wire, or a relative of it."""
+    """Makes the codec of a connection, for OpenAI's protocol or a variant of it."""
 
     def __repr__(self) -> str:
         return f"RealtimeEndpoint({self.url}, {self.voice.model})"
@@ -228,7 +229,7 @@ class RealtimeResponder(Responder):
         await self._connection.close_soon()
 
     def _release(self) -> None:
-        """Report what the codec had held back until it was asked for."""
+        """Report the events that the codec held back until they were asked for."""
         released, self._codec.released = self._codec.released, []
         if self._on_event and not self._closing:
             for event in released:
@@ -244,7 +245,7 @@ class RealtimeResponder(Responder):
 class MessageOutbox:
     """The messages that the network has not taken yet, in order: bounded in length, and in the time they may wait.
 
-    A connection that takes nothing is broken off: its reader sees that, and a new one is made.
+    A connection that takes nothing is broken off; its reader notices, and a new one is made.
     """
 
     def __init__(self, connection: RealtimeConnection, append: Callable[[bytearray], bytes] = bytes) -> None:
@@ -282,7 +283,7 @@ class MessageOutbox:
             self.put(pcm)
 
     def move_to(self, connection: RealtimeConnection) -> None:
-        """Send over another connection from now on, and what was held first."""
+        """Send over another connection from now on, the held messages first."""
         self._connection, self.held = connection, False
         self._flush()
 

@@ -1,8 +1,8 @@
 """The codec of a provider that finds turns by itself and answers each of them without being asked.
 
 Our wish for an answer is therefore not sent but matched with the reply that comes by itself: its metadata names no
-request of ours; until we wish for it, it is held back, and a turn that the call ignores has been answered there all
-the same, unheard. What the caller talks over ends there immediately.
+request of ours; until we wish for it, it is held back, and a turn that the call ignores has still been answered there,
+unheard. What the caller talks over ends there immediately.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from backend.turns.commands import Purpose, ResponderCommand
 from backend.turns.events import ResponderEvent
 
 HELD_LIMIT = 2_000
-"""Events of a reply that was not asked for yet; one that is longer is dropped."""
+"""The most events kept of a reply before it is asked for; a longer reply is dropped."""
 
 
 class SelfAnsweringCodec(RealtimeCodec):
-    """Translates for one connection, and matches the replies that come by themselves with those we wish for."""
+    """Translates for one connection, and matches the replies that come by themselves with those we want."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)
         self._due = False
-        """A turn is over, and its answer was not wished for yet."""
+        """A turn is over, and its answer is not wanted yet."""
         self._wish = ""
         """The request that the next reply that comes by itself answers."""
         self._open = ""
@@ -95,7 +95,7 @@ class SelfAnsweringCodec(RealtimeCodec):
         self._held_id, self._held = "", []
 
     def _drop(self) -> None:
-        """Forget the reply that was not wished for, and the wish for one that has not come."""
+        """Forget a reply that is not wanted, and a wanted one that has not come."""
         self._due, self._wish, self._held_id, self._held = False, "", "", []
 
     def _cut_off(self) -> list[ResponderEvent]:

@@ -1,7 +1,7 @@
-"""The session of a client that chooses for its call, in the fields of the Realtime protocol: what they mean here.
+"""The session of a client that chooses for its call, and the meaning here of the Realtime protocol's fields.
 
 Beside the protocol's fields stand four of ours: `thinkers`, `barge_in`, `local_vad` and `paced`
-(docs/howto/realtime-endpoint.md). What the server's settings decide is shown as it was given, and changes nothing.
+(docs/howto/realtime-endpoint.md). Fields that the server's settings decide are shown as given, and change nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EAGERNESS: Mapping[str, EndpointingStyle] = {
     "medium": EndpointingStyle.BALANCED,
     "high": EndpointingStyle.EAGER,
 }
-"""Any other, `auto` among them, is what the server's settings say."""
+"""Any other value, such as `auto`, means the server's settings."""
 TAKES = Takes(
     formats=FORMATS,
     mcp=False,  # those of MCP servers are set on the server
@@ -72,7 +72,7 @@ class ClientSession(RealtimeSession):
 
     @property
     def output_law(self) -> Law | None:
-        """Return the same of what it is sent."""
+        """Return the law of the audio that the client is sent; None for PCM16 at 24 kHz."""
         return LAWS[self._shown["audio"]["output"]["format"]["type"]]
 
     @property

@@ -67,7 +67,7 @@ class EventLog:
     """The events of one session."""
 
     def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
-        """`on_event` is called with every event, at once, and must not wait."""
+        """`on_event` is called immediately with every event, and must not wait."""
         self._on_event = on_event
         self._limit = limit
         self._events: deque[_Kept] = deque()
@@ -112,7 +112,7 @@ class EventLog:
         self._wake()
 
     async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield events numbered above `after`, then new ones as they come: all there are together, at most `AT_ONCE`.
+        """Yield events numbered above `after`, then new ones as they come, in batches of at most `AT_ONCE`.
 
         Yields an empty list whenever none came for `quiet_s` seconds. Ends when the log is closed. A number from
         the future (another life of this session) reads from the start.
@@ -215,7 +215,7 @@ def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
 
 
 def _data(event: page.PageEvent, fields: Json) -> Json:
-    """Return the data of an event: its fields, but for records within it that are spread out."""
+    """Return the data of an event: its fields, with the fields of nested records spread out."""
     match event:
         case page.UserItemAdded():
             return {"role": "user", "item_id": event.item_id, "delta": "", "previous_item_id": event.previous_item_id}

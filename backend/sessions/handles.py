@@ -43,7 +43,7 @@ class SessionHandle(Protocol):
         """Return what was said, oldest first."""
 
     async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
-        """Put typed input into the conversation; `shared`: of somebody who has the session's token alone.
+        """Put typed input into the conversation; `shared`: its writer has only the session's token.
 
         Raises `BadRequest` unless the call is live.
         """
@@ -58,7 +58,7 @@ class SessionHandle(Protocol):
         """Set whether the caller's voice may interrupt replies. Raises `BadRequest` unless the call is live."""
 
     async def record(self, on: bool) -> str:
-        """Record the call from now on, or no more; return the recording's id.
+        """Begin or stop recording the call; return the recording's id.
 
         Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` where others take part.
         """
@@ -184,7 +184,7 @@ def session_here(handle: SessionHandle) -> Session | None:
 
 @dataclass(frozen=True, slots=True)
 class CallsHere:
-    """The calls of this process, for who finds those of others."""
+    """The calls of this process, for locators of several processes."""
 
     registry: SessionRegistry
     accept_offer: AcceptOffer

@@ -1,8 +1,8 @@
 """The load of this process: how busy it is, and whether it accepts another call.
 
-A call that one server accepts and cannot serve is worse for everybody than one it refuses: its own audio stutters and
-that of all others, too. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
-processor the process uses. Both are judged over some seconds, so that one hiccup refuses nobody.
+A call that one server accepts and cannot serve is worse for all than one it refuses: its own audio stutters, and so
+does the audio of all others. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
+processor the process uses. Both are judged over some seconds, so that one hiccup refuses no call.
 """
 
 from __future__ import annotations

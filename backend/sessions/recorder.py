@@ -1,4 +1,4 @@
-"""Recorders write down a call's sound and words once its caller has agreed; calls and routes see them by this.
+"""Recorders keep a call's sound and words once its caller has agreed; this is their interface.
 
 An extension makes one for each call; without it, nothing is recorded.
 """
@@ -33,7 +33,7 @@ class Recorder(Protocol):
         ...
 
     def stop(self) -> None:
-        """Record no more; what there is stays. Does nothing when nothing is recorded."""
+        """Stop recording; the recording so far stays. Does nothing when nothing is recorded."""
         ...
 
     def on_frame(self, frame: Frame) -> None:
@@ -45,7 +45,7 @@ class Recorder(Protocol):
         ...
 
     def on_page_event(self, event: PageEvent) -> None:
-        """Take what is shown on the page."""
+        """Take an event that the page shows."""
         ...
 
     async def close(self, reason: str) -> None:
@@ -54,9 +54,9 @@ class Recorder(Protocol):
 
 
 OpenRecorder = Callable[[Session, Transport, OnPlayed, Callable[[PageEvent], None], Callable[[Event], None]], Recorder]
-"""(session, transport, what follows played frames already, publish, dispatch) → the recorder of a call."""
+"""(session, transport, the present listener to played frames, publish, dispatch) → the recorder of a call."""
 
 
 def not_recorded() -> BadRequest:
-    """Return the answer to requests to record a call where nothing is recorded."""
+    """Return the error of a request to record a call without a recorder."""
     return BadRequest("Calls are not recorded on this server.", hint="The operator can allow it.")

@@ -28,10 +28,10 @@ NO_SESSION_HINT = "It may have ended. Connect again."
 
 
 class Watcher:
-    """Learns at once what happens to sessions, and may neither wait nor fail. This one ignores it."""
+    """Learns immediately what happens to sessions, and may neither wait nor fail. This one ignores it."""
 
     def on_change(self, session: Session) -> None:
-        """Note a session that is new, or whose state has changed."""
+        """Note a session that is new, or has changed its state."""
 
     def on_event(self, session: Session, event: LoggedEvent) -> None:
         """Note an event that a session published."""
@@ -75,7 +75,7 @@ class SessionRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.closing = False
-        """True once no new session is opened any more."""
+        """True once no new session is opened."""
 
     def __repr__(self) -> str:
         return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"
@@ -86,7 +86,7 @@ class SessionRegistry:
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
 
     def depth(self, queue: str) -> float:
-        """Return how much waits in that queue of all live calls together."""
+        """Return the number of items in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
     def reserve(self, asked: SessionRequest) -> Session:
@@ -184,7 +184,7 @@ class SessionRegistry:
             self._forget(session)
 
     async def drain(self, within_s: float) -> None:
-        """Open no new sessions, and wait `within_s` seconds for those there are to end by themselves."""
+        """Open no new sessions, and wait `within_s` seconds for the present ones to end by themselves."""
         self.closing = True
         if self._tasks and within_s:
             await asyncio.wait(self._tasks.values(), timeout=within_s)
@@ -252,5 +252,5 @@ def no_session() -> NotFound:
 
 
 def not_their_session() -> NotTheirs:
-    """Return the answer to requests for somebody else's session: in the same words."""
+    """Return the answer to requests for another user's session: it has the same words."""
     return NotTheirs("No such session.", hint=NO_SESSION_HINT)

@@ -1,4 +1,4 @@
-"""One session as its process has it: who it belongs to, what happened in it, and the live call while there is one."""
+"""One session in its own process: its owner, its events, and the live call while there is one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SessionDescription(TypedDict):
     transport: str | None
     counts: dict[str, int]
     owner: NotRequired[str]
-    """Only where an operator sees it."""
+    """The owner, shown to operators only."""
 
 
 class SessionRequest(Struct, frozen=True):
@@ -63,7 +63,7 @@ class SessionRequest(Struct, frozen=True):
     conversation_id: str | None = None
     """The conversation to continue; None: a new one."""
     interruptions: bool | None = None
-    """Whether the caller's voice may interrupt replies; None: what is usual in the process."""
+    """Whether the caller's voice may interrupt replies; None: the default of the process."""
     record: bool = False
     """Whether the caller agrees to be recorded from the beginning."""
     reach: Reach = PUBLIC
@@ -87,16 +87,16 @@ class LiveCall(Protocol):
         """Set whether the caller's voice may interrupt replies."""
 
     def record(self, on: bool) -> str:
-        """Record the call from now on, or no more; return the recording's id."""
+        """Begin or stop recording the call; return the recording's id."""
 
     def choose(self, options: CallOptions) -> None:
-        """Go on with what the caller's program has chosen."""
+        """Take new options of the caller's program."""
 
     def submit(self, event: Event) -> None:
-        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
+        """Take an event of the caller's program; it is kept until the Responder is connected."""
 
     def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
-        """Tell the Responder what the caller's program knows better. Raises `BadRequest` where it cannot forget."""
+        """Send the Responder a correction by the caller's program. Raises `BadRequest` if that is impossible."""
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
@@ -131,9 +131,9 @@ class Session:
         self.record = asked.record
         """Whether the caller has agreed that the call is recorded from its beginning."""
         self.shared = False
-        """Whether somebody takes part with the session's token alone: nothing of the owner's own is used then."""
+        """Whether a participant has only the session's token: then no data of the owner is used."""
         self.reach = asked.reach
-        """The tools within the caller's reach; the public ones once somebody takes part with the session's token."""
+        """The tools within the caller's scope; only public ones once a participant has just a token."""
         self.opened_at = time.time()
         self.ended_at: float | None = None
         self.ended_reason: str | None = None
@@ -146,7 +146,7 @@ class Session:
         self.options: CallOptions | None = None
         """What the caller's program has chosen; None where it cannot choose."""
         self.follower: CallFollower | None = None
-        """Gets each step of the call, for a program that speaks another protocol than our page's."""
+        """Gets each step of the call, for a program with another protocol than our page's."""
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 
@@ -160,7 +160,7 @@ class Session:
         return self.call
 
     def share(self) -> None:
-        """Note that somebody takes part who has the session's token alone, which opens this call and nothing else."""
+        """Note that a participant has only the session's token, which opens this call and nothing else."""
         self.shared, self.reach = True, PUBLIC
 
     def publish(self, event: PageEvent) -> None:

@@ -9,7 +9,7 @@ from backend.errors import TooMany
 from backend.runtime.json_objects import Json
 
 SIDEBANDS_LIMIT = 4
-"""Programs that may follow one call at once."""
+"""Programs that may follow one call at the same time."""
 Send = Callable[[Json], None]
 """Sends an event to one program."""
 
@@ -20,16 +20,16 @@ class SharedProtocol(Protocol):
 
     @property
     def programs(self) -> int:
-        """How many are sent the events, the client among them."""
+        """The number of programs that are sent the events, with the client."""
 
     def join(self, send: Send) -> None:
         """Send another program the events from now on, too."""
 
     def leave(self, send: Send) -> None:
-        """Send that program nothing any more."""
+        """Stop sending events to that program."""
 
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
-        """Carry out an event; `answer` sends an error to the program it is from."""
+        """Carry out an event; `answer` sends an error to the program that sent it."""
 
 
 class Sideband(Protocol):
@@ -51,7 +51,7 @@ class LocalSideband(Sideband):
     def __init__(self, protocol: SharedProtocol, send: Send, over: Callable[[], Awaitable[None]]) -> None:
         """`send` is given the call's events from now on. Raises `TooMany`."""
         if protocol.programs > SIDEBANDS_LIMIT:
-            hint = f"At most {SIDEBANDS_LIMIT} may at once."
+            hint = f"At most {SIDEBANDS_LIMIT} may at the same time."
             raise TooMany("Too many programs follow this call.", retry_after_s=5, hint=hint)
         self._protocol = protocol
         self._send = send

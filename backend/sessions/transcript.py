@@ -51,7 +51,7 @@ class Transcript:
         return item_id in self._entries and bool(self._entries[item_id]["content"])
 
     def add(self, event: PageEvent) -> None:
-        """Enter what `event` says of an item; most events say nothing."""
+        """Enter the information of `event` about an item; most events have none."""
         match event:
             case UserItemAdded(item_id):
                 self._entry("user", item_id)
@@ -74,5 +74,5 @@ class Transcript:
 
 
 def _heard_before(entry: TranscriptEntry, words: str) -> str:
-    """Return the words behind what was heard of a reply that was cut; it was brought back, and has gone on."""
+    """Return the words of a reply after the part that was heard; it was cut, brought back, and has gone on."""
     return f"{entry['content']} {words}".strip() if "interrupted" in entry else words

@@ -96,7 +96,7 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
     )
     new_users_per_day: int = Field(100, ge=0, description="New users (cookies) a day that one address is given.")
     proven_after_h: float = Field(
-        24, ge=0, description="Hours after which a returning cookie is not charged to its address any more."
+        24, ge=0, description="Hours after which a returning cookie is no longer charged to its address."
     )
     new_user_keep_h: float = Field(
         72, ge=0, description="Hours that is kept what users write before they have proven themselves."

@@ -40,7 +40,7 @@ RENEWALS = 4
 T = TypeVar("T")
 V = TypeVar("V")
 Pipe: TypeAlias = Any
-"""A redis-py pipeline. Its methods are typed for the blocking and the asynchronous client at once."""
+"""A redis-py pipeline. Its methods are typed for both the blocking and the asynchronous client."""
 
 
 def connect(url: str, *, waiting: bool = False) -> Redis:
@@ -74,8 +74,7 @@ class RedisClient:
     async def call(self, work: Callable[[Redis], Any]) -> Any:
         """Return what `work(redis)` awaits: `await client.call(lambda redis: redis.get(key))`.
 
-        Raises `MemoryUnavailable` for everything that Redis and the network can do to us; what `work` itself raises
-        comes through.
+        Raises `MemoryUnavailable` for every failure of Redis and the network; errors of `work` itself pass through.
         """
         if not self._breaker.allows(time.monotonic()):
             raise MemoryUnavailable("Redis did not answer a moment ago.")
@@ -107,7 +106,7 @@ class RedisClient:
         """Read, decide and write as one, and return what `write` returned.
 
         `read(pipe)` awaits commands while `keys` are watched. `write(pipe, value)` gets what was read, decides, and
-        queues commands on `pipe`, which are carried out together. When somebody else wrote to one of the keys in
+        queues commands on `pipe`, which are carried out together. When another writer changed one of the keys in
         between, both run again, so they must have no other effects. What they raise comes through, and nothing is
         written then. Raises `MemoryUnavailable`, also after `ATTEMPTS` attempts.
         """
@@ -117,7 +116,7 @@ class RedisClient:
             nonlocal attempts
             attempts += 1
             if attempts > ATTEMPTS:
-                raise MemoryUnavailable("Too many writers change the same record at once.")
+                raise MemoryUnavailable("Too many writers change the same record at the same time.")
             value = await read(pipe)
             pipe.multi()
             return write(pipe, value)
@@ -136,9 +135,10 @@ class RedisStore:
 
 
 class CircuitBreaker:
-    """A circuit breaker: after a failure, calls fail at once for `rest_s` seconds instead of each waiting its timeout.
+    """A circuit breaker: after a failure, calls fail immediately for `rest_s` seconds instead of each waiting its
+    timeout.
 
-    Then one call passes as a probe while the others still fail: it closes the breaker, or opens it for another rest.
+    Then one call passes as a probe while the others still fail. It closes the breaker, or opens it for another rest.
     Times are passed in, in seconds of any steady clock.
     """
 
@@ -187,7 +187,7 @@ class Lease:
         return f"Lease({self.token}, {self._ttl_ms} ms)"  # the name may hold a user's id
 
     async def acquire(self) -> bool:
-        """Take the lease, and return whether it is ours now; False while anybody holds it, this holder included."""
+        """Take the lease, and return whether it is ours now; False while there is a holder, even this one."""
         taken = self._client.call(lambda redis: redis.set(self._name, self.token, nx=True, px=self._ttl_ms))
         return bool(await taken)
 
@@ -196,11 +196,11 @@ class Lease:
         await self._client.call(lambda redis: redis.set(self._name, self.token, px=self._ttl_ms))
 
     async def renew(self) -> bool:
-        """Hold the lease for another `ttl_s` seconds; False: it is not ours any more."""
+        """Hold the lease for another `ttl_s` seconds; False: it is no longer ours."""
         return await self._if_ours(lambda pipe: pipe.pexpire(self._name, self._ttl_ms))
 
     async def release(self) -> bool:
-        """Give the lease back; False: it was not ours any more."""
+        """Give the lease back; False: it was no longer ours."""
         return await self._if_ours(lambda pipe: pipe.delete(self._name))
 
     async def keep_renewed(self) -> None:
@@ -213,7 +213,7 @@ class Lease:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
-        """Hold the lease for the block, renewing it; the block gets False when somebody else holds it."""
+        """Hold the lease for the block, renewing it; the block gets False when there is another holder."""
         if not await self.acquire():
             yield False
             return

@@ -27,7 +27,7 @@ _message_decoder = msgspec.json.Decoder(Message)
 
 
 def conversation(user_id: str, conversation_id: str) -> str:
-    """Return the key of a conversation's messages, newest last; as a key of its owner, nobody else finds it."""
+    """Return the key of a conversation's messages, newest last; it is a key of the owner, so no other user finds it."""
     return f"user:{user_id}:conversation:{conversation_id}"
 
 
@@ -76,8 +76,7 @@ def readable(raw: bytes) -> Any:
 
 
 def amended_in(raw: bytes, message_ids: Sequence[str], content: str) -> list[bytes]:
-    """Return a stored message with `content` if it is the last of `message_ids`, and nothing of the others of them.
-
+    """Return a stored message with `content` if it is the last of `message_ids`, and nothing for the others of them.
     Any other message stays byte for byte.
     """
     message = decode_or_skip("message", raw, _message_decoder.decode)

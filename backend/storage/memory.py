@@ -37,13 +37,13 @@ HISTORY_LIMIT = 200
 """Messages kept of one conversation; older ones are dropped."""
 
 ContextListener = Callable[[Json], None]
-"""Gets a user's context as it is now; returns at once."""
+"""Gets a user's context as it is now; returns immediately."""
 Unwatch = Callable[[], None]
 """Removes a listener. May be called twice."""
 REST_S = 1.0
 """Seconds between tries to read changed contexts while Redis does not answer."""
 UNSURE_LIMIT = 100
-"""Messages remembered whose append failed, so that they may have been appended or not; usually it is one."""
+"""Messages remembered after a failed append, which may have added them or not; usually it is one."""
 UNSURE_WITHIN = 20
 """Messages, the newest, among which such a message is looked for."""
 TURN_S = 5.0
@@ -68,13 +68,13 @@ class Memory(RedisStore):
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
-        """Messages whose append failed: Redis may have carried it out all the same."""
+        """Messages of a failed append, which Redis may still have carried out."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
 
-        When this failed it may be repeated: messages that were appended all the same are not appended twice.
+        When this failed it may be repeated: messages that were appended nevertheless are not appended twice.
         """
         key = keys.conversation(user_id, conversation_id)
         if any(message.message_id in self._unsure for message in messages):
@@ -288,7 +288,7 @@ class Memory(RedisStore):
         return [(name, until) for name, until in named if name is not None]
 
     async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages that an earlier append, whose answer was lost, did not add to the list."""
+        """Return the messages that an earlier append without an answer did not add to the list."""
         raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
         there = {message.message_id for message in keys.decode_messages(raw)}
         return tuple(message for message in messages if message.message_id not in there)
@@ -306,8 +306,8 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
     """Call the listeners of `memory` with what other processes change, until the block ends.
 
     Enter the block before pub/sub starts. Every change is published in the transaction that makes it, with the name of
-    the process that made it. After a lost connection the context of every user somebody here listens to is read again:
-    no change stays unnoticed.
+    the process that made it. After a lost connection the context of every user with a listener here is read again: no
+    change stays unnoticed.
     """
     changed: set[str] = set()
     news = asyncio.Event()
@@ -353,7 +353,7 @@ class ContextListeners:
 
     @property
     def users(self) -> frozenset[str]:
-        """The users somebody listens to."""
+        """The users with listeners."""
         return frozenset(self._listeners)
 
     def add(self, user_id: str, listener: ContextListener) -> Unwatch:

@@ -56,7 +56,7 @@ class Outbox:
         return len(self._jobs)
 
     def enqueue(self, job: MemoryJob) -> None:
-        """Have `job` carried out soon. Must be called from the event loop's thread; returns at once."""
+        """Have `job` carried out soon. Must be called from the event loop's thread; returns immediately."""
         if self._closed:
             self.dropped += 1
             return

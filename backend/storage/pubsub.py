@@ -37,7 +37,7 @@ again: a connection may be dead and not say so."""
 
 
 class UserMessage(msgspec.Struct, omit_defaults=True):
-    """A message between processes: with a `type` an event for the user's pages, else news for their calls."""
+    """A message between processes: an event for the user's pages if it has a `type`, otherwise news for their calls."""
 
     user: str
     origin: str
@@ -46,7 +46,7 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
 
 
 Listener = Callable[[bytes | None], None]
-"""Gets each message of a channel as it is, and None when some may have been missed. Returns at once."""
+"""Gets each message of a channel as it is, and None when some may have been missed. Returns immediately."""
 PageEventListener = Callable[[str, str, Json], None]
 """Gets user id, event type and data of an event for that user's open pages in this process."""
 NewsListener = Callable[[str | None], None]
@@ -105,11 +105,11 @@ class PubSub:
         await self._client.call(lambda redis: redis.publish(channel, message))
 
     async def publish_page_event(self, user_id: str, type_: str, data: Json) -> None:
-        """Show an event on every open page of that user: here at once, and in the other processes."""
+        """Show an event on every open page of that user: here immediately, and in the other processes."""
         await self._publish(UserMessage(user_id, self._origin, type_, data))
 
     async def publish_news(self, user_id: str) -> None:
-        """Have that user's calls, here and in the other processes, look up what there is for them."""
+        """Have that user's calls, here and in the other processes, look up their news."""
         await self._publish(UserMessage(user_id, self._origin))
 
     async def _publish(self, message: UserMessage) -> None:

@@ -13,4 +13,4 @@ import msgspec
 
 FORMAT = 1
 Format = Annotated[int, msgspec.Meta(ge=1, le=FORMAT)]
-"""The type of a record's field `format`, whose default is `FORMAT`: a higher one is not decoded."""
+"""The type of a record's field `format`; the default is `FORMAT`, and a higher one is not decoded."""

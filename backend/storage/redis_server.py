@@ -190,7 +190,7 @@ class RedisServer:
             await client.aclose()
 
     def _set_unreadable_data_aside(self, error: Exception) -> bool:
-        """Move data that Redis cannot read out of its way; False when something else kept it from starting."""
+        """Move data that Redis cannot read out of its way; return False if something else kept it from starting."""
         if not re.search(r"append.?only|AOF|DB file|manifest", self._end_of_log()):
             return False
         aside = self._folder / time.strftime("unreadable-%Y%m%d-%H%M%S")

@@ -1,7 +1,7 @@
 """Claims of typed turns: a conversation answers one message at a time, in whichever process the message arrives.
 
     user:{id}:turns      hash: conversation → the process that answers it, the message, and until when that holds
-    chat:stop            channel: turns that are not wanted any more
+    chat:stop            channel: turns that are no longer wanted
 
 A process renews its claim every few seconds; the claim of one that has died expires after `LEASE_S`.
 """
@@ -84,7 +84,7 @@ class TurnClaims(RedisStore):
                 await self._change(user_id, conversation_id, write)
 
     async def release(self, user_id: str, conversation_id: str, message_id: str = "") -> None:
-        """Release the claim of that message's turn; without a message, of whichever has it."""
+        """Release the claim of that message's turn; without a message, release any claim."""
 
         def write(pipe: Pipe, held: _Claim | None) -> None:
             if held and (not message_id or self._is_ours(held, message_id)):

@@ -1,4 +1,4 @@
-"""Calls that a test or a benchmark places to a running server: what was heard, and which events the page got."""
+"""Calls that a test or a benchmark places to a running server, with the sound and the page events they got."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlacedCall:
         await self.caller.said()
 
     def audible(self) -> list[ReceivedFrame]:
-        """Return what was heard that is not silence."""
+        """Return the sound that was heard, without silence."""
         return [heard for heard in self.caller.received.frames if heard.audible]
 
     async def hears_something(self, within_s: float = PATIENCE_S) -> None:

@@ -37,7 +37,7 @@ class World:
     """The surroundings of a plugin. Each default is harmless; a test replaces what it needs."""
 
     user_id: str = ""
-    """Who asks; empty: a caller we do not know."""
+    """The id of the user who asks; empty: an unknown caller."""
     memory: Memory = field(default_factory=FakeMemory)
     settings: Settings = field(default_factory=lambda: load_settings(_env_file=None))
     clock: Callable[[], float] = time.time

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 PATIENCE_S = 30.0
-"""Seconds to wait for what will be so: the machine is shared with other tests, and who waits checks no time."""
+"""Seconds to wait for something certain: other tests share the machine, and no time is checked here."""
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = PATIENCE_S) -> None:

@@ -1,7 +1,7 @@
 """A call's audio over an accepted WebSocket, by the media clock; what the messages look like is a subclass's.
 
-TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody receives yet stop the reading
-here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+TCP makes an unhurried sender wait instead of losing its audio, so frames that the call has not taken yet stop the
+reading here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class SocketTransport(ABC):
     """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
 
     waits_for_receiver = True
-    """Whether reading stops while there is no receiver; else the newest frames are kept, and the stream is read on."""
+    """Whether reading stops while there is no receiver; otherwise reading goes on, and the newest frames are kept."""
     queue_frames = QUEUE_FRAMES
     orderly = ORDERLY
 
     def __init__(
         self, socket: WebSocket, *, lost_after_s: float | None = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
     ) -> None:
-        """`lost_after_s` None: a caller may be silent for any time, and the server's pings tell whether it is there."""
+        """With `lost_after_s` None a caller may be silent for any time; the server's pings show whether it is there."""
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
@@ -146,7 +146,7 @@ class SocketTransport(ABC):
 
     @abstractmethod
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
-        """Take a message: `bytes` or `text`, whichever is there."""
+        """Take a message, which is `bytes` or `text`."""
 
     @abstractmethod
     async def _begin(self) -> None:
@@ -165,7 +165,7 @@ class SocketTransport(ABC):
         await self._give_way()
 
     async def _give_way(self) -> None:
-        """Wait for the receiver, and for others: who sends faster than time does not get all of ours."""
+        """Wait for the receiver and for other calls: a client that sends too fast must not take all our time."""
         if self.waits_for_receiver:
             await self._queue.room()
         await asyncio.sleep(0)
@@ -180,7 +180,7 @@ class SocketTransport(ABC):
             self._dtx.delivered(len(frames), _now())
 
     def _fill(self) -> None:
-        """Put silence in the place of what the client does not send."""
+        """Put silence where the client sends no audio."""
         self._queue.enqueue(self._dtx.expire(_now()))
         self._set_alarm()
 

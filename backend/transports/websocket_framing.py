@@ -25,7 +25,7 @@ FLUSH = '{"type":"flush"}'
 
 
 class Audio(msgspec.Struct, frozen=True, tag="audio"):
-    """A piece of the caller's microphone, as PCM16, which is base64 in JSON."""
+    """A piece of the caller's microphone audio, as PCM16; it is base64 in JSON."""
 
     pcm: bytes = b""
 
@@ -35,7 +35,7 @@ class Ping(msgspec.Struct, frozen=True, tag="ping"):
 
 
 class SentToken(msgspec.Struct, frozen=True, tag="token"):
-    """The session's token, as the first message of one who has no cookie. Later it says nothing new."""
+    """The session's token, as the first message of a client without a cookie. A later one changes nothing."""
 
     token: str
 

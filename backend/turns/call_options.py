@@ -33,14 +33,14 @@ class CallOptions:
     """The options of one call, which may change while it lasts."""
 
     instructions: str = ""
-    """In place of the usual character; empty: the usual one."""
+    """The character that takes the place of the usual one; empty: the usual one."""
     tools: tuple[ClientTool, ...] = ()
     tool_choice: Any = "auto"
     """Whether the model may call tools: `auto`, `none`, `required`, or the one it must call, as the API names it."""
     thinkers: bool = True
-    """Thinkers are offered, and what makes this server speak by itself: fillers, and silence for what is not for it."""
+    """The server offers its Thinkers, speaks fillers by itself, and stays silent when it is not addressed."""
     voice: str = ""
-    """Empty: the one of the server's settings."""
+    """Empty: the value of the server's settings."""
     local_vad: bool = True
     """Our detector finds the turns; otherwise the provider's does. It is settled once the Responder is connected."""
     detects_turns: bool = True
@@ -56,11 +56,11 @@ class CallOptions:
 
     @property
     def finds_turns_as(self) -> tuple[bool, bool]:
-        """Return the value that decides who finds the turns: another one needs another endpointing."""
+        """Return the value that decides who finds the turns; when it changes, the endpointing has to change."""
         return self.detects_turns, self.local_vad
 
     def limits(self, usual: TurnLimits) -> TurnLimits:
-        """Return the limits of a call with these options; a client is never left for being silent."""
+        """Return the limits of a call with these options; a client is never hung up on for being silent."""
         limits = replace(
             usual,
             style=self.style or usual.style,

@@ -49,7 +49,7 @@ CLIP_WORDS = {
 WAIT_FOR_USER = "wait_for_user"
 """The tool by which the Responder stays silent: what was said was not addressed to it."""
 PROVIDER_TOOL = "mcp:"
-"""What the names of tool calls begin with that the provider carries out itself."""
+"""The prefix of the names of tool calls that the provider carries out itself."""
 DELEGATE = "delegate"
 """The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
 
@@ -83,13 +83,13 @@ class AddUserText:
 
     @property
     def words(self) -> str:
-        """The message as it is kept: of a picture, that there was one."""
+        """The message as it is kept; a picture is kept only as a note that there was one."""
         return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
 @dataclass(frozen=True, slots=True)
 class AddNote:
-    """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
+    """Put a system note into the conversation: news, or a result of a tool call from before the connection was lost."""
 
     text: str
     item: str = ""
@@ -112,7 +112,7 @@ class CreateOutOfBand:
 
     request: str
     response: Mapping[str, Any]
-    """Its fields, as the Realtime API has them."""
+    """The fields of the response, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class SubmitResult:
     call: str
     output: str
     silent: bool = False
-    """It is not to be spoken: a model that speaks what it is given has to learn that."""
+    """The result is not to be spoken; a model that speaks what it is given has to be instructed so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Play:
 
 
 CLIP_ITEM = "clip:"
-"""What the name of a recording begins with, and no item of a provider's."""
+"""The prefix of the names of recordings; no item of a provider has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class FlushPlayback:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlayback:
-    """Queue again what the last flush threw away; where that is gone, `PlaybackDrained` of `item` comes back."""
+    """Queue again what the last flush threw away; if that is gone, `PlaybackDrained` of `item` comes back."""
 
     item: str
     played_ms: int
@@ -253,19 +253,19 @@ class RunThinker:
     name: str
     arguments: str
     unsure: bool = False
-    """The words that led to it may have been misheard."""
+    """The words that led to the call may have been misheard."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelThinker:
-    """Stop the work on tool call `call`, which is not waited for any more."""
+    """Stop the work on tool call `call`, which is no longer wanted."""
 
     call: str
 
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Keep what was really said by the caller, or heard of the assistant."""
+    """Keep what the caller really said, or what the caller heard of the assistant."""
 
     role: Role
     text: str

@@ -100,7 +100,7 @@ def _phrases(classes: Sequence[str]) -> str:
 
 
 def _structure(classes: list[str], kind: str) -> Iterator[str]:
-    """Yield the last phrases, and all of a short sentence."""
+    """Yield the last phrases; of a short sentence, yield all."""
     phrases = _phrases(classes)
     yield f"phrases:{phrases[-4:]}"
     yield f"phrases:{kind}:{phrases[-3:]}"
@@ -108,7 +108,7 @@ def _structure(classes: list[str], kind: str) -> Iterator[str]:
 
 
 def _last_verb(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
-    """Yield the last verb, and whether what it asks for has come."""
+    """Yield the last verb, and whether its object has come."""
     verbs = [index for index, name in enumerate(classes) if name in ("verb", "verb in -ing", "participle")]
     if not verbs:
         return

@@ -25,7 +25,7 @@ that fits decides; its waits are in `WAIT_MS`.
     trailing off        | it is sure of that: "I need the", "my number is"                      |     1800 |    2500
 
 The last seven rows go by a classifier over the words (`backend.turns.completeness`): `SURE`, `DOUBTFUL`, `OPEN`. Where
-the reason is `IN_DOUBT`, nobody who has made pauses within turns is cut off in one of the length this caller is used to
+the reason is `IN_DOUBT`, a caller who has made pauses within turns is not cut off in a pause of their usual length
 (`own pauses`), up to `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`).
 The eager style waits 300 ms for everything. What each row is worth: `python -m benchmarks.turn_sense.waits`.
 """
@@ -128,19 +128,18 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
-"""The same where no words are known yet and our question asked for a number or an address."""
+"""The same wait while no words are known and our question asked for a number or an address."""
 SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.9, "fragment": 0.9}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 DOUBTFUL, OPEN = -0.5, -2.0
-"""Log odds below which a sentence goes on, and surely does."""
+"""Log odds below which a sentence goes on, and below which it surely does."""
 OWN_PAUSES_MOST_MS = (870, 1600)
 OWN_PAUSE_IN_ORDER_MS = 960
-"""The wait after a short order or statement that could be corrected, for who has paused within a turn in this call."""
+"""The wait after a short order or statement that could be corrected, if the caller has paused within a turn before."""
 PAUSING_MS = 300
 """Shorter pauses are breaths."""
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.MAY_GO_ON})
-"""Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
-late for the sake of a few corrections."""
+"""Reasons with a wait that the caller's own pauses may lengthen; what is surely complete is not among them."""
 
 _ASKS = ENGLISH.pattern("expected", "asks")
 _ASKS_SPELLING = ENGLISH.pattern("expected", "asks_spelling")
@@ -149,11 +148,11 @@ _ASKS_LIST = ENGLISH.pattern("expected", "asks_list")
 _ASKS_YES_OR_NO = ENGLISH.pattern("expected", "asks_yes_or_no")
 _QUICK = ENGLISH.pattern("end_of_turn", "quick")
 _ASKED_WHOLE = ENGLISH.pattern("end_of_turn", "asked_whole")
-"""Questions that end in their verb, whose object has been asked for: "how much does it cost"."""
+"""Questions that end in their verb, since they begin with its object: "how much does it cost"."""
 _SHORT = 7
-"""Words: what a longer order ends in is one of several things that it says."""
+"""Words of a short order; the end of a longer one is one of several things that it says."""
 _SHORT_ANSWER = 4
-"""Words: "in the morning" answers, "for the party we need coffee" begins."""
+"""Words of a short answer: "in the morning" answers, "for the party we need coffee" begins."""
 _ORDERING = ENGLISH.words("end_of_turn", "ordering")
 _THINGS = frozenset(("noun", "number", "quantifier", "adjective", "determiner"))
 """The classes of the words for things ordered."""
@@ -170,7 +169,7 @@ _MONTH = ENGLISH.pattern("end_of_turn", "month")
 _MAY_BE_ALL = frozenset((5, 7, 8, 9, 12, 13))
 """Lengths of numbers that may be complete: a postcode, an order, a short telephone number, a long one."""
 _BEFORE_A_NUMBER = 4
-"""Fewer words are only the way to the number that we asked for: "it ends in"."""
+"""Fewer words only lead up to the number that we asked for: "it ends in"."""
 _ONES = ENGLISH.words("end_of_turn", "ones")
 _TEENS = ENGLISH.words("end_of_turn", "teens")
 _TENS = ENGLISH.words("end_of_turn", "tens")
@@ -278,7 +277,7 @@ def _judged(context: PauseContext, sentence: list[str]) -> Reason:
 
 
 def _dictation(words: list[str], expected: Expected) -> Reason | None:
-    """Return the reason where a number, a spelling or an address is dictated; None where none is."""
+    """Return the reason if a number, a spelling or an address is dictated; otherwise None."""
     said = " ".join(words)
     addressing = expected is Expected.SPELLING or _ADDRESS.search(said)
     if _DOMAIN.search(said):

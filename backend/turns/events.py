@@ -69,14 +69,14 @@ class SpeechStopped(SpeechEvent):
 
 @dataclass(frozen=True, slots=True)
 class VoiceOffAxis(SpeechEvent):
-    """The voice under way was found to be off-axis, as of somebody else or of a caller turned away, or not to be."""
+    """The voice under way was found to be off-axis or not: off-axis is another person, or a caller turned away."""
 
     off_axis: bool
 
 
 @dataclass(frozen=True, slots=True)
 class OnsetHinted(SpeechEvent):
-    """The caller's voice may be beginning, though the detector is not sure of it; or that came to nothing."""
+    """The caller's voice may be beginning, though the detector is not sure; or the suspicion came to nothing."""
 
     hinted: bool
 
@@ -100,7 +100,7 @@ class SentenceEndEstimated(Event):
 
 @dataclass(frozen=True, slots=True)
 class InterruptionsSwitched(Event):
-    """Return whether the caller's voice may interrupt replies was set for this call."""
+    """The call has switched whether the caller's voice may interrupt replies."""
 
     allowed: bool
 
@@ -157,7 +157,7 @@ class InputHandedIn(Event):
 
 @dataclass(frozen=True, slots=True)
 class InputCommitWanted(Event):
-    """The caller's program wants what was said so far to be an item; turns still end where they are found to end."""
+    """The caller's program wants what was said so far to be an item; the end of the turn is still detected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class MessageAdded(Event):
     role: Literal["user", "assistant", "system"]
     text: str
     pictures: tuple[str, ...] = field(default=(), repr=False)
-    """Those of a user's message, as in `TextTyped`."""
+    """The pictures of a user's message, as in `TextTyped`."""
     item: str = ""
     """The id by which the program knows it; empty: none."""
 
@@ -198,12 +198,12 @@ class OutOfBandRequested(Event):
 
     request: str
     response: Mapping[str, Any]
-    """Its fields, as the Realtime API has them."""
+    """The fields of the response, as the Realtime API has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyCalledOff(Event):
-    """The caller's program wants nothing more of the reply that is spoken or on its way."""
+    """The caller's program cancels the reply that is spoken or on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class ToolCalled(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ProviderToolBegun(ResponderEvent):
-    """The provider has begun a call by itself that was agreed to as `approval`."""
+    """The provider has begun a call by itself; `approval` is the consent to it."""
 
     approval: str
 
@@ -275,7 +275,7 @@ class ProviderToolEnded(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens that a reply took and made, by kind. The cached ones are among those taken."""
+    """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
 
     text_in: int = 0
     audio_in: int = 0
@@ -291,7 +291,7 @@ class TokenUsage:
 class ReplyFinished(ResponderEvent):
     """The provider is done with `reply`; `detail` says why when it did not complete. Unreported tokens count as 0.
 
-    A second one of the same reply only counts tokens that were reported later.
+    A second event of the same reply only adds tokens that were reported later.
     """
 
     reply: str
@@ -300,7 +300,7 @@ class ReplyFinished(ResponderEvent):
     input_tokens: int = 0
     output_tokens: int = 0
     usage: TokenUsage = TokenUsage()
-    """The same tokens by kind; what the provider does not tell apart is text."""
+    """The same tokens by kind; those that the provider does not distinguish are text."""
     retry_after_s: float = 0.0
     """Seconds after which it may be asked for again, where the provider names a time."""
     audio_sent_ms: int = 0
@@ -326,12 +326,12 @@ class OutOfBandProgress(ResponderEvent):
     request: str
     event: Mapping[str, Any]
     finished: ReplyFinished | None = None
-    """What the response took, once it is over."""
+    """The tokens of the response, once it is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfBandRefused(ResponderEvent):
-    """The Responder sends nothing, or nothing more, of the response asked for as `request`."""
+    """The Responder sends no more of the response asked for as `request`."""
 
     request: str
     code: str
@@ -350,8 +350,8 @@ class ProviderComplained(ResponderEvent):
 class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
 
-    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is what is said of it, unasked, should
-    the caller have moved on; empty where nothing is then said.
+    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is said unasked if the caller has
+    moved on; empty: nothing is said then.
     """
 
     call: str
@@ -372,7 +372,7 @@ class ThinkerFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ThinkerDismissed(Event):
-    """The caller does not want tool call `call` answered any more."""
+    """The caller no longer wants an answer to tool call `call`."""
 
     call: str
 
@@ -399,7 +399,7 @@ class NoticeArrived(Event):
 
 @dataclass(frozen=True, slots=True)
 class NoticeWithdrawn(Event):
-    """A notice need not be spoken in this call any more: it was delivered elsewhere, or erased."""
+    """A notice need no longer be spoken in this call: it was delivered elsewhere, or erased."""
 
     notice: str
 
@@ -413,7 +413,7 @@ class PlaybackStarted(PlaybackEvent):
 
 @dataclass(frozen=True, slots=True)
 class PlaybackDrained(PlaybackEvent):
-    """Nothing is queued any more; `played_ms` of `item`, the last one, have been played."""
+    """The queue is empty; `played_ms` of `item`, the last one, have been played."""
 
     item: str
     played_ms: int
@@ -462,7 +462,7 @@ class ResponderGone(Event):
 
 @dataclass(frozen=True, slots=True)
 class HangUpRequested(Event):
-    """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
+    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
 
     reason: str
 

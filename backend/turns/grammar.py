@@ -19,7 +19,7 @@ LEADS = ENGLISH.words("grammar", "leads")
 _TOKEN = re.compile(r"[a-z0-9']+(?:[.\-:@_&+]+[a-z0-9']+)*|\+\d+")
 _IS = ENGLISH.words("grammar", "is")
 _CLAUSE = frozenset(("subject", "auxiliary", "verb", "participle", "verb in -ing"))
-"""Classes without which words are no statement."""
+"""Classes that a statement must have."""
 _PHRASE = "(determiner |quantifier )?((adjective|number|participle) )*((noun|time|number|adjective) )+"
 _VALUE = re.compile(
     r"\b(time |number (adjective )?(noun |time )?|number preposition object "
@@ -27,14 +27,14 @@ _VALUE = re.compile(
 )
 """The classes that a value of the caller ends in: "tuesday", "two pizzas", "five of us", "the red car", "to Rome"."""
 _ARRANGING = ENGLISH.words("grammar", "arranging")
-"""What "could you" asks to be done, not to be said."""
+"""The verbs after "could you" that ask for a deed, not for words."""
 _NAMING = ENGLISH.words("grammar", "naming")
 """Words before a person's name: "tell Anna", "my name is Martin"."""
 _EXPLAINING = ENGLISH.words("grammar", "explaining")
-"""Requests to hear something; what they end in is the assistant's to say."""
+"""Requests to hear something; the assistant has to say what they end in."""
 _TAKEN_BACK = ENGLISH.pattern("grammar", "taken_back")
 _SHORT_STATEMENT = 7
-"""Words. To wait after each longer statement that ends in a value would make most answers late."""
+"""The most words of a statement that is waited for; to wait after each longer one would make most answers late."""
 _ASKING = ENGLISH.words("grammar", "asking")
 
 
@@ -44,7 +44,7 @@ def words_of(text: str) -> list[str]:
 
 
 def last_sentence(text: str) -> list[str]:
-    """Return the words of the last sentence, with the one before where the last only goes on with it."""
+    """Return the words of the last sentence, and of the one before if the last only goes on with it."""
     sentences = [words for words in map(words_of, re.split(r"[.?!]\s", text)) if words]
     found: list[str] = []
     while sentences and (not found or classify(found[0]) in ("preposition", "conjunction")):

@@ -15,16 +15,16 @@ READ_AFTER_MS = 120
 READ_OVER_REPLY_AFTER_MS = 80
 """The same over a reply, where "stop" must not wait: 30 ms sooner in the median, as many backchannels spared."""
 READ_PARTLY_AT_MS = (300, 340, 420, 540, 960)
-"""Speech over a reply that lasts so long is read while it goes on: a command takes the floor at once, and what
+"""Speech over a reply that lasts so long is read while it goes on: a command takes the floor immediately, and what
 sounds like a murmur is given longer. Two readings find more than one: of 129 backchannels 85 % are spared instead
 of 74, and "stop" and "wait" end the reply 75 ms sooner (median of 54). The second finds them 20 ms sooner by
 telephone (median of 84), the fourth is for agreements of two words, the last for long ones."""
 MURMUR_MAX_MS = 1150
 """Speech this long takes the floor even if it began as a murmur ("yeah okay, but ...")."""
 LONG_MURMUR_MAX_MS = 1400
-"""The same where it still is one when it is read for the last time: "I see, I see", laughter."""
+"""The same limit for speech that still reads as a murmur at the last reading: "I see, I see", laughter."""
 DOUBT_MAX_MS = 700
-"""The same where no word was found in it at first, and words then."""
+"""The same limit for speech in which words were found only at a later reading."""
 TURN_MIN_MS = 80
 """Speech shorter than this, with no reply to interrupt, is noise and not a turn."""
 FIRST_AUDIO_WITHIN_S = 4.5
@@ -42,11 +42,11 @@ SILENCE_MOST_S = 3.1
 """The longest silence of a caller who is owed something. Four seconds are the most that may pass; the
 way to the caller's ear takes some of them."""
 FIRST_TRY_S = 0.6
-"""A reply has this long at least to begin to sound before the caller hears that it takes a moment."""
+"""The least time a reply has to begin to sound before the caller hears that it takes a moment."""
 NOTICE_RETRY_S = 2.0
-"""Pause before a notice is repeated of which nothing was heard."""
+"""Pause before a notice is repeated, if nothing of it was heard."""
 GOODBYE_WITHIN_S = 10
-"""The goodbye has this long to be heard before we hang up anyway."""
+"""Time for the goodbye to be heard before we hang up anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ class TurnLimits:
     answers: bool = True
     """A spoken turn is answered; otherwise the caller's program asks for each reply."""
     cough_max_ms: int = 280
-    """Speech over a reply that could not be read is a cough if it is shorter. So is speech while a reply is on its
-    way: longer goes on with the turn."""
+    """Shorter speech is a cough if it could not be read over a reply, or came while one was on its way."""
     idle_nudge_s: float = 15
     idle_disconnect_s: float = 60
     filler_after_s: float = 2.8
@@ -78,7 +77,7 @@ class TurnLimits:
     notice_after_s: float = 1.0
     """The quiet that a notice waits for."""
     other_providers: int = 0
-    """Providers the call can go over to when the one it is with is mute."""
+    """Providers to which the call can change when its own is mute."""
     last_reply_within_s: float = 30
     """A reply that is being spoken when the call reaches a limit has this long to be heard to its end."""
     endpointing: Literal["local", "provider"] = "local"

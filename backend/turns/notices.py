@@ -24,15 +24,15 @@ from backend.turns.commands import AddNote, Command, NoticeDelivered, Publish
 from backend.turns.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
-"""The share of its audio that must be heard for a notice to be delivered: people break in when they have understood."""
+"""The share of a notice's audio that must be heard for delivery: people break in when they have understood."""
 MAX_CUTS = 2
 """Times a notice is begun and cut short in one call."""
 MAX_VAIN = 3
-"""Times it is begun in one call without a sound being heard."""
+"""Times a notice is begun in one call without a sound being heard."""
 AT_ONCE = 3
 """Notices one reply speaks at most; further ones get another reply."""
 REPLY_CHARS = 1_500
-"""Their words together, unless a single one is longer."""
+"""The most words of such notices together, unless a single one is longer."""
 KNOWN_LIMIT = 256
 """Ids of delivered notices remembered, so that one that comes twice is spoken once."""
 
@@ -51,7 +51,7 @@ class Pending:
     notice: str
     text: str
     number: int
-    """The number the Responder knows it by."""
+    """The number by which the Responder knows the notice."""
     interruptible: bool = True
     cuts: int = 0
     vain: int = 0
@@ -59,11 +59,11 @@ class Pending:
     """The Responder's conversation holds it already."""
     withdrawn: bool = False
     late_answer: bool = False
-    """It is the answer of a Thinker's call and has its id; it is in no list of the user's notices."""
+    """The notice is a Thinker's answer and has the id of its call; it is in no list of the user's notices."""
     expires_at: float = inf
-    """The moment from which it is not worth telling."""
+    """The moment from which the notice is not worth speaking."""
     asked_for: bool = False
-    """The caller asked for this late answer while it was being spoken already."""
+    """The caller asked for this late answer while it was already being spoken."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class NoticeReply:
     request: str
     notices: list[Pending]
     complete: bool = False
-    """The provider has generated all of it."""
+    """The provider has generated all of the reply."""
     audio_ms: int = 0
     heard_ms: int = 0
     heard: list[str] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Notices:
         return _shown(pending, "waiting")
 
     def withdraw(self, notice: str) -> None:
-        """Speak a notice here no more; one that is being spoken is spoken to its end."""
+        """Stop offering a notice in this call; one that is being spoken is spoken to its end."""
         self._waiting.pop(notice, None)
         self.parked.pop(notice, None)
         if spoken := self._being_spoken(notice):
@@ -144,11 +144,11 @@ class Notices:
         return spoken is not None
 
     def late_answers(self) -> list[str]:
-        """Return the calls whose answers wait to be spoken."""
+        """Return the calls with answers that wait to be spoken."""
         return [pending.notice for pending in self._waiting.values() if pending.late_answer]
 
     def take_told_answers(self) -> list[str]:
-        """Return the calls whose answers were spoken since this was last asked."""
+        """Return the calls with answers that were spoken since the last time it was asked."""
         told, self._told_answers = self._told_answers, []
         return told
 
@@ -184,7 +184,7 @@ class Notices:
             self.reply.complete = True
 
     def heard(self, spoken: SpokenItem, played_ms: int, words: str) -> None:
-        """Note how much of an item of the reply was heard, of which no more will be."""
+        """Note how much of an item of the reply was heard; no more of it will play."""
         if self.reply:
             self.reply.audio_ms += spoken.audio_ms
             self.reply.heard_ms += played_ms

@@ -1,4 +1,4 @@
-"""Promises: whether a reply only announces work ("Let me look that up.") and says nothing else. Pure, English.
+"""Promises: a reply that only announces work ("Let me look that up.") and says nothing else. Pure, English.
 
 A model that announces work and then calls no tool leaves the caller in silence. So does one that stops after the
 announcement; both are followed up. An announcement before an answer, or one that ends in a question, is none.
@@ -11,16 +11,16 @@ import re
 from backend.turns.languages import ENGLISH
 
 LONGEST_WORDS = 25
-"""A longer reply has said something besides."""
+"""The most words of a promise; a longer reply has said something besides."""
 _PROMISE = ENGLISH.pattern("promises", "promise")
 _LEAD = ENGLISH.pattern("promises", "lead")
 _SENTENCE = re.compile(r"[^.!?\u2026]+[.!?\u2026]*")
 _KEEPING = ENGLISH.pattern("promises", "keeping")
-"""What a sentence says that is more than a promise."""
+"""Signs that a sentence says more than a promise."""
 
 
 def is_promise(words: str) -> bool:
-    """Return whether each sentence but for courtesies announces work, and at least one does."""
+    """Return whether each sentence, courtesies aside, announces work, and at least one does."""
     if len(words.split()) > LONGEST_WORDS or words.rstrip().endswith("?"):
         return False
     promised = False

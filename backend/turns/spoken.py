@@ -24,11 +24,11 @@ class SpokenItem:
     finished: bool = False
     """The provider will send no more of it."""
     heard_before_ms: int = 0
-    """The milliseconds heard before it was cut and brought back: neither its words nor its audio here."""
+    """The milliseconds heard before the item was cut and brought back; their words and audio are not kept here."""
     restored: bool = False
     """It was cut and brought back: the provider knows only what was heard before."""
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
-    """When a word begins, in milliseconds, and its place in `text`; empty where the provider does not say."""
+    """The start of each word in milliseconds, and its place in `text`; empty if the provider does not say."""
 
     @property
     def audio_ms(self) -> int:
@@ -102,7 +102,7 @@ class SpokenItems:
         return [self._items.pop(name) for name in older]
 
     def take_finished(self) -> list[SpokenItem]:
-        """Remove and return the items of which all has been received."""
+        """Remove and return the items that were received in full."""
         return [self._items.pop(name) for name, spoken in list(self._items.items()) if spoken.finished]
 
     def take_all(self) -> list[SpokenItem]:

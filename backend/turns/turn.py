@@ -127,7 +127,7 @@ class TurnMachine:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether this is a moment between two turns: nothing is said, owed, worked on or still to come."""
+        """Return whether the call is between two turns: nothing is said, owed, worked on or still to come."""
         return self._state.at_rest
 
     @property
@@ -151,7 +151,7 @@ def _on_interruptions_switched(s: State, event: ev.InterruptionsSwitched, now: f
 
 
 def _on_options_changed(s: State, event: ev.OptionsChanged, now: float) -> None:
-    """Take other limits; whether interruptions are allowed is switched by itself."""
+    """Take other limits; interruptions are switched separately."""
     s.limits = replace(event.limits, interruptible=s.limits.interruptible, answers=event.answered)
 
 
@@ -196,7 +196,7 @@ NO_RULE = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ProviderToolBegun, ev.P
 
 
 def _dispatch(s: State, event: ev.Event, now: float) -> None:
-    """Pass `event` through the tables of the four machines, each of which sees what the one before has done."""
+    """Pass `event` through the tables of the four machines; each sees what the one before has done."""
     kind = type(event)
     if rule := ANYTIME.get(kind):
         rule(s, event, now)
@@ -228,7 +228,7 @@ def _ask(s: State, now: float) -> None:
 
 
 def _deadlines(s: State) -> Deadlines:
-    """Yield everything that becomes due by itself, and what is then done; of two at one time, the first one wins."""
+    """Yield each step that becomes due by itself; of two at the same time, the first wins."""
     if s.floor.holder is Floor.CLOSED:
         return
     if s.floor.voice is not None or s.pending.open is not None:

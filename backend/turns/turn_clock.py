@@ -16,7 +16,7 @@ first sound where no word came before that."""
 
 
 SOUNDS_LIMIT = 64
-"""Items of one turn whose first sound is kept."""
+"""Items of one turn that have their first sound kept."""
 
 
 class TurnClock:
@@ -76,7 +76,7 @@ class TurnClock:
     def played(
         self, now: float, *, wait_ms: int = 0, reason: str = "", pieces: int = 1, discarded: int = 0
     ) -> TurnMeasured | None:
-        """Mark the last leg, and return the report of all; what is said of a spoken turn goes into it."""
+        """Mark the last leg, and return the report of all legs, with the details of a spoken turn."""
         if not self.reach(LEGS[-1], now):
             return None
         marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]

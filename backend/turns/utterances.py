@@ -2,7 +2,7 @@
 
 While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
 apart, words can. `kind_of` serves every source of words: the utterance classifier (`media/utterance_classifier.py`),
-whose grammar is made of this table, and a provider's transcript.
+which has a grammar made of this table, and a provider's transcript.
 
 To teach the server a phrase, add it to `utterances` in `languages/en.toml`; nothing else is needed. An utterance has
 a kind when phrases of the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that
@@ -28,7 +28,7 @@ class UtteranceKind(StrEnum):
     COMMAND = "command"
     """A word that asks for the floor, or for quiet ("stop", "wait", "no", "excuse me")."""
     HESITATION = "hesitation"
-    """A sound of somebody who thinks ("um", "well"): no contribution of its own."""
+    """A filled pause ("um", "well"): the caller thinks, and has not contributed yet."""
     NOISE = "noise"
     """No words: a cough, a laugh, a breath, a door."""
     OTHER = "other"
@@ -37,7 +37,7 @@ class UtteranceKind(StrEnum):
 
 _PRECEDENCE = (UtteranceKind.OTHER, UtteranceKind.COMMAND, UtteranceKind.AGREEMENT, UtteranceKind.HESITATION)
 _ANNOTATION = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|<[^>]*>|[♪♫]+")
-"""What transcripts say of sounds that are no words: "[laughs]", "(coughing)"."""
+"""The marks of sounds without words in transcripts: "[laughs]", "(coughing)"."""
 _NOT_IN_WORDS = re.compile(r"[^\w' ]+|_")
 _DRAWN_OUT = re.compile(r"([a-z])\1{2,}")
 _ALIKE = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "-": " ", "‐": " ", "‑": " ", "–": " ", "—": " "})

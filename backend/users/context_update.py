@@ -22,8 +22,8 @@ from backend.users.profile_updates import (
 class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """An update of the asking user's profile; an empty field changes nothing.
 
-    It holds what the question and its tools brought up, never what is known of the user, since it is kept with an
-    answer that others may be served.
+    It holds facts from the question and its tools, never from the user's profile, since it is kept with an answer that
+    others may get.
     """
 
     set_name: str = ""
@@ -35,7 +35,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
     new_facts: tuple[str, ...] = ()
     """Facts about the user, in a few words each."""
     places: tuple[str, ...] = ()
-    """Places that the weather was asked for: noted, and the first is the home of a user who has stated none."""
+    """Places of weather questions. They are noted; the first is the home of a user who has stated none."""
 
     def updates(self) -> Iterator[ProfileUpdate]:
         """Yield the changes of the profile. Raises `BadRequest` for a value that no profile may hold."""

@@ -43,14 +43,13 @@ class UserLists(RedisStore, Generic[T]):
         return self._decoded(raw)[0]
 
     async def export(self, user_id: str) -> list[Any]:
-        """Return the records for the user's export: what cannot be read here comes as it is stored."""
+        """Return the records for the user's export; unreadable ones come as they are stored."""
         records, unreadable = self._decoded(await self._client.call(lambda redis: redis.get(self._key(user_id))))
         return [*records, *({"unreadable": readable(bytes(one))} for one in unreadable)]
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
-        """Return what `change`, a pure function, made of the list.
-
-        `change` runs again when somebody else wrote in between; what it raises comes through, and nothing is written.
+        """Return the result of `change`, a pure function of the list. It runs again after a write in between. Its
+        errors pass through, and nothing is written.
         """
         if not user_id:
             return []
@@ -69,7 +68,7 @@ class UserLists(RedisStore, Generic[T]):
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     def on_changed(self, pipe: Pipe, user_id: str, old: list[T], new: list[T]) -> None:
-        """Queue on `pipe` what else must change with the list; by default nothing."""
+        """Queue on `pipe` other changes that belong to the list; by default none."""
 
     async def erase(self, user_id: str) -> None:
         """Delete the user's list."""

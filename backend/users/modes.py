@@ -41,7 +41,7 @@ class ModeLimits(BaseModel):
 
 
 class Mode(BaseModel):
-    """One mode. What is empty stays as it is without a mode."""
+    """One mode. An empty field keeps the behaviour without a mode."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

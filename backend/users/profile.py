@@ -19,16 +19,16 @@ from backend.runtime.faults import skip_record
 from backend.storage.memory import Memory, Unwatch
 
 INSTRUCTION_LIMIT = 10
-"""Standing instructions of a user. One more is refused: what somebody counts on must not fall off unsaid."""
+"""Standing instructions of a user. One more is refused: none that the user relies on may be dropped."""
 INSTRUCTION_CHARS = 300
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
 CallPreferenceName = Literal[
     "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
 ]
-"""What sets up the user's calls and the page; they choose it themselves, and no model does."""
+"""The preferences for the user's calls and page; users choose them, and no model does."""
 CALL_PREFERENCES = frozenset(get_args(CallPreferenceName))
 UNKNOWN = "unknown"
-"""The field of each part that carries what this version does not know."""
+"""The field of each part that holds values of newer versions."""
 
 D = TypeVar("D")
 
@@ -66,7 +66,7 @@ class Preferences(_Part):
     speech_speed: str = ""
     """How fast the assistant speaks: a number, 1 being usual."""
     responder: str = ""
-    """The provider that calls are served by where it can be, by its name in RESPONDERS."""
+    """The preferred provider of calls, by its name in RESPONDERS."""
     turn_patience: str = ""
     """How long a pause in the user's speech may be: a style of `EndpointingStyle`."""
     interruptions: str = ""
@@ -87,7 +87,7 @@ class Preferences(_Part):
             return 0.0
 
     def of_user(self) -> dict[str, object]:
-        """Return what tells something of the user: not how their calls and the page are set up."""
+        """Return the preferences that say something about the user, without those for calls and the page."""
         return {name: value for name, value in self.stored().items() if name not in CALL_PREFERENCES}
 
 
@@ -132,7 +132,7 @@ class UserProfile(_Part):
         return replace(profile, instructions=bounded)
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
-        """Return a profile of these preferences, the instructions and so many characters of the summary alone."""
+        """Return a profile with only these preferences, the instructions and so many characters of the summary."""
         chosen = {name: value for name, value in self.preferences.stored().items() if name in preferences}
         return UserProfile(
             _read(Preferences, chosen), summary=self.summary[:summary_chars], instructions=self.instructions
@@ -159,7 +159,7 @@ def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile]
 
 
 def _read(kind: type[D], stored: object) -> D:
-    """Return the dataclass `kind` with what of `stored` has the right form, and the other fields as unknown ones."""
+    """Return the dataclass `kind` with the valid fields of `stored`, and the other fields as unknown ones."""
     if not isinstance(stored, Mapping):
         skip_record("profile", TypeError())
         return kind()
@@ -171,7 +171,7 @@ def _read(kind: type[D], stored: object) -> D:
 
 
 def _part(value: object, type_: Any) -> Any:
-    """Return `value` as `type_`, of a list or an object those items that have the right form; None: it has not."""
+    """Return `value` as `type_`; a list or an object keeps the items of the right form. None: the form is wrong."""
     if isinstance(type_, type) and is_dataclass(type_):
         return _read(type_, value)
     try:

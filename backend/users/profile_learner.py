@@ -37,7 +37,7 @@ REFRESH_AFTER_S = 0.25
 IngestUtterance = Callable[[str, str, str], None]
 """Takes the user's id, the words, and where they were said ("voice" or "chat"). Never waits."""
 Refresh = Callable[[UserProfile], None]
-"""Briefs the Responder on a changed profile, when that makes a difference."""
+"""Briefs the Responder on a changed profile if that makes a difference."""
 
 
 @dataclass(frozen=True, slots=True)

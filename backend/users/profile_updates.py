@@ -40,7 +40,7 @@ FACT_LIMIT = 20
 """Facts kept of a user; the oldest is dropped."""
 FACT_CHARS = 200
 PLACES_ASKED = "Has asked about the weather in: "
-"""How the fact begins that names the places asked about."""
+"""The beginning of the fact that names the places asked about."""
 PLACES_KEPT = 4
 SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
@@ -166,7 +166,7 @@ class DropInstruction:
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    """Choose a mode; its maker has checked that it exists."""
+    """Choose a mode; the maker of the update has checked that it exists."""
 
     name: str
 
@@ -277,7 +277,7 @@ def _with_fact(facts: tuple[str, ...], fact: str) -> tuple[str, ...]:
 
 
 def _with_place(facts: tuple[str, ...], place: str) -> tuple[str, ...]:
-    """Return the facts with this place in the one about places: a fact each would crowd out the others."""
+    """Return the facts with this place added to the one about places; a fact for each would crowd out the others."""
     old = next((fact for fact in facts if fact.startswith(PLACES_ASKED)), "")
     places = [one for one in old.removeprefix(PLACES_ASKED).removesuffix(".").split("; ") if one and one != place]
     fact = f"{PLACES_ASKED}{'; '.join([*places, place][-PLACES_KEPT:])}."

@@ -27,7 +27,7 @@ STOP_WORDS = frozenset(
 )  # fmt: skip
 """Words that say nothing about a question's subject."""
 MIN_SCORE = 0.12
-"""Of 1, the share of a question's weight that must be found in a text."""
+"""The share (0 to 1) of a question's weight that must be found in a text."""
 MIN_SIMILARITY = 0.35
 """Cosine from which two vectors are about the same."""
 RANK_CONSTANT = 60
@@ -55,7 +55,7 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
 def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> list[int]:
     """Return the places of the texts with vectors that point where the question's does, the best first.
 
-    A text without a vector, or with one of another length, is none of them.
+    A text without a vector, or with one of another length, is left out.
     """
     comparable = [place for place, text in enumerate(texts) if text is not None and len(text) == len(question)]
     if not comparable or not (own := float(np.linalg.norm(question))):

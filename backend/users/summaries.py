@@ -57,7 +57,7 @@ Facts that are known already need not be repeated. When there is nothing to note
 
 
 ECHO_WORDS = 4
-"""From this many words on, text that stands in the task is taken for an echo of it."""
+"""From this many words on, text that stands in the task counts as an echo of it."""
 ECHO_RUN = 7
 """So many words in a row that stand in the task make any text an echo of it."""
 

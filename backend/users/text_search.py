@@ -1,8 +1,8 @@
 """Searches a user's texts by words and, where there is an embedding model, by meaning as well.
 
 This is the one search of everything that is remembered: what a turn is shown unasked, and what is searched for. Each
-text is embedded once, ever, and the question once; a model that is slow or gone leaves the words. What is too much to
-embed while somebody waits is embedded in the background, for the next time.
+text is embedded once, ever, and the question once; a model that is slow or gone leaves the words. Texts beyond what can
+be embedded while a user waits are embedded in the background, for the next time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from backend.users.text_vectors import TextVectors
 log = logging.getLogger(__name__)
 
 EMBED_WITHIN_S = 0.6
-"""Seconds the embedding model may take while somebody waits; then words must do."""
+"""Seconds the embedding model may take while a user waits; then words must do."""
 AT_ONCE = 32
-"""New texts embedded while somebody waits."""
+"""New texts embedded while a user waits."""
 BATCH = 64
 """New texts of a request in the background."""
 FILLS_LIMIT = 16
@@ -69,11 +69,11 @@ class TextSearch:
         return by_both(ranked, by_vectors(asked, vectors, limit), limit)
 
     async def settle(self) -> None:
-        """Wait for what is being embedded in the background."""
+        """Wait for texts that are being embedded in the background."""
         await asyncio.gather(*self._filling.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        """Give up what is being embedded in the background."""
+        """Give up texts that are being embedded in the background."""
         await cancel_all(list(self._filling.values()))
 
     async def _embedded(

@@ -75,7 +75,7 @@ async def test_a_call_the_server_ends_is_over(tmp_path: Path) -> None:
     console = screen()
     async with parrot_server(tmp_path, impatient) as url:
         assert await talk(question(tmp_path), url=url, within_s=20, console=console) == HEARD_NOTHING
-    assert "The call ended: nobody spoke for a while." in shown(console)
+    assert "The call ended: there was no speech for a while." in shown(console)
 
 
 async def test_no_server_is_said_plainly(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from backend.errors import ResponderRejected, ResponderUnavailable, SetupError
 from backend.extensions.azure.settings import AzureOpenAISettings
 
 WITHIN_S = 4.0
-"""A connection may take six seconds, of which the token takes its part."""
+"""Seconds a token may take; they count towards the six of a connection."""
 RENEW_BEFORE_S = 300.0
-"""A token is asked for again when it holds for less than that."""
+"""A new token is requested when the present one is valid for less than this."""
 PASSING = frozenset({404, 408, 410, 429})
-"""What the metadata service answers while it is being updated or has been asked too often; a 5xx passes as well."""
+"""The statuses of a metadata service that is being updated or throttled; a 5xx is temporary as well."""
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 HINT = "Check AZURE_OPENAI__*, and that the identity may use the resource (role Cognitive Services OpenAI User)."
 
@@ -37,14 +37,14 @@ class _Granted(msgspec.Struct):
 
 
 class _Refused(msgspec.Struct):
-    """The fields read of one that does not."""
+    """The fields read of an answer without a token."""
 
     error: str = ""
     error_codes: list[int] = []
 
 
 class EntraTokens:
-    """Gives the token of now. One request is under way at most; connections that are made meanwhile wait for it."""
+    """Gives the present token. At most one request is under way; connections made meanwhile wait for it."""
 
     def __init__(
         self, settings: AzureOpenAISettings, http: httpx2.AsyncClient, clock: Callable[[], float] = time.monotonic
@@ -60,7 +60,7 @@ class EntraTokens:
         return f"EntraTokens({'a token' if self._token else 'none yet'})"
 
     async def token(self) -> str:
-        """Return a token that holds. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
+        """Return a valid token. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
         async with self._asking:
             if self._clock() > self._until - RENEW_BEFORE_S:
                 try:
@@ -105,7 +105,7 @@ class EntraTokens:
 
 
 async def open_tokens(settings: AzureOpenAISettings, stack: AsyncExitStack) -> EntraTokens | None:
-    """Return what gives tokens, where the settings name a way to them. Raises `SetupError` where it is incomplete."""
+    """Return the source of tokens, if the settings name one. Raises `SetupError` if it is incomplete."""
     by_application = bool(settings.client_secret.get_secret_value() or settings.federated_token_file)
     if not by_application and not settings.managed_identity:
         return None

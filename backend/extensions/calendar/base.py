@@ -40,7 +40,7 @@ class EventChanges:
     start: Moment | None = None
     end: Moment | None = None
     length: timedelta | None = None
-    """The new length, in the place of an end."""
+    """The new length, instead of an end."""
     location: str | None = None
     notes: str | None = None
     repeats: str | None = None
@@ -52,7 +52,7 @@ class Occurrence(EventDraft):
 
     event_id: str
     original: Moment | None = None
-    """Names this occurrence within its series: when the rule puts it, wherever it may have been moved to."""
+    """The name of this occurrence within its series: its original time by the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Stored:
     """The resource's name, e.g. '5f0c1e9ab2d4.ics'."""
     text: str
     etag: str
-    """Changes with every change of the text."""
+    """The version, which changes with the text."""
 
 
 class EventStore(Protocol):
@@ -85,13 +85,13 @@ class EventStore(Protocol):
         """Store a new event. Raises `EventChanged` when the id is taken."""
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Put `text` in the place of `known`. Raises `EventChanged` when `known` is not the stored version any more."""
+        """Replace `known` by `text`. Raises `EventChanged` when `known` is no longer the stored version."""
 
     async def remove(self, user_id: str, known: Stored) -> None:
         """Delete `known`. Raises `EventChanged` as `replace` does."""
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and that there were any."""
+        """Delete all of a user's events, and every trace that there were any."""
 
 
 class CalendarUnavailable(ToolFailed):
@@ -99,7 +99,7 @@ class CalendarUnavailable(ToolFailed):
 
 
 class _Final(ToolFailed):
-    """Asking again for the same thing will not help."""
+    """A repeated request will not help."""
 
     retryable = False
 
@@ -115,7 +115,7 @@ class NoSuchEvent(_Final):
 
 
 class EventChanged(_Final):
-    """Somebody else changed the event at the same time; nothing was changed."""
+    """Another change of the event came at the same time; nothing was changed."""
 
     hint = "List the events again and tell the user how it stands now."
 

@@ -1,7 +1,7 @@
 """Events on a CalDAV server (RFC 4791): five kinds of request over the HTTP client the tools share.
 
 One account of the server holds a calendar for each user, named by an opaque hash; it is made when the first event is
-put into it. Every change says by its ETag which version it is a change of.
+put into it. Every change names the version that it changes by its ETag.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class CalDavStore:
         )
         status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
         if status == 404:
-            return []  # nobody has put anything into it yet
+            return []  # it has never held an event
         return await asyncio.to_thread(read_multistatus, text)
 
     def _calendar(self, user_id: str) -> str:
@@ -124,7 +124,7 @@ class CalDavStore:
         *,
         expected: tuple[int, ...],
     ) -> tuple[int, str, httpx2.Headers]:
-        """Return status, text and headers of the answer. Raises what another status than those `expected` means."""
+        """Return status, text and headers of the answer. Raises the error of any status that is not `expected`."""
         try:
             async with self._http.stream(
                 method, url, content=body.encode(), headers=headers, auth=self._auth, timeout=TIMEOUT_S

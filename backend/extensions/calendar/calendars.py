@@ -84,11 +84,11 @@ class Calendars:
         await self.store.replace(user_id, known, text)
 
     async def export(self, user_id: str) -> dict[str, str]:
-        """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
+        """Return all of a user's events as they are stored, id → iCalendar text, for export."""
         return {stored.id: stored.text for stored in await self.store.everything(user_id)}
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and that there were any. Having none is no fault."""
+        """Delete all of a user's events, and every trace that there were any. Having none is no fault."""
         await self.store.erase(user_id)
 
 

@@ -78,7 +78,7 @@ def _exception(calendar: Calendar, original: Moment) -> Event | None:
 
 
 def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event:
-    """Add an exception for one occurrence, which is as the rule makes it, and return it."""
+    """Add an exception for one regular occurrence, and return it."""
     when = _happening(master, original)
     event = copy.deepcopy(master)
     for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DURATION", "CREATED"):
@@ -91,7 +91,7 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
 
 
 def _happening(master: Event, original: Moment) -> Moment:
-    """Return the moment of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
+    """Return the time of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
     if not events.is_series(master) or ("RRULE" in master and not understood(events.rule_of(master))):
         raise _no_series()
     around = as_datetime(original)

@@ -92,7 +92,7 @@ def is_series(event: Event) -> bool:
 
 
 def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurrence]:
-    """Return when it happens between two aware moments; a floating time is taken in `start`'s zone.
+    """Return the occurrences between two aware moments; a floating time is in `start`'s zone.
 
     Raises one of `UNREADABLE`, or `CalendarRefused` for a rule that is not supported.
     """

@@ -211,7 +211,7 @@ def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None)
 
 
 def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
-    """Return the end meant by `text`, relative to the start; for all-day events, people name the last day."""
+    """Return the end that `text` names, relative to the start; for all-day events, people name the last day."""
     end = parse_when(text, as_datetime(start, zone), zone)
     return end if isinstance(end, datetime) else end + DAY
 

@@ -36,7 +36,7 @@ GATHER_WITHIN_S = 1.5
 
 
 class _Arguments(msgspec.Struct, frozen=True):
-    """The arguments of all RPC methods together. Those that only a newer version knows are ignored."""
+    """The arguments of all RPC methods together. Unknown ones of a newer version are ignored."""
 
     session: str = ""
     text: str = ""
@@ -65,7 +65,7 @@ _OF_A_SESSION: Mapping[str, Callable[[LocalHandle, _Arguments], Awaitable[Any]]]
     "record": lambda handle, args: handle.record(args.on),
     "end": lambda handle, args: handle.end(args.reason),
 }
-"""What another process may ask of a session here, as it would of a handle."""
+"""The requests that another process may make of a session here, as of a handle."""
 
 
 class Cluster(SessionLocator):
@@ -239,14 +239,14 @@ class Cluster(SessionLocator):
             return []
 
     async def _ask_all(self, nodes: list[NodeState], what: str, **args: Any) -> list[tuple[str, Any]]:
-        """Return what each of them answers; those that do not answer are left out."""
+        """Return the answer of each process; those that do not answer are left out."""
         asked = [self._rpc.call(state.node, what, args, within_s=GATHER_WITHIN_S) for state in nodes]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         found = zip(nodes, answers, strict=True)
         return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
     async def _watch_others(self) -> None:
-        """End the streams of readers here whose session's process has died: its calls died with it."""
+        """End the streams of readers here when the process of their session has died: its calls died with it."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             for session_id, event_log in list(self._followed.items()):

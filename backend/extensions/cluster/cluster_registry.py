@@ -20,7 +20,7 @@ from backend.sessions.session import SessionDescription
 from backend.storage.client import RedisStore
 
 NODES = "fleet:nodes"
-"""The set of processes; any of them drops one that is gone."""
+"""The key of the set of processes; each of them drops those that are gone."""
 
 
 class SessionEntry(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class ClusterRegistry(RedisStore):
         return None if raw is None else decode_or_skip("session entry", raw, _entry_decoder.decode)
 
     async def is_known(self, session_id: str) -> bool:
-        """Return whether there is an entry of that session, be it one that cannot be decoded."""
+        """Return whether there is an entry of that session, even one that cannot be decoded."""
         return bool(await self._client.call(lambda redis: redis.exists(entry_key(session_id))))
 
     async def entries_of(self, owner: str) -> list[SessionEntry]:
@@ -81,7 +81,7 @@ class ClusterRegistry(RedisStore):
         return bool(await self._client.call(lambda redis: redis.exists(node_key(node))))
 
     async def nodes(self) -> list[NodeState]:
-        """Return the processes that live, least loaded first."""
+        """Return the live processes, least loaded first."""
         names = [raw.decode() for raw in await self._client.call(lambda redis: redis.smembers(NODES))]
         if not names:
             return []
@@ -102,7 +102,7 @@ class ClusterRegistry(RedisStore):
         return int(entries[0][0].split(b"-")[0]) if entries else 0
 
     async def forget(self, session_id: str, owner: str) -> None:
-        """Delete what is kept of a session here."""
+        """Delete the stored data of a session."""
         pipe = self._client.pipeline(transaction=False)
         pipe.delete(entry_key(session_id), events_key(session_id))
         pipe.zrem(calls_key(owner), session_id)
@@ -113,7 +113,7 @@ class ClusterRegistry(RedisStore):
         return [entry.description for entry in await self.entries_of(user_id)]
 
     async def erase(self, user_id: str, /) -> None:
-        """Delete what is stored of a user's calls, in whichever process they were."""
+        """Delete the stored data of a user's calls, in all processes."""
         for entry in await self.entries_of(user_id):
             await self.forget(entry.session_id, user_id)
 

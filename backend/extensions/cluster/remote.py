@@ -1,4 +1,4 @@
-"""A session whose call lives in another process: what is asked of it there, and its events, followed here."""
+"""A session with its call in another process: requests go there, and its events are followed here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from backend.sessions.transcript import TranscriptEntry
 log = logging.getLogger(__name__)
 
 LOST = "server_lost"
-"""The reason a session ended whose process died."""
+"""The reason a session ended when its process died."""
 
 
 class RemoteEventLog:
@@ -81,7 +81,7 @@ class RemoteEventLog:
 
 
 class RemoteHandle(SessionHandle):
-    """A session whose call lives in another process."""
+    """A session with its call in another process."""
 
     def __init__(
         self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, event_log: Callable[[str], RemoteEventLog]
@@ -96,7 +96,7 @@ class RemoteHandle(SessionHandle):
         return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
 
     async def describe(self) -> SessionDescription:
-        """Return what `GET /api/sessions/{id}` shows; of a session whose process is gone, what was last known."""
+        """Return what `GET /api/sessions/{id}` shows; if the process is gone, return the last known state."""
         try:
             shown: SessionDescription = await self.ask("describe")
         except MemoryUnavailable:
@@ -132,7 +132,7 @@ class RemoteHandle(SessionHandle):
         return await RemoteSideband(self.ask, self._rpc, send).open()
 
     async def end(self, reason: str) -> None:
-        """End the call in order; one whose process is gone has ended."""
+        """End the call in order; one in a process that is gone has ended."""
         if await self._registry.is_alive(self._entry.node):
             await self.ask("end", within_s=END_WITHIN_S + 1, reason=reason)
 

@@ -42,12 +42,11 @@ log = logging.getLogger(__name__)
 HEARTBEAT_S = 4.0
 """Seconds between two heartbeats."""
 EXPIRES_S = 12
-"""Seconds without one after which a process counts as gone."""
+"""Seconds without a heartbeat after which a process counts as gone."""
 LIVE_TTL_S = 3_600
 """Seconds the entry of a live session outlasts its last renewal: its events can be read when its process has died."""
 PAUSE_S = 0.1
-"""Seconds between two round trips, at least: an event among eight costs a quarter of one that travels alone, and only
-a page that another process serves gets it so much later."""
+"""The least seconds between two round trips: an event among eight costs a quarter of a single one."""
 EVENTS_KEPT = 5_000
 """Events that may wait for Redis."""
 RETRY_S = 1.0
@@ -103,7 +102,7 @@ class SessionReplicator(Watcher):
             await asyncio.sleep(PAUSE_S)
 
     async def flush(self) -> None:
-        """Write what there is. Raises `MemoryUnavailable`, and keeps it then."""
+        """Write the waiting changes. Raises `MemoryUnavailable`, and then keeps them."""
         async with self._writing:
             self._pending.clear()
             heartbeat = time.monotonic() >= self._heartbeat_at + HEARTBEAT_S
@@ -132,7 +131,7 @@ class SessionReplicator(Watcher):
             pipe.srem(NODES, self._node)
             await self._client.execute(pipe)
         except MemoryUnavailable:
-            log.warning("the other processes could not be told that this one ends; they will notice")
+            log.warning("the other processes did not get the message that this one ends; they will notice")
 
     def _write_entry(self, pipe: Any, session: Session) -> None:
         entry = SessionEntry(session.id, self._node, session.owner, session.describe())
@@ -157,12 +156,12 @@ class SessionReplicator(Watcher):
                 pipe.expire(events_key(session_id), self._ttl_s(session_id))
 
     def _ttl_s(self, session_id: str) -> int:
-        """Return the seconds for which what is written of that session is kept."""
+        """Return the seconds for which the entries of that session are kept."""
         session = self._sessions.get(session_id)
         return KEEP_ENDED_S if session is None or session.state is SessionState.ENDED else LIVE_TTL_S
 
     def _forget_written(self, written: list[tuple[str, LoggedEvent]]) -> None:
-        """Drop from the table what was written, unless the table has dropped it by itself meanwhile."""
+        """Drop written events from the table, unless it has dropped them meanwhile."""
         done = {id(event) for _, event in written}
         while self._events and id(self._events[0][1]) in done:
             self._events.popleft()

@@ -1,7 +1,7 @@
 """Calls from one process to another, and their answers, through Redis.
 
 Each process has an inbox, a stream, and reads it with the one blocking read it has; the same read follows the event
-streams that somebody here wants (`follow`). A request waits for its answer only so long, and is not answered later.
+streams that readers here want (`follow`). A request waits for its answer only so long, and is not answered later.
 Requests that cannot be decoded are skipped and counted, and fields that only a newer version knows are ignored.
 """
 
@@ -44,7 +44,7 @@ PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 Answer = Callable[[str, msgspec.Raw], Awaitable[Any]]
 """The name of a method and its arguments in JSON → JSON data. May raise a `VoiceError`, which the caller gets."""
 OnEntry = Callable[[int, bytes], None]
-"""Called with the number and the content of each entry of a followed stream; returns at once."""
+"""Called with the number and the content of each entry of a followed stream; returns immediately."""
 AWAY = (RedisError, OSError, TimeoutError)
 
 
@@ -56,11 +56,11 @@ class RpcRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     reply: str = ""
     """The key of the list to which the answer is pushed."""
     until: float = 0.0
-    """When nobody waits for the answer any more, in Unix time."""
+    """When the caller stops waiting for the answer, in Unix time."""
 
 
 class RpcReply(msgspec.Struct, omit_defaults=True):
-    """An answer: JSON data, or an error as its kind, its words, and the facts its handlers go by."""
+    """An answer: JSON data, or an error with its kind, its words and its facts."""
 
     ok: Any = None
     error: str = ""
@@ -158,7 +158,7 @@ class Rpc:
     async def _reply(self, request: RpcRequest, raw_id: bytes) -> None:
         try:
             if len(self._answering) > AT_ONCE:
-                raise TooMany("Too many requests at once.", retry_after_s=1)
+                raise TooMany("Too many requests at the same time.", retry_after_s=1)
             answer = RpcReply(ok=await self._answer(request.what, request.args))
         except VoiceError as error:
             answer = encode_error(error)

@@ -116,7 +116,7 @@ class HostedProgram:
 
     @property
     def is_followed(self) -> bool:
-        """Return whether anybody reads what is written."""
+        """Return whether the other side still reads."""
         return not self._ended and time.monotonic() < self._renewed_at + LOST_S and len(self.waiting) <= EVENTS_LIMIT
 
     async def receive(self, text: str) -> None:
@@ -134,7 +134,7 @@ class HostedProgram:
         self._renewed_at = time.monotonic()
 
     def end(self) -> None:
-        """Let the program follow no more."""
+        """End the program's following."""
         if not self._ended:
             self._ended = True
             self._append(b"")

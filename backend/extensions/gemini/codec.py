@@ -11,7 +11,7 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
     ends         `generationComplete` ends a reply; `turnComplete` comes when it would have been played, or not at all,
                  and may bring the tokens. An interrupted turn goes through `interrupted`, then `turnComplete`: after a
                  later request these may be those of the turn before. `_Turn` tells them apart.
-    cancelling   A cancelled reply is over for us at once; what still comes of it is dropped.
+    cancelling   A cancelled reply is over for us immediately; what still comes of it is dropped.
     truncation   There is none; the call engine tells the model what was heard by a note.
     tools        Functions are `NON_BLOCKING` and answered `SILENT`: when a result is spoken is ours to say.
     briefing     A connection's configuration is fixed; a resumed one may have another.
@@ -52,30 +52,30 @@ CAPABILITIES = Capabilities(
 AUDIO_TYPE = "audio/pcm;rate=16000"
 BYTES_PER_MS = 32
 HELD_MS = 400
-"""Speech, with the 100 ms from before it, after which it is hardly a cough."""
+"""Milliseconds of speech, with 100 ms from before it, that are hardly a cough."""
 CHUNK_MS = 100
 """Audio in one message: 20 to 100 ms are usual, and nothing waits for it before the turn is committed."""
 KEPT_MS = 30_000
 """Speech kept during a reply; of longer speech, the beginning is lost."""
 TOLD_KEPT = 60
-"""What waits to be sent with the next request, the newest."""
+"""The most messages that wait for the next request; the newest are kept."""
 NOTE = "(A note from the system, not said by the caller: {text})"
 GO_ON = "Go on."
-"""Said where a reply is wanted and nothing else is to be sent: a turn cannot be empty."""
+"""The text of a request for a reply without other content: a turn cannot be empty."""
 RESULT = "The tool {name}, whose call you had cancelled, has returned: {output}"
 
 
 NUMBERS = count(1)
-"""What we name replies and items by, since the provider names none: a call knows those of all its connections."""
+"""The numbers of replies and items, which the provider does not name; they are unique in a call."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn that was asked of the provider, and not completed there."""
+    """A turn that the provider was asked for and has not completed."""
 
     sounded: bool = False
     over: bool = False
-    """It is generated or interrupted: nothing of it is still to come but its `turnComplete`."""
+    """The turn is generated or interrupted: only its `turnComplete` is still to come."""
 
 
 class GeminiCodec:
@@ -86,15 +86,15 @@ class GeminiCodec:
         self._voice = voice
         self.briefing = Briefing("")
         self.handle = ""
-        """Names the session to the next connection; empty while there is none that knows everything."""
+        """The handle of the session for the next connection; empty while none is up to date."""
         self._decode = msgspec.json.Decoder(ServerMessage).decode
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._kept = bytearray()  # 16 kHz speech, not yet sent
         self._active = False  # between activityStart and activityEnd
         self._void = False  # the activity holds nothing but noise
         self._told: deque[list[Json]] = deque(maxlen=TOLD_KEPT)  # the parts of each message
-        self._items: list[str] = []  # the pieces of the caller's turn whose words are open
-        self._held_items: list[str] = []  # pieces committed over a reply, of which nothing is told yet
+        self._items: list[str] = []  # the pieces of the caller's turn without final words
+        self._held_items: list[str] = []  # pieces committed over a reply, of which nothing has been reported
         self._user_words = ""
         self._last_item: str | None = None
         self._request = ""
@@ -111,12 +111,12 @@ class GeminiCodec:
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way that another connection would not know."""
+        """True if another connection would know everything."""
         return not self._answering and (self._void or not self._active)
 
     @property
     def has_called(self) -> bool:
-        """The reply that is under way has called a tool: perhaps that was its end."""
+        """The reply under way has called a tool, which may be its end."""
         return bool(self._reply) and self._called
 
     @property
@@ -172,7 +172,7 @@ class GeminiCodec:
         return self._begin() if len(self._kept) >= enough_ms * BYTES_PER_MS else []
 
     def encode(self, command: ResponderCommand) -> tuple[list[bytes], list[ResponderEvent]]:
-        """Return a command as messages, and what is to be reported that the provider does not report itself."""
+        """Return a command as messages, and the events that the provider does not report itself."""
         match command:
             case do.CommitInput():
                 return self._commit()
@@ -192,7 +192,7 @@ class GeminiCodec:
         return [], []
 
     def _begin(self) -> list[bytes]:
-        """Tell what was kept; that begins an activity unless one is under way."""
+        """Send the kept speech; it begins an activity unless one is under way."""
         if not self._kept:
             return []
         messages = [] if self._active else [_json(realtimeInput={"activityStart": {}})]
@@ -263,7 +263,7 @@ class GeminiCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def decode(self, text: bytes | bytearray | memoryview) -> tuple[ServerMessage, list[ResponderEvent]]:
-        """Return a server message, and as events of ours what it says of the conversation."""
+        """Return a server message, and our events for its news of the conversation."""
         try:
             message = self._decode(text)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -285,7 +285,7 @@ class GeminiCodec:
         return message, events
 
     def end_called(self) -> list[ResponderEvent]:
-        """End a reply of which nothing has come for a while since it called a tool."""
+        """End a reply that has sent nothing for a while since it called a tool."""
         if not self.has_called:
             return []
         if self._turn:
@@ -314,12 +314,12 @@ class GeminiCodec:
 
     def _heard(self, words: str) -> list[ResponderEvent]:
         if not (self._items or self._active):
-            return []  # of a turn whose words are closed
+            return []  # of a turn with final words
         self._user_words += words
         return [ev.UserTranscriptGrew(self._items[-1], words)] if self._items else []
 
     def _is_ours(self) -> bool:
-        """Return whether what has come is of the reply that was asked for last."""
+        """Return whether the output belongs to the reply that was asked for last."""
         if not self._reply:
             former = self._former
             if self._request and not (former and former.sounded and not former.over):
@@ -393,7 +393,7 @@ class GeminiCodec:
         )
 
     def lost(self) -> list[ResponderEvent]:
-        """Return what is to be reported where the session breaks: of the caller's words there will be no more."""
+        """Return the events of a broken session: no more of the caller's words will come."""
         return self._transcribed_as_far()
 
     def _transcribed_as_far(self) -> list[ResponderEvent]:

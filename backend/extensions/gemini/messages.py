@@ -55,13 +55,13 @@ class GeminiFunctionCall(Struct):
 
 
 class GeminiToolCall(Struct):
-    """The tools to be called, all at once."""
+    """The tools to be called, all together."""
 
     functionCalls: list[GeminiFunctionCall] = []  # noqa: N815
 
 
 class ToolCallCancellation(Struct):
-    """The calls that nobody waits for any more."""
+    """The calls that the model no longer waits for."""
 
     ids: list[str] = []
 

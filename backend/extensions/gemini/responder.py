@@ -2,8 +2,8 @@
 
 A connection lasts about ten minutes. Before its end the provider says `goAway`; the session then goes on over another
 one, named by the newest handle ("Session management with Live API", ai.google.dev/gemini-api/docs/live-session). That
-is done while nobody speaks and nothing is asked, and what is sent meanwhile waits. New instructions are brought in the
-same way. Where no such moment comes in the time left, the connection counts as broken, and the call engine makes
+is done while there is no speech and nothing is asked, and what is sent meanwhile waits. New instructions are brought in
+the same way. Where no such moment comes in the time left, the connection counts as broken, and the call engine makes
 another with the history put back.
 """
 
@@ -62,7 +62,7 @@ async def probe_gemini(endpoint: GeminiEndpoint) -> None:
 
 
 async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
-    """Return a connection whose setup has been taken."""
+    """Return a connection after its setup was accepted."""
     async with connecting("Gemini", "the settings GEMINI__*"):
         connection = await dial(f"{endpoint.url}?key={endpoint.api_key}")
         try:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class Strict(Struct, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """A message or a part of one, whose unknown fields are refused."""
+    """A message or a part of one; unknown fields are refused."""
 
 
 class Empty(Strict):

@@ -44,7 +44,7 @@ class GeminiRealtime(Realtime):
         self._wants_reply = False
 
     def receive(self, event: Any) -> list[Effect]:
-        """Carry out a client message, or hang up with what is wrong with it as the reason."""
+        """Carry out a client message, or hang up with its fault as the reason."""
         try:
             message = parse(json.dumps(event))
             events = [*self._as_ours(message)]
@@ -130,7 +130,7 @@ class GeminiRealtime(Realtime):
         return told
 
     def _as_theirs(self, event: Event) -> Iterator[Event]:
-        """Return a server event as this API has it; most of them it does not have."""
+        """Return a server event in this API's form; most events have none."""
         match event["type"]:
             case "session.updated":
                 yield {"setupComplete": {}}

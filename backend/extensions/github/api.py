@@ -50,7 +50,7 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class Unknown(ToolFailed):
-    """Something was sent, and it is not known whether it arrived."""
+    """A request was sent, and it is not known whether it arrived."""
 
     retryable = False
 

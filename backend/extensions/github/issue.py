@@ -1,8 +1,7 @@
-"""Issues on GitHub. Everybody who sees the repository sees them, so each change needs the user's consent and is made
-once.
+"""Issues on GitHub. All who see the repository see them, so each change needs the user's consent and is made once.
 
-Before something is posted, the tool looks for it: the same text of the last hour is not posted again, whatever became
-of the answer to it. When an answer does not come, the tool looks once more.
+Before it posts, the tool looks for the same text in the last hour and does not post it again, even if the answer was
+lost. If no answer comes, the tool looks once more.
 """
 
 from __future__ import annotations
@@ -277,7 +276,7 @@ class _Issues:
 
 
 def _repository(settings: GitHubSettings, asked: str) -> str:
-    """Return the repository that is meant, as the settings write it. Raise `BadRequest`."""
+    """Return the requested repository, as the settings write it. Raise `BadRequest`."""
     allowed = settings.allowed
     wanted = asked.strip().casefold()
     if not wanted and (settings.repo or len(allowed) == 1):

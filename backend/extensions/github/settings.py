@@ -14,7 +14,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9_.-]{1,100
 
 
 class GitHubSettings(PluginSettings, env_prefix="GITHUB__"):
-    """Without a token, or without any repository, the tool and its Thinker are not there."""
+    """Without a token or a repository, there is neither the tool nor its Thinker."""
 
     token: SecretStr | None = Field(
         None, description="GitHub token that may read and write issues; unset: the tool github_issue is not offered."

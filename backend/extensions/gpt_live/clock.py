@@ -1,7 +1,7 @@
 """The clock that drives GPT-Live: the audio it is sent. It hears and speaks only while that goes on.
 
-The call sends speech alone. So silence is put where the caller says nothing, as much as time has passed: not more,
-since audio that is ahead of time is heard late, and none within speech, which may come in bursts.
+The call sends speech alone. So silence fills the time in which the caller says nothing. There is not more of it than
+time has passed, since audio ahead of time is heard late, and none within speech, which may come in bursts.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Written against the types in `openai.types.live` and OpenAI's guides "Managing GPT-Live sessions", "WebSockets" and
 "Delegation and tools". What differs from the Realtime API:
 
-    turns        The model hears and speaks at once, and finds turns by itself. So a request for an answer is not sent
+    turns        The model hears and speaks at the same time, and finds turns by itself. So a request for an answer is
+    not sent
                  but matched with what it says: speech that comes before we want an answer is kept back, and speech
-                 that nobody asked for is reported as `unasked`.
+                 without a request is reported as `unasked`.
     replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. Where
                  nothing comes at all, it has stalled.
     cancelling   Nothing can be cancelled or truncated. What is sent of a cancelled utterance is dropped here.
@@ -49,13 +50,13 @@ LOUD = 200
 ENDS_AFTER_S = 0.6
 """Seconds of silence that end an utterance: more than there is between two sentences."""
 NEXT_AFTER_S = 0.25
-"""The same for one that was cancelled, once the caller has said something since: what follows is the answer."""
+"""The same seconds for a cancelled utterance after which the caller has spoken: the answer follows."""
 HELD_S = 3.0
-"""Seconds after the caller's last sound in which what the model says is kept for the answer that will be wanted."""
+"""Seconds after the caller's last sound in which the model's speech is kept as the coming answer."""
 HELD_EVENTS = 1_200
-"""Events kept of it: two minutes of speech."""
+"""The most events kept of that speech: two minutes."""
 SILENT_AFTER_S = 2.8
-"""Seconds in which a model that answers begins to. One that hears, and says nothing, has not felt addressed."""
+"""Seconds in which an answer begins; a model that stays silent has not felt addressed."""
 ALIVE_S = 1.0
 """Seconds since its last sound, be it silence, in which its clock runs."""
 DELEGATIONS_KEPT = 256
@@ -83,7 +84,7 @@ class _Utterance:
     dropped: bool = False
     """The call has cancelled it."""
     words_since: bool = False
-    """The caller has said something since then."""
+    """The caller has spoken since then."""
     loud_at: float = 0.0
     ended_at: float | None = None
     quiet: bytearray = field(default_factory=bytearray)
@@ -113,7 +114,7 @@ class LiveCodec:
         self._typed = False
         self._sounded_at = float("-inf")
         self._sends_silence = False  # between two utterances
-        self._waiting: list[tuple[str, float]] = []  # delegations whose words are not whole
+        self._waiting: list[tuple[str, float]] = []  # delegations without all their words
         self._seen: dict[str, None] = {}
         self._results: dict[str, str] = {}
         self._sent_bytes = 0
@@ -145,7 +146,7 @@ class LiveCodec:
         return [APPEND % sound_to_json(chunk) for chunk in self._clock.tick(now)]
 
     def encode(self, command: ResponderCommand, now: float) -> tuple[list[bytes], list[ResponderEvent]]:
-        """Return a command as messages, and what is to be reported that nobody else reports."""
+        """Return a command as messages, and what the provider will not report of it."""
         match command:
             case do.CommitInput():
                 self._committed = True
@@ -187,7 +188,7 @@ class LiveCodec:
         return self._urge(command, by_itself=by_itself), []
 
     def _urge(self, command: do.CreateReply, *, by_itself: bool) -> list[bytes]:
-        """Return what makes the model say it; nothing where it answers by itself."""
+        """Return the messages that make the model speak; none if it answers by itself."""
         results, self._results = self._results, {}
         typed, self._typed = self._typed, False
         if command.purpose is Purpose.RESULT and results:
@@ -262,7 +263,7 @@ class LiveCodec:
         return []
 
     def lost(self) -> list[ResponderEvent]:
-        """Return what is to be reported where the connection breaks: of the caller's words there will be no more."""
+        """Return the events of a broken connection: no more of the caller's words will come."""
         return self._words.close_as_far()
 
     def deadline(self) -> float | None:
@@ -278,7 +279,7 @@ class LiveCodec:
         return min((at for at in due if at is not None), default=None)
 
     def expire(self, now: float) -> list[ResponderEvent]:
-        """Return what is to be reported since some time has passed."""
+        """Return the events that the passing of time causes."""
         events: list[ResponderEvent] = []
         if (whole_at := self._words.whole_at()) is not None and whole_at <= now:
             events += self._words.close()
@@ -363,7 +364,7 @@ class LiveCodec:
     # --- utterances ------------------------------------------------------------------------------------
 
     def _in_turn(self, now: float) -> bool:
-        """Return whether the caller has said something of which an answer will be wanted, or may be."""
+        """Return whether the caller has spoken and may want an answer."""
         return self._heard_at is not None and now - self._heard_at < HELD_S
 
     def _new(self) -> _Utterance:
@@ -371,7 +372,7 @@ class LiveCodec:
         return _Utterance(f"reply-{number}", f"item-{number}")
 
     def _begun(self, now: float) -> list[ResponderEvent]:
-        """Begin an utterance, or go on with one that is kept."""
+        """Begin an utterance, or continue the kept one."""
         if self._kept and not self._request:
             self._speaking, self._kept.ended_at, self._kept.loud_at = self._kept, None, now
             return []
@@ -406,7 +407,7 @@ class LiveCodec:
         return [started, *held, *(self._completed(speaking) if speaking.ended_at is not None else ())]
 
     def _offered(self, kept: _Utterance) -> list[ResponderEvent]:
-        """Tell the call of what nobody has asked for; a murmur into the caller's words is forgotten."""
+        """Report speech without a request to the call; a murmur into the caller's words is forgotten."""
         self._kept = None
         heard_at, self._heard_at = self._heard_at, None
         if kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at:
@@ -429,7 +430,7 @@ class LiveCodec:
         return ev.ReplyFinished(speaking.reply, status, audio_sent_ms=sent_ms, audio_received_ms=received_ms)
 
     def _silent(self, now: float) -> list[ResponderEvent]:
-        """Take the silence of a model whose clock runs for its answer: nobody has spoken to it."""
+        """Take the silence of a model that has time to answer, though no caller has spoken to it."""
         self._asked_at = float("inf")
         if now - self._sounded_at > ALIVE_S:
             return []

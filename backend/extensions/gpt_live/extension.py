@@ -1,4 +1,4 @@
-"""OpenAI's GPT-Live, which has a protocol of its own, hears and speaks at once, and hands work over by itself."""
+"""OpenAI's GPT-Live: it has a protocol of its own, hears while it speaks, and hands work over by itself."""
 
 from __future__ import annotations
 

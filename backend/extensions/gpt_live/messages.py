@@ -24,7 +24,7 @@ INSTRUCTIONS_BYTES = 32_000
 
 
 class Delegation(Struct):
-    """Work that the model hands over; what it is about is not said."""
+    """Work that the model hands over without a description."""
 
     id: str
     target: str = "client"
@@ -48,7 +48,7 @@ class LiveEvent(Struct):
 
     type: str
     delta: msgspec.Raw = msgspec.Raw(b'""')
-    """JSON still: sound or words, the type says."""
+    """The field as raw JSON; the type says whether it is sound or words."""
     start_ms: int | None = None
     end_ms: int | None = None
     delegation: Delegation | None = None
@@ -119,7 +119,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield sentences; of one that is too long its words, of a word that is too long its beginning and rest."""
+    """Yield sentences. A sentence that is too long comes word by word, a word that is too long in two parts."""
     for sentence in sentences(text):
         if len(sentence.encode()) <= PART_BYTES:
             yield sentence

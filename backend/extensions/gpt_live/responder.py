@@ -52,7 +52,7 @@ async def probe_live(endpoint: LiveEndpoint) -> None:
 
 
 async def _open(endpoint: LiveEndpoint, codec: LiveCodec, start: bytes) -> RealtimeConnection:
-    """Return a connection whose session has started."""
+    """Return a connection with a started session."""
     async with _connecting():
         connection = await _dialled(endpoint)
         try:

@@ -1,7 +1,7 @@
 """The messages that a client may send to GPT-Live, by `openai.types.live`: unknown fields are refused, at any depth.
 
-The types say a few rules in words alone: what may come first, what must be there though it may be null, how long a text
-may be. These are here as well.
+The types state a few rules only in words: the first event, required fields that may be null, lengths of texts. These
+are here as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPES: dict[str, type[BaseModel]] = {
 APPENDS = ("session.commentary.append", "session.thinking.append", "session.instructions.append")
 TOKENS = 500
 BYTES_PER_TOKEN = 2
-"""The fewest that a token stands for, in any language: what keeps to this is never too long."""
+"""The fewest characters of a token in any language: a text within this limit is never too long."""
 MESSAGES = 128
 
 

@@ -21,10 +21,10 @@ from backend.testing.offline.held import STRICT
 Event = dict[str, Any]
 BYTES_PER_MS = 48
 TOOL = {"type": "function", "name": "route_to_thinker", "description": "Delegate.", "parameters": {"type": "object"}}
-"""What the dialogue behind it calls in order to delegate."""
+"""The tool that the dialogue behind it calls in order to delegate."""
 LASTS_S = 7200
 STUCK_MS = 1000
-"""Heard without a sound while something is being said: a reply that is stuck gives way to what is asked for."""
+"""Seconds without sound during a reply after which a stuck reply gives way to the requested one."""
 
 
 class LiveRealtime(Realtime):
@@ -91,7 +91,7 @@ class LiveRealtime(Realtime):
         return {"type": "conversation.item.create", "item": item}
 
     def _replied(self) -> Iterator[Event]:
-        """Speak once what is being said has ended."""
+        """Speak once the present speech has ended."""
         if self._active and self._heard_ms - self._sounded_at_ms > STUCK_MS:
             yield {"type": "response.cancel"}
         self._wants_reply = self._active is not None
@@ -109,7 +109,7 @@ class LiveRealtime(Realtime):
         return super().receive({"type": "response.create"})
 
     def _voice_ended(self, change: VoiceEnded) -> Effects:
-        """Answer the turn, if need be after what is still being said."""
+        """Answer the turn, if need be after the present speech."""
         yield from super()._voice_ended(change)
         self._wants_reply |= self._active is not None and bool(self._active.cancelled)
 
@@ -127,7 +127,7 @@ class LiveRealtime(Realtime):
         return told
 
     def _as_theirs(self, event: Event) -> Iterator[Event]:
-        """Return a server event as this API has it; most of them it does not have."""
+        """Return a server event in this API's form; most events have none."""
         at = {"start_ms": max(0, self._heard_ms - 100), "end_ms": self._heard_ms}
         match event["type"]:
             case "session.updated":
@@ -170,7 +170,7 @@ def _session(given: Event) -> Event:
 
 
 def _silence(audio: str) -> str:
-    """Return as much silence as that is sound."""
+    """Return silence of the same length as that sound."""
     return base64.b64encode(bytes(len(base64.b64decode(audio)))).decode()
 
 

@@ -1,4 +1,4 @@
-"""The words of a GPT-Live session: fragments of both sides, without turns, and without a word that one is whole.
+"""The words of a GPT-Live session: fragments of both sides, without turns and without a mark of their ends.
 
 From them come the transcripts of the caller's turns, and the task of a delegation, which brings no text: the caller's
 latest words, and what the model has said since.
@@ -16,7 +16,7 @@ WHOLE_AFTER_S = 0.35
 WORDLESS_AFTER_S = 1.5
 """Seconds after the end of speech in which its words begin to come, if there are any."""
 NEW_TURN_MS = 1_500
-"""Silence of the caller's, with words of the model's in it, after which what is said is another turn."""
+"""Silence of the caller, with words of the model in it, after which another turn begins."""
 ANNOUNCED_CHARS = 500
 SAID_CHARS = 4_000
 
@@ -29,7 +29,7 @@ class LiveWords:
         self._announced = ""
         self._said_end_ms = 0
         self._said_at = float("-inf")
-        self._item = ""  # the caller's turn whose words are open
+        self._item = ""  # the caller's turn without final words
         self._before: str | None = None
         self._committed_at = 0.0
         self._item_words = ""
@@ -42,7 +42,7 @@ class LiveWords:
         return json.dumps(task, ensure_ascii=False)
 
     def task_whole_at(self, delegated_at: float) -> float:
-        """Return when the words of a task count as whole that was delegated at that time."""
+        """Return when the words of a task delegated at that time count as whole."""
         if not self._said:
             return delegated_at + WORDLESS_AFTER_S
         return min(max(delegated_at, self._said_at + WHOLE_AFTER_S), delegated_at + WORDLESS_AFTER_S)
@@ -56,7 +56,7 @@ class LiveWords:
         self._announced += words
 
     def add_said(self, words: str, start_ms: int | None, end_ms: int | None, now: float) -> list[ResponderEvent]:
-        """Take words of the caller's, which lie there in the session; return what is to be reported."""
+        """Take words of the caller at that place in the session; return the events to report."""
         gap_ms = NEW_TURN_MS if start_ms is None else start_ms - self._said_end_ms
         if self._announced and gap_ms >= NEW_TURN_MS:
             self._said = self._announced = ""
@@ -70,7 +70,7 @@ class LiveWords:
         return [ev.UserTranscriptGrew(self._item, words)]
 
     def commit(self, item: str, now: float) -> list[ResponderEvent]:
-        """Make an item of what the caller has said; return what is to be reported."""
+        """Make an item of the caller's words; return the events to report."""
         events = [*self.close(), ev.InputCommitted(item, self._before)]
         self._item = self._before = item
         self._committed_at = now
@@ -84,12 +84,12 @@ class LiveWords:
         self._early = ""
 
     def close(self) -> list[ResponderEvent]:
-        """Take the open item's words for whole."""
+        """Treat the open item's words as whole."""
         item, self._item = self._item, ""
         return [ev.UserTranscribed(item, self._item_words.strip())] if item else []
 
     def close_as_far(self) -> list[ResponderEvent]:
-        """Take the open item's words for whole if there are any."""
+        """Treat the open item's words as whole if there are any."""
         return self.close() if self._item_words else []
 
     def whole_at(self) -> float | None:

@@ -20,7 +20,7 @@ from backend.responders.serving.service import create_app
 def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
     parser = command_line("python -m backend.extensions.local", "The local Responder: no key, no network.")
-    parser.add_argument("--calls", type=int, default=0, help="calls served at once; 0: as many as the cores serve")
+    parser.add_argument("--calls", type=int, default=0, help="calls served in parallel; 0: as many as the cores serve")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="local Responder: %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -39,7 +39,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 def _explain(error: SetupError, options: argparse.Namespace) -> None:
-    """Say why it cannot start: to the server that started it in the place of its address, else to the terminal."""
+    """Say why it cannot start: to the server that started it instead of an address, or to the terminal."""
     if options.exit_with_parent:
         sys.stdout.write(json.dumps({"error": str(error), "hint": error.hint}) + "\n")
         sys.stdout.flush()

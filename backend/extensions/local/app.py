@@ -32,7 +32,7 @@ class LocalService(Service):
     def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
         """Serve so many `calls` at the same time.
 
-        Chat completions are passed on to the model, where there is one; without it, tools are called that fit.
+        Chat completions are passed on to the model, if there is one; without it, fitting tools are called.
         """
         super().__init__(required_key)
         self._engines = engines
@@ -67,5 +67,5 @@ class LocalService(Service):
 
 
 def answered(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tool_choice: Any) -> Thought:
-    """Return what a chat completion answers without a model."""
+    """Return the answer to a chat completion without a model."""
     return without_model.complete(messages, tools if tool_choice != "none" else [], datetime.now())

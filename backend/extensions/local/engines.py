@@ -1,4 +1,4 @@
-"""Opens what all calls share: recognition, dialogue and synthesis, each loading in the background."""
+"""Opens the engines that all calls share: recognition, dialogue and synthesis. Each loads in the background."""
 
 from __future__ import annotations
 

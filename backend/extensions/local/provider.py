@@ -73,7 +73,7 @@ async def _started(settings: Settings, stack: AsyncExitStack) -> str:
 
 
 class _Entry(msgspec.Struct):
-    """The local Responder's account of itself: its parts, how many calls it serves at once, and what it still loads."""
+    """The local Responder's account of itself: its parts, its number of parallel calls, and what it still loads."""
 
     recognition: str = ""
     voice: str = ""

@@ -1,6 +1,5 @@
-"""How likely it is that something follows what stands before it, by the runs of a few texts: words, or tokens. Pure.
-
-What follows the last one, two or three is counted, and interpolated as Witten and Bell do.
+"""The probability of the next word or token, by the runs of a few texts. Pure. Followers of the last one, two or three
+members are counted, and interpolated as Witten and Bell do.
 """
 
 from __future__ import annotations

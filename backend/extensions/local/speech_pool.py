@@ -4,8 +4,8 @@
 
 Speech is computed outside the process that serves calls, because it takes a core for tenths of a second, and at a lower
 priority, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
-started again; one that is silent for too long is ended first. The job it had fails, and no other. A job whose iterator
-is closed is dropped from the queue, or stopped after the piece in hand.
+started again; one that is silent for too long is ended first. The job it had fails, and no other. A job with a closed
+iterator is dropped from the queue, or stopped after the piece in hand.
 
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
@@ -29,11 +29,11 @@ from backend.runtime.supervisor import cancel_all, supervised
 log = logging.getLogger(__name__)
 
 FRAME = struct.Struct(">BII")
-"""What it is, number of the job, payload bytes."""
+"""The kind, the number of the job, the payload bytes."""
 JOB, CANCEL = 1, 2
 READY, PIECE, DONE, FAILED = 3, 4, 5, 6
 MOST_BYTES = 64 * 1024 * 1024
-"""What one job may make: more than ten minutes of audio."""
+"""The most that one job may make: more than ten minutes of audio."""
 PAUSES_S = (0.1, 1.0, 5.0)
 """Seconds before a process that ended is started again, a longer pause each time one dies young."""
 
@@ -52,7 +52,7 @@ class PoolLimits:
     threads: int = 1
     """Threads that a process may compute with."""
     most_waiting: int = 32
-    """Jobs waiting at once; one more is refused."""
+    """Jobs that may wait; one more is refused."""
     within_s: float = 15.0
     """Seconds a job may wait for a process, and a process may take for the next piece."""
     ready_within_s: float = 60.0
@@ -102,7 +102,7 @@ class SpeechPool:
 
     @property
     def idle(self) -> bool:
-        """Return whether a process is ready and has nothing to do: then work that may be given up does no harm."""
+        """Return whether a process is ready and idle: then spare work does no harm."""
         return not self._waiting and any(worker.child.ready and worker.job is None for worker in self._workers)
 
     @property
@@ -212,7 +212,7 @@ class _Worker:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
     def cancel(self, job: _Job) -> None:
-        """Tell the process that nobody wants the rest of `job`, if it is the one in hand."""
+        """Tell the process that the rest of `job` is not wanted, if it is the one in hand."""
         process = self.child.running_process
         if job is self.job and process and process.stdin and not process.stdin.is_closing():
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))

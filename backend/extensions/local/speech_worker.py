@@ -19,8 +19,8 @@ from backend.extensions.local.speech_pool import CANCEL, DONE, FAILED, FRAME, JO
 Engine = Callable[[bytes], Iterable[bytes]]
 """Makes pieces of one job's payload; an empty piece is not sent, and only lets a cancellation take effect.
 
-What it raises fails the job alone; its text is shown, and must not hold what was said. An engine whose pieces take long
-may have a method `stop`, called from another thread, which makes the job in hand raise as soon as possible.
+What it raises fails the job alone; its text is shown, and must not hold what was said. An engine that takes long for a
+piece may have a method `stop`, called from another thread, which makes the job in hand raise as soon as possible.
 """
 
 NICENESS = 10
@@ -29,7 +29,7 @@ _LONGEST_ERROR = 500
 
 
 class Jobs:
-    """Jobs as they come, and which of them nobody wants any more. Filled by a thread of its own."""
+    """Jobs as they come, and which of them are no longer wanted. Filled by a thread of its own."""
 
     def __init__(self, source: IO[bytes], stop: Callable[[], None]) -> None:
         """`stop` is called when the job in hand is cancelled."""

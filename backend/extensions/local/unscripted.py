@@ -1,7 +1,7 @@
 """The local Responder, without a model, answers for a scripted peer that has no script.
 
-A server that takes the peer for a provider believes that a model reads its guide, so it describes no domain in the
-schema of its routing tool. The peer adds what the core's Thinkers say of themselves.
+A server treats the peer as a provider with a model, so the schema of its routing tool describes no domain. The peer
+adds the descriptions of the core's Thinkers.
 """
 
 from __future__ import annotations

@@ -45,12 +45,11 @@ SAID_ALONE = tuple(
     for phrase in phrases(kind)
     for mark in ("", ".")
 )
-"""What somebody most often says who says a word or two into a reply: a murmur, or a word that ends it."""
+"""The most common brief words into a reply: murmurs, and words that end it."""
 GAP_S = 0.25
-"""Seconds without sound after which what comes begins again: clients send some silence behind what they have committed,
-which begins an utterance long before anybody speaks again."""
+"""Seconds without sound after which an utterance starts over: clients send some silence after a commit."""
 PUNCTUATION = ".,?!;:"
-"""What may change behind a word as long as no other follows it."""
+"""The marks behind a word that may change until another word follows."""
 
 
 class VoiceSession(Handler):
@@ -62,7 +61,7 @@ class VoiceSession(Handler):
         self._fed_at = 0.0
         """When sound was last handed to it, on the steady clock; 0: never."""
         self._early = ""
-        """Words of the utterance that the client has before its commit."""
+        """The words of the utterance that the client has before its commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
         self._sounds_until = 0.0
         """When the replies made so far have been played to their end, on the steady clock."""
@@ -79,7 +78,7 @@ class VoiceSession(Handler):
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:
-        """Hand the sound on; what begins while a reply sounds is expected to be a murmur or a command."""
+        """Pass the sound on; speech that begins during a reply is expected to be a murmur or a command."""
         if self._utterance:
             now = monotonic()
             if now - self._fed_at > GAP_S:
@@ -155,7 +154,7 @@ class VoiceSession(Handler):
         yield End()
 
     def silenced(self) -> None:
-        """Nothing of the replies sounds any more."""
+        """The replies no longer sound."""
         self._sounds_until = 0.0
 
     def _note_sound(self, part: Words | ReplySound) -> None:

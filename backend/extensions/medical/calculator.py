@@ -1,6 +1,6 @@
 """The medical calculator: well-known clinical scores and formulas by name, with units, ranges, meaning and source.
 
-Every input of a score must be given: a finding that nobody mentioned is not the same as one that is absent.
+Every input of a score must be given: a finding that was not mentioned is not the same as one that is absent.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ def _yes_no(*names: str) -> tuple[Input, ...]:
 
 
 def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
-    """Return the meaning of the first band whose (exclusive) upper end is above `value`."""
+    """Return the meaning of the first band with its (exclusive) upper end above `value`."""
     return next((meaning for end, meaning in bands if value < end), beyond)
 
 
 def _step(value: float, steps: tuple[tuple[float, int], ...], beyond: int) -> int:
-    """Return the points of the first step whose (inclusive) upper end is not below `value`."""
+    """Return the points of the first step with its (inclusive) upper end not below `value`."""
     return next((points for end, points in steps if value <= end), beyond)
 
 

@@ -110,7 +110,7 @@ NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """Answer in the usual way, and always say that this is no doctor's advice."""
+    """Answer in the usual way, and always add that this is no doctor's advice."""
     answer = await run.answer()
     if "doctor" in answer.text.lower():
         return answer

@@ -2,7 +2,7 @@
 
 Authlib words the requests and checks the claims, joserfc the signature; the requests go over the server's one HTTP
 client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored. Both packages are
-in the extra `oidc`, so they are imported where somebody signs in.
+in the extra `oidc`, so they are imported when a user signs in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Metadata = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """A sign-in that has begun: what the provider's answer must fit."""
+    """A sign-in that has begun; the provider's answer must fit it."""
 
     nonce: str
     verifier: str
@@ -40,7 +40,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class SignedInUser:
-    """The one who has signed in."""
+    """The user who has signed in."""
 
     account: str
     admin: bool
@@ -77,7 +77,7 @@ class OpenIdProvider:
         return str(url)
 
     async def finish(self, code: str, sign_in: SignIn) -> SignedInUser:
-        """Exchange the code for who has signed in. Raises `SignInFailed`, or `SignInUnavailable`."""
+        """Exchange the code for the user who has signed in. Raises `SignInFailed`, or `SignInUnavailable`."""
         from authlib.oidc.core import CodeIDToken
         from joserfc import jwt
         from joserfc.errors import JoseError
@@ -122,7 +122,7 @@ class OpenIdProvider:
         return id_token
 
     async def _discovered(self) -> Metadata:
-        """Return what the provider says of itself, asked once. Raises `SignInUnavailable`."""
+        """Return the provider's metadata, which is fetched once. Raises `SignInUnavailable`."""
         if self._metadata is None:
             found = await self._asked("GET", f"{self._settings.issuer}/.well-known/openid-configuration")
             if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:

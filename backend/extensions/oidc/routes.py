@@ -1,7 +1,7 @@
 """`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
 
 A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
-that began it by a cookie, so that no link signs a user in as somebody else.
+that began it by a cookie, so that no link signs a user in as another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ router = APIRouter(tags=["sign-in"])
 
 
 class _Pending(msgspec.Struct, frozen=True):
-    """A sign-in under way, in Redis: what it must fit, and who the visitor was before."""
+    """A sign-in under way, in Redis: the values to match, and the visitor before it."""
 
     nonce: str
     verifier: str
@@ -113,7 +113,7 @@ async def logout(request: Request, response: Response, here: Here, caller: Calle
 
 
 async def _link(here: Context, account: str, pending: _Pending) -> str:
-    """Return the id under which the account's data is stored. What holds for the visitor only ends."""
+    """Return the id under which the account's data is stored. Data that holds only for the visitor ends."""
     services = here.services
     data = await services.people.access_store.link(account, pending.visitor, pending.epoch)
     if data == pending.visitor:

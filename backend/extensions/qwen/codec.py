@@ -40,9 +40,9 @@ RENAMED = {
     "response.audio_transcript.delta": "response.output_audio_transcript.delta",
     "response.text.delta": "response.output_text.delta",
 }
-"""The beta's names of what came to be called otherwise."""
+"""The beta's names of events that were renamed later."""
 NOTES_KEPT = 60
-"""What stands in the instructions besides the briefing, the newest."""
+"""The newest texts in the instructions besides the briefing."""
 TOLD = "# What has happened in this call, the newest last\n\n"
 ACTIVE_REPLY = "conversation_already_has_active_response"
 
@@ -55,9 +55,9 @@ class QwenCodec(RealtimeCodec):
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._told: deque[str] = deque(maxlen=NOTES_KEPT)
         self._asked: deque[str] = deque()
-        """Requests whose reply has not begun."""
+        """Requests without the beginning of a reply."""
         self._special = False
-        """The session holds what was asked of one reply alone."""
+        """The session holds directions for one reply alone."""
         self._calls: dict[str, Json] = {}
         """The calls of the reply in flight, by their id: they come before its end."""
 
@@ -82,7 +82,7 @@ class QwenCodec(RealtimeCodec):
         return [self._update()] if history else []
 
     def append(self, pcm: bytes | bytearray) -> bytes:
-        """Return an `input_audio_buffer.append`, at the rate that is heard there."""
+        """Return an `input_audio_buffer.append`, at the provider's sample rate."""
         return self._append(self._resampler.push(bytes(pcm)), len(pcm))
 
     def _append(self, made: bytes, taken: int) -> bytes:

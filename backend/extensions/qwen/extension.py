@@ -1,4 +1,4 @@
-"""Alibaba's Qwen-Omni-Realtime. It answers no Thinkers here: its chat completions are at another address."""
+"""Alibaba's Qwen-Omni-Realtime. It serves no Thinkers here: its chat completions are at another address."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _at_24_khz(audio: str) -> str:
 
 
 def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a server event as this API has it."""
+    """Return a server event in this API's form."""
     for ours, theirs in NAMES.items():
         if event["type"].startswith(ours):
             return event | {"type": event["type"].replace(ours, theirs)}

@@ -67,7 +67,7 @@ class EventSocket:
             await self._wake.wait()
 
     async def drain(self) -> None:
-        """Give what was said last a moment to leave."""
+        """Give the last events a moment to leave."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_WITHIN_S if self.open else 0):
                 await self._sent.wait()

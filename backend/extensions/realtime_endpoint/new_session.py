@@ -14,11 +14,11 @@ PROTOCOL = "realtime"
 """The subprotocol that browsers name beside the one that carries their key."""
 MODEL_LIMIT = 128
 LASTS_UNLIMITED_S = 24 * 3600
-"""Seconds after which a session is said to expire where calls have no limit."""
+"""The seconds until a session is said to expire if calls have no limit."""
 
 
 def new_session(settings: Settings, session_id: str, given: Json) -> ClientSession:
-    """Return what the client is shown of its session, with the fields it has `given`. Raises `BadRequest`."""
+    """Return the session as the client sees it, with the fields it has `given`. Raises `BadRequest`."""
     lasts_s = settings.limits.session_max_minutes * 60 or LASTS_UNLIMITED_S
     model = given.get("model")
     session = ClientSession(

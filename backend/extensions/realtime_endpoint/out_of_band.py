@@ -1,6 +1,6 @@
 """Responses outside of the conversation, as a client asks for them and is shown them.
 
-The Responder's own events are passed on; only what names the response to us is taken out of them again.
+The Responder's own events are passed on; only our own name of the response is removed from them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OutOfBand:
     def ask(
         self, asked: Json, event_id: str | None, session: ClientSession, named_there: NamedThere
     ) -> ev.OutOfBandRequested:
-        """Return what the call is asked for, in the fields of a `response.create`. Raises `Fault`."""
+        """Return the request to the call, in the fields of a `response.create`. Raises `Fault`."""
         if "prompt" in asked:
             raise invalid("response.prompt", "it is not supported.")
         (modality,) = asked.get("output_modalities", [session.modality])
@@ -61,7 +61,7 @@ class OutOfBand:
         return ev.OutOfBandRequested(request, response)
 
     def shown(self, event: ev.Event | None) -> Json | None:
-        """Return what the client is shown of a call's event; None for one that is not about these responses."""
+        """Return a call's event as the client sees it; None if it is not about these responses."""
         match event:
             case ev.OutOfBandProgress():
                 return self._on_progress(event)

@@ -1,7 +1,7 @@
 """One client of the Realtime protocol: its events are carried out on the call, and the call's steps are sent to it.
 
-What carries the text (a WebSocket, a data channel) and the audio stands outside: it calls `receive` and `follow`, and
-is given each server event by `send`.
+The carrier of text (a WebSocket, a data channel) and audio stands outside: it calls `receive` and `follow`, and gets
+each server event by `send`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ClientProtocol:
         self._listeners.append(send)
 
     def leave(self, send: Send) -> None:
-        """Send that program nothing any more."""
+        """Stop sending events to that program."""
         self._listeners.remove(send)
 
     @property
@@ -122,7 +122,7 @@ class ClientProtocol:
         self._uncommitted_ms += milliseconds(byte_count)
 
     def attach(self, control: LiveCall) -> None:
-        """Act on the call from now on; what was decided before it ran is carried out now."""
+        """Act on the call from now on; carry out earlier decisions now."""
         self.control = control
         control.choose(self.session.options)
         if not self.session.interruptions:
@@ -138,7 +138,7 @@ class ClientProtocol:
             send(stamped)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
-        """Tell the client of one step of the call."""
+        """Report one step of the call to the client."""
         for each in self.translator.step(event, commands):
             self.send(each)
         if shown := self._out_of_band.shown(event):
@@ -153,7 +153,7 @@ class ClientProtocol:
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
         """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
 
-        `answer` sends the error to the sender of the event, if that is one who has joined.
+        `answer` sends the error to the sender of the event, if a joined program sent it.
         """
         event = None
         try:
@@ -173,7 +173,7 @@ class ClientProtocol:
         self.send(binary_refusal())
 
     def report_too_large(self, kind: str) -> None:
-        """Tell the client of an event that is larger than what it takes."""
+        """Report to the client that an event was too large for it."""
         self.send(error_event(f"A {kind} event was larger than your data channel takes.", code="event_too_large"))
 
     def _submit(self, event: ev.Event) -> None:
@@ -297,7 +297,7 @@ HANDLERS: Mapping[str, Callable[[ClientProtocol, Json], None]] = {
     "response.cancel": ClientProtocol._on_response_cancel,
     "output_audio_buffer.clear": ClientProtocol._on_output_clear,
 }
-"""What is done about each client event."""
+"""The handler of each client event."""
 
 
 def _decoded(text: str | bytes) -> object:
@@ -308,7 +308,7 @@ def _decoded(text: str | bytes) -> object:
 
 
 def refused(error: VoiceError, code: str, kind: str) -> Json:
-    """Return an `error` event that says what `error` does."""
+    """Return an `error` event with the content of `error`."""
     return _stamped(error_event(f"{error} {error.hint}".strip(), code=code, kind=kind))
 
 

@@ -1,4 +1,4 @@
-"""A response on its way from the call to the client: more is known of it than the client is shown."""
+"""A response on its way from the call to the client; it may be ahead of the client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ClientResponse(Response):
     """One response, from its first content until all of it was sent, or cut."""
 
     items: dict[str, OutputItem] = field(default_factory=dict)
-    """By the provider's id, or the call's."""
+    """The items of the response, by the provider's id or the call's."""
     finished: ReplyFinished | None = None
     """How the provider ended it; None while it goes on."""
     begun: bool = False
@@ -52,7 +52,7 @@ def usage_shown(finished: ReplyFinished | None) -> Json | None:
 
 
 def status_details(finished: ReplyFinished | None, cut_by: str) -> tuple[str, Json | None]:
-    """Return the status of a response and its details; `cut_by` is the reason it was cut for, or empty."""
+    """Return the status of a response and its details; `cut_by` is the reason for a cut, or empty."""
     if cut_by:
         return "cancelled", {"type": "cancelled", "reason": cut_by}
     match finished:

@@ -58,7 +58,7 @@ class CallTranslator:
         self._items = items
         self._buffers = buffers
         self.metadata: Json | None = None
-        """That of the next reply that was asked for."""
+        """The request of the next reply that was asked for."""
         self.cut_by = "turn_detected"
         """The reason for which responses are cut."""
         self._conversation = random_id("conv")
@@ -167,7 +167,7 @@ class CallTranslator:
         return item
 
     def _on_nothing_said(self) -> None:
-        """Show an item without words: the client has committed audio in which the Responder was passed nothing."""
+        """Show an item without words: the client has committed audio of which the Responder got nothing."""
         item = self._commit(random_id("item"))
         item.transcribed = True
         if self._session.transcribes:
@@ -294,7 +294,7 @@ class CallTranslator:
         self._out += response.call(item, self._put(item), arguments, max(1, len(arguments)))
 
     def _on_playback(self, name: str, *, started: bool) -> None:
-        """Note that the items before `name` were sent, or that it was."""
+        """Note that the items before `name` were sent, or `name` as well."""
         if started and self._buffers and (sounding := self._response_of(name)) and sounding.id != self._sounds:
             self._starts = sounding.id
         for response in self._open:
@@ -314,7 +314,7 @@ class CallTranslator:
             item.worded = True
 
     def _on_cancelled(self) -> None:
-        """End what was created of a reply that the provider is to stop."""
+        """End the created parts of a reply that the provider is to stop."""
         begun, self._begun, self._asked = self._begun, None, None
         if begun is not None and begun.begun:
             self._cut([begun])
@@ -357,7 +357,7 @@ class CallTranslator:
         return next((each for each in reversed(self._open) if name in each.items), None)
 
     def _put(self, item: Item) -> str | None:
-        """Put an item last, in the place of one of the same id; return the id of the one before it."""
+        """Put an item last, and replace one of the same id; return the id of the one before it."""
         if known := self._items.get(item.id):
             self._items.remove(known)
         return self._items.append(item)
@@ -372,7 +372,7 @@ class CallTranslator:
 
 
 def shorten(item: Item, heard_ms: int) -> bool:
-    """Note that only so much of an item was heard; return False where less was noted before."""
+    """Note how much of an item was heard; return False if less was noted before."""
     if item.heard_ms is not None and item.heard_ms <= heard_ms:
         return False
     item.heard_ms = heard_ms

@@ -125,7 +125,7 @@ class RealtimeCall(WebRTCTransport):
         self._patience = asyncio.get_running_loop().call_later(seconds, self._begin)
 
     def _begin(self) -> None:
-        """Have the Responder connected: what the client wants is known."""
+        """Have the Responder connected: the client's wishes are known."""
         self._configured = True
         if self._patience is not None:
             self._patience.cancel()

@@ -1,8 +1,8 @@
 """The transport of a client that speaks the Realtime protocol over a WebSocket: events and audio in one stream.
 
-Audio to the client is paced by our media clock, unless the session says otherwise. So a reply can be turned down while
-somebody speaks over it, and what was heard is known here; docs/architecture.md has the reasons. Without pacing audio is
-sent as it comes, and the same playout runs on silently: it tells the call when the client should have played it.
+Audio to the client is paced by our media clock, unless the session says otherwise. So a reply can be turned down during
+speech over it, and the heard part is known here; docs/architecture.md has the reasons. Without pacing audio is sent as
+it comes, and the same playout runs on silently: it tells the call when the client should have played it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from backend.sessions.client_session import ClientSession
 from backend.transports.socket_transport import ORDERLY, SocketTransport
 
 READY_WITHIN_S = 0.5
-"""Seconds a client has to configure its session before the Responder is connected with what there is."""
+"""Seconds a client has to configure its session before the Responder is connected without it."""
 NO_CODE = 1005
 """The close code of programs that name none."""
 
@@ -66,7 +66,7 @@ class RealtimeSocket(SocketTransport):
         return len(pcm)
 
     def drop(self) -> None:
-        """Forget less than a frame that is not passed on yet."""
+        """Forget the rest, shorter than a frame, that is not passed on yet."""
         self._pending.clear()
 
     def _play(self, item: str, pcm: bytes) -> bool:
@@ -84,7 +84,7 @@ class RealtimeSocket(SocketTransport):
         self._queue.arrive()
 
     def _set_alarm(self) -> None:
-        """Let silence come in the place of what is not sent, unless the client hands its turns in."""
+        """Put silence where audio is missing, unless the client commits its turns."""
         if self._queue.ended or self.protocol.session.turn_detection is None:
             self._alarm.stop()
         else:
@@ -103,7 +103,7 @@ class RealtimeSocket(SocketTransport):
         return self.protocol.session.paced
 
     def _adapt(self) -> None:
-        """Go over to the formats of the session."""
+        """Change to the formats of the session."""
         session = self.protocol.session
         heard, spoken = session.input_law, session.output_law
         if heard is None or self._decoder is None or self._decoder.law is not heard:
@@ -130,7 +130,7 @@ class RealtimeSocket(SocketTransport):
             self.protocol.send(event)
 
     async def _begin(self) -> None:
-        """Send nothing: the session is shown before."""
+        """Send nothing: the session was shown before."""
 
     async def _send_slot(self) -> None:
         self._held_back = []

@@ -1,4 +1,4 @@
-"""Recordings: calls whose callers agreed, kept as sound and words until they expire.
+"""Recordings: calls of callers who agreed, kept as sound and words until they expire.
 
     recorder.py ─► ActiveRecording ─► RecordingWriter (a thread) ─► files ─► RecordingStore ─► routes
 

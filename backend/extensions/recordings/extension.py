@@ -21,9 +21,8 @@ HOUR_S = 3_600
 
 @asynccontextmanager
 async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the recordings; what is under way is completed at the end of the block.
-
-    Where no more is recorded, what was recorded before still expires, and is exported and erased.
+    """Open the recordings; those under way are completed at the end of the block. If recording is switched off, earlier
+    recordings still expire, and are exported and erased.
     """
     given = ground.settings.of(RecordingSettings)
     bounds = Bounds(*(round(each * MEGABYTE) for each in (given.call_mb, given.user_mb, given.total_mb)))

@@ -5,7 +5,7 @@
     {"gap": [from, to]}  milliseconds in which sound was lost, since the writer could not follow
     {"end": {…}}         why it ended, and how long it is
 
-A process that is killed leaves a journal without its last lines, which can be read all the same. The journal is locked
+A process that is killed leaves a journal without its last lines, which can still be read. The journal is locked
 while it is written: one that has no end and no lock was cut.
 """
 
@@ -63,10 +63,10 @@ class Journal:
     gaps: list[tuple[int, int]] = field(default_factory=list)
     end: End | None = None
     running: bool = False
-    """Whether somebody writes it now."""
+    """Whether the journal is being written now."""
 
     def said(self) -> list[RecordedUtterance]:
-        """Return what was said, in the order in which it began."""
+        """Return the utterances, in the order in which they began."""
         return sorted(self.utterances.values(), key=lambda each: (each["from_ms"], each["to_ms"]))
 
     def shown(self) -> Json:
@@ -99,7 +99,7 @@ class JournalWriter:
             self._file.write(b"".join(self._encoder.encode(line) + b"\n" for line in lines))
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
+        """Release the file and its lock."""
         self._file.close()
 
 
@@ -107,7 +107,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def read_journal(path: Path) -> Journal | None:
-    """Return a journal; None for one that is gone, or whose first line cannot be read."""
+    """Return a journal; None for one that is gone, or has an unreadable first line."""
     try:
         with path.open("rb") as file:
             running = not _can_lock(file)

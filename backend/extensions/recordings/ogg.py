@@ -21,7 +21,7 @@ from backend.media.frame import SAMPLE_RATE
 BITRATE = 48_000
 """bit/s of both channels together."""
 PAGE_US = 500_000
-"""Microseconds of sound in a page: what a killed process loses at most, beside what it has not encoded."""
+"""Microseconds of sound in a page, the most that a killed process loses beside sound not encoded yet."""
 WAV_HEADER_BYTES = 44
 
 Stereo = NDArray[np.int16]

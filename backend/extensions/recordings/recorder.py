@@ -1,7 +1,8 @@
-"""Records one call, from its caller's consent on: what was received of the caller, what was really played to them.
+"""Records one call, from its caller's consent on: the sound received from the caller, and the sound really played to
+them.
 
 Frames and events are noted where they pass, with the time on the recording's clock, and put into the queue of the
-thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while nobody records.
+thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class CallRecorder:
         publish: Callable[[page.PageEvent], None],
         dispatch: Callable[[ev.Event], None],
     ) -> None:
-        """`on_played` goes on being called; `notice` is spoken at the start of a recording, unless it is empty."""
+        """`on_played` is still called; `notice` is spoken at the start of a recording, unless it is empty."""
         self._store = store
         self._session = session
         self._transport = transport
@@ -85,7 +86,7 @@ class CallRecorder:
         return recording.begin.id
 
     def stop(self, reason: EndReason = "stopped") -> None:
-        """Record no more; what there is stays. Does nothing when nothing is recorded."""
+        """Stop recording; the recording so far stays. Does nothing when nothing is recorded."""
         if self._recording is not None:
             self._recording.end(reason)
             self._on_end(self._recording, reason)
@@ -100,12 +101,12 @@ class CallRecorder:
                 recording.add_frame(CALLER, position, frame)
 
     def on_event(self, event: ev.Event) -> None:
-        """Note when somebody began or ceased to speak."""
+        """Note when a speaker began or ceased to speak."""
         if (recording := self._recording) is not None:
             self._times.on_event(event, _ms(recording.now()))
 
     def on_page_event(self, event: page.PageEvent) -> None:
-        """Write down what was said, once its words are final."""
+        """Write down an utterance once its words are final."""
         if (recording := self._recording) is not None:
             utterance = self._times.settled(event, _ms(recording.now()))
             if utterance is not None:
@@ -128,7 +129,7 @@ class CallRecorder:
                 self._times.on_played(_ms(position))
 
     def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
-        """Show that nothing is recorded any more."""
+        """Show that the recording has stopped."""
         if recording is self._recording:
             self._recording, self._last, self.is_recording = None, recording, False
             self._transport.watch_played(self._pass_on)

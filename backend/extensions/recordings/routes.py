@@ -42,7 +42,7 @@ class RecordingSwitch(BaseModel):
 
 @router.post("/api/sessions/{session_id}/recording", status_code=202, openapi_extra=documented(RecordingSwitch))
 async def switch_recording(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
-    """Record the call from now on, with the caller's consent, or no more. 422 unless it is live and may be recorded."""
+    """Begin recording the call, with the caller's consent, or stop. 422 unless it is live and may be recorded."""
     await here.messages.take(session.id, here.now())
     body = await read_body(request, RecordingSwitch)
     if body.on and caller.user != session.owner:
@@ -62,7 +62,7 @@ async def list_recordings(request: Request, here: Here) -> Json:
 
 
 async def own_recording(request: Request, recording_id: str) -> StoredRecording:
-    """Return the recording in the path, for its owner. Raises the same `NotFound` for everybody else."""
+    """Return the recording in the path, for its owner. Raises the same `NotFound` for all others."""
     principal = principal_of(request)
     found = await context_of(request).of(RecordingStore).find(principal.user, recording_id)
     if not principal.opens(found.journal.begin.conversation_id):
@@ -76,7 +76,7 @@ OwnRecording = Annotated[StoredRecording, Depends(own_recording)]
 
 @router.get("/api/recordings/{recording_id}", response_model=Json)
 async def show_recording(recording: OwnRecording, download: Annotated[bool, Query()] = False) -> Response:
-    """Return what was said, and when in the recording each utterance and each word was. `download`: as a file."""
+    """Return the words, with the time of each utterance and word in the recording. `download`: as a file."""
     headers = _as_file(recording, "json") if download else {}
     return await json_response(recording.with_words(), headers)
 
@@ -100,7 +100,7 @@ async def play_recording(
 
 @router.get("/api/recordings/{recording_id}/archive", responses={200: {"content": {"application/zip": {}}}})
 async def download_recording(recording: OwnRecording) -> Response:
-    """Return the sound and what was said, with times, in one ZIP file."""
+    """Return the sound and the words, with times, in one ZIP file."""
     archive = await asyncio.to_thread(_zipped, recording)
     return StreamingResponse(
         _in_threads(_pieces(archive)), media_type="application/zip", headers=_as_file(recording, "zip")
@@ -122,7 +122,7 @@ def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
 
 
 def _zipped(recording: StoredRecording) -> IO[bytes]:
-    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - its sender closes it
+    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - the sender closes it
     with zipfile.ZipFile(archive, "w") as packed:
         packed.write(recording.audio, "call.ogg")
         packed.writestr("transcript.json", msgspec.json.encode(recording.with_words()))

@@ -1,4 +1,4 @@
-"""Settings of recordings (`RECORDING__…`): whether calls may be recorded, and what may be kept for how long."""
+"""Settings of recordings (`RECORDING__…`): whether calls may be recorded, and how long recordings are kept."""
 
 from __future__ import annotations
 

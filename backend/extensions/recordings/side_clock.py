@@ -1,10 +1,10 @@
 """Place each side's frames on the recording's one clock. Pure: the time is an argument.
 
 Theory. What is played leaves in slots of exactly 20 ms, so its place is the count of slots; only after a stall, when
-slots were skipped, the time says how many. What is received comes with the network's jitter, from a sound card whose
-clock is not ours: a hundred parts in a million are a third of a second in an hour. So received frames follow each other
-without a gap, and once in `BLOCK_FRAMES` their least and greatest delay say whether frames are missing (then there
-is a gap) or too many (then a frame without sound may be left out).
+slots were skipped, the time says how many. What is received comes with the network's jitter, from a sound card with a
+clock that is not ours: a hundred parts in a million are a third of a second in an hour. So received frames follow each
+other without a gap, and once in `BLOCK_FRAMES` their least and greatest delay say whether frames are missing (then
+there is a gap) or too many (then a frame without sound may be left out).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 SWEEP_EVERY_S = 300.0
 """Seconds between two sweeps."""
 SETTLE_WITHIN_S = 3.0
-"""Seconds the thread may take to let go of a recording that is deleted."""
+"""Seconds the thread may take to release a recording that is deleted."""
 ID = re.compile(r"[A-Za-z0-9_-]{16}")
 LISTED = 500
 """Recordings listed of one user, the newest."""
@@ -61,7 +61,7 @@ class StoredRecording:
         return {**self.journal.shown(), "bytes": self.size, "expires_at": self.expires_at}
 
     def with_words(self) -> Json:
-        """Return it with what was said, and when."""
+        """Return the recording with its words and their times."""
         return {**self.shown(), "utterances": self.journal.said(), "gaps": self.journal.gaps}
 
 
@@ -85,7 +85,7 @@ class RecordingStore:
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:
-        """Begin a recording. Returns at once; `on_end` is called on this event loop if it ends by itself."""
+        """Begin a recording. Returns immediately; `on_end` is called on this event loop if it ends by itself."""
         loop = asyncio.get_running_loop()
 
         def ended(reason: EndReason) -> None:
@@ -145,7 +145,7 @@ class RecordingStore:
     # --- retention ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Sweep again and again: delete what has expired, complete what a killed process left, count what is kept."""
+        """Sweep again and again: delete expired recordings, complete those of a killed process, count the rest."""
         while True:
             await asyncio.to_thread(self.sweep)
             await asyncio.sleep(SWEEP_EVERY_S)
@@ -239,7 +239,7 @@ class RecordingStore:
 
 
 def no_recording() -> NotFound:
-    """Return the answer to requests for recordings that do not exist, or are somebody else's."""
+    """Return the answer to requests for recordings that do not exist, or belong to another user."""
     return NotFound("No such recording.", hint="It may have expired, or been deleted.")
 
 

@@ -24,7 +24,7 @@ SAME_TURN_MS = 3_000
 SPANS_LIMIT = 200
 """Spans of sound noted of one utterance."""
 ITEMS_LIMIT = 32
-"""Items of the assistant of which sound and words are noted at once."""
+"""Items of the assistant with sound and words noted at the same time."""
 WORDS_LIMIT = 2_000
 """Words of one utterance that get a time each."""
 
@@ -43,11 +43,11 @@ class RecordedUtterance(TypedDict):
     from_ms: int
     to_ms: int
     interrupted: bool
-    """Only the beginning of it was heard, which is the text."""
+    """Only the beginning of the utterance was heard; it is the text."""
     typed: bool
     """It was typed: nothing sounds."""
     exact: bool
-    """The Responder said when its words begin; else the times of words are estimates."""
+    """The Responder reported the times of the words; otherwise they are estimates."""
     words: list[TimedWord]
 
 
@@ -63,7 +63,7 @@ class _SpokenItem:
 
 
 class UtteranceTimes:
-    """Follows a call's events, and makes an utterance of each item whose words are final."""
+    """Follows a call's events, and makes an utterance of each item with final words."""
 
     def __init__(self) -> None:
         self._voiced: list[Span] = []  # of the caller's utterance under way
@@ -77,7 +77,7 @@ class UtteranceTimes:
         return f"UtteranceTimes({len(self._of_user)} items of the caller, {len(self._items)} of the assistant)"
 
     def on_event(self, event: ev.Event, at_ms: int) -> None:
-        """Note what an event of the turn machine says about times; most say nothing."""
+        """Note the times in an event of the turn machine; most have none."""
         match event:
             case ev.SpeechStarted():
                 self._voiced, self._voice_since = [], max(0, at_ms - ONSET_MS)
@@ -103,7 +103,7 @@ class UtteranceTimes:
             spans.append((at_ms, at_ms + FRAME_MS))
 
     def settled(self, event: page.PageEvent, at_ms: int) -> RecordedUtterance | None:
-        """Return the utterance whose final words `event` holds, if any; one that is settled again has more words."""
+        """Return the utterance that `event` completes, if any; one that is completed again has more words."""
         match event:
             case page.TranscriptCompleted("user", item, text):
                 spans = self._of_user.get(item, [])
@@ -184,7 +184,7 @@ def _utterance(
 
 
 def _timed(words: list[str], starts_ms: list[int], spans: list[Span]) -> list[TimedWord]:
-    """Return each word from where it begins to where the next one does; `starts_ms` count in what sounded."""
+    """Return each word with its time until the next one; `starts_ms` count in the sound that was heard."""
     begins = [_moment(start, spans) for start in starts_ms]
     ends = [*begins[1:], spans[-1][1]]
     return [(word, begin, max(begin, end)) for word, begin, end in zip(words, begins, ends, strict=True)]

@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 PAUSE_S = 0.25
 """Seconds between two rounds of the thread."""
 HOLD_SAMPLES = SAMPLE_RATE
-"""How long sound waits for what belongs beside it: a second."""
+"""How long sound waits for the other side's sound: a second."""
 QUEUE_LIMIT = 1_500
 """Frames and lines that wait for the thread, of one recording: ten seconds and more of both sides."""
 LINES_LIMIT = 200
-"""Lines beyond that: they are few, and not left out for frames."""
+"""Lines that may wait beyond that: they are few, and frames do not displace them."""
 LONGEST_SAMPLES = SAMPLE_RATE * 5
-"""The most that is encoded at once."""
+"""The most that is encoded in one step."""
 CLOSE_WITHIN_S = 5.0
 """Seconds a process that ends gives its recordings."""
 MEGABYTE = 1_000_000
@@ -75,9 +75,9 @@ class ActiveRecording:
         self.on_end = on_end
         self.queue: deque[_Sound | Line] = deque()
         self.ending: EndReason | None = None
-        """Why it is to end; None while it goes on."""
+        """The reason for its end; None while it goes on."""
         self.discarded = False
-        """Whether nothing of it shall stay."""
+        """Whether the recording is to be deleted."""
         self.ended = threading.Event()
         """Set once its files are closed, or gone."""
         self.began_at = time.monotonic()
@@ -111,7 +111,7 @@ class ActiveRecording:
             self.queue.append(line)
 
     def end(self, reason: EndReason) -> None:
-        """Have everything written that waits, and the files closed. The first call counts."""
+        """Have all waiting frames and lines written, and the files closed. The first call counts."""
         self.ending = self.ending or reason
 
     def discard(self) -> None:
@@ -131,7 +131,7 @@ class _Files:
         self.journal.write(Line(begin=recording.begin))
         self.ogg = OggWriter(self.ogg_path)
         self.written = self.placed = 0
-        """Samples encoded, and up to where there is sound."""
+        """The encoded samples, and the end of the sound."""
         self._waiting: Stereo = np.zeros((2 * HOLD_SAMPLES, 2), np.int16)
         """What comes after them."""
 
@@ -202,7 +202,7 @@ class RecordingWriter:
         return sum(len(recording.queue) for recording in self._active)
 
     def begin(self, recording: ActiveRecording) -> None:
-        """Write a recording from now on. Returns at once."""
+        """Write a recording from now on. Returns immediately."""
         self._active.append(recording)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="recordings", daemon=True)
@@ -263,7 +263,7 @@ class RecordingWriter:
         return ending or self._over_bounds(recording, files)
 
     def _opened(self, recording: ActiveRecording) -> _Files | None:
-        """Return its files, made now where they are not yet; None where there is no room for them, or no wish."""
+        """Return its files, and make them if necessary; None without room for them, or if it is to be deleted."""
         if (files := self._files.get(recording.begin.id)) is not None:
             return files
         with self.opening:

@@ -1,7 +1,7 @@
 """One client of RTVI: its messages are carried out on the call, and the call's steps are reported to it.
 
-What carries the messages (a WebSocket, a data channel) and the audio stands outside: it calls `receive` and `follow`,
-and is given each message by `send`.
+The carrier of messages (a WebSocket, a data channel) and audio stands outside: it calls `receive` and `follow`, and
+gets each message by `send`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 
 SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers", "barge_in")
-"""What a client may choose for its call: fields of the Realtime protocol's session."""
+"""The choices of a client for its call: fields of the Realtime protocol's session."""
 KEYS_LIMIT = 32
 PRESSED = "(The caller pressed these keys: {keys})"
 EARLY_LIMIT = 32
@@ -45,14 +45,14 @@ class RtviProtocol:
         return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
 
     def attach(self, control: LiveCall) -> None:
-        """Act on the call from now on; what came before it ran is carried out now."""
+        """Act on the call from now on; carry out earlier messages now."""
         self._control = control
         early, self._early = self._early, []
         for each in early:
             self._carry_out(each)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
-        """Tell the client of one step of the call."""
+        """Report one step of the call to the client."""
         if isinstance(event, ev.CallStarted):
             self._call_started = True
             self._greet()
@@ -155,7 +155,7 @@ class RtviProtocol:
     # --- the kinds of client-message --------------------------------------------------------------------------
 
     def _update_session(self, chosen: Any) -> Json:
-        """Take the client's own instructions and functions, and return what the session is now."""
+        """Take the client's own instructions and functions, and return the session as it is now."""
         if not isinstance(chosen, dict) or not chosen.keys() <= set(SESSION_FIELDS):
             raise MessageFault(f"A session has these fields: {', '.join(SESSION_FIELDS)}.")
         self._session.update({"type": "realtime", **chosen})
@@ -176,12 +176,12 @@ HANDLERS: Mapping[str, Callable[[RtviProtocol, ClientMessage], None]] = {
     "disconnect-bot": RtviProtocol._on_disconnect,
     "client-message": RtviProtocol._on_request,
 }
-"""What is done about each message of a client's."""
+"""The handler of each message of a client."""
 REQUESTS: Mapping[str, Callable[[RtviProtocol, Any], Any]] = {
     "update-session": RtviProtocol._update_session,
     "interrupt": RtviProtocol._interrupt,
 }
-"""What is done about each kind of `client-message`."""
+"""The handler of each kind of `client-message`."""
 
 
 def _checked(text: str) -> str:

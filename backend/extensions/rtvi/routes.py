@@ -80,7 +80,8 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
 
 @router.patch("/api/rtvi/offer", openapi_extra=documented(RtviCandidates))
 async def candidates(request: Request, here: Here, caller: Caller) -> dict[str, str]:
-    """Take note of a client's addresses. It checks ours anyway, and is learned from its first packet, so none is used.
+    """Take note of a client's addresses. None is used: the client checks ours anyway, and its first packet shows its
+    address.
 
     404 for a call that is not the caller's.
     """
@@ -90,7 +91,7 @@ async def candidates(request: Request, here: Here, caller: Caller) -> dict[str, 
 
 
 async def _ended(here: Context, caller: Identity, session_id: str) -> str | None:
-    """End the call that a client connects again, and return its conversation; None where it is not there any more."""
+    """End the call that a client connects again, and return its conversation; None if it is gone."""
     try:
         session = await here.session(session_id, caller)
     except NotFound:

@@ -60,7 +60,7 @@ def _split(sdp: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _bundled(head: list[str], sections: list[list[str]]) -> Iterator[str]:
-    """Yield the lines of `head`, where a group of sections names those that are there."""
+    """Yield the lines of `head`, with groups that name only present sections."""
     mids = [line.removeprefix("a=mid:") for section in sections for line in section if line.startswith("a=mid:")]
     for line in head:
         yield " ".join([BUNDLE, *mids]) if line.startswith(BUNDLE) else line

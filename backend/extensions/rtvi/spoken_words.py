@@ -1,6 +1,6 @@
 """The assistant's words, cut into the sentences that RTVI's `bot-output` messages show. Pure.
 
-A sentence is shown when its words are there (`new`), and again once it was heard (`completed`), or as far as it was
+A sentence is shown when its words have come (`new`), and again once it was heard in full (`completed`) or in part
 (`in-progress`). Clients of the protocol's first version learn whether it was `spoken` instead.
 """
 
@@ -57,7 +57,7 @@ class SpokenWords:
             yield from self._segment(item, sentence)
 
     def worded(self, name: str) -> Iterator[Json]:
-        """Note that all words of an item are there."""
+        """Note that all words of an item have come."""
         item = self._item(name)
         rest, item.rest = item.rest, ""
         yield from self._segment(item, rest)

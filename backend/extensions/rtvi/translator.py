@@ -34,7 +34,7 @@ from backend.turns import events as ev
 SPEAKING = frozenset({"assistant", "held"})
 """Floors during which a reply is spoken."""
 TYPED = "typed-"
-"""What the names of typed items begin with: the client knows those words."""
+"""The prefix of the names of typed items: the client knows their words."""
 ENDS: Mapping[str, str] = {
     "max_minutes": "The call has reached its longest duration. Call again to go on.",
     "budget": "Your budget is used up. Try again when it begins again, or ask the operator for more.",
@@ -193,7 +193,7 @@ class RtviTranslator:
     # --- functions ----------------------------------------------------------------------------------------------
 
     def _call_begun(self, call: str, name: str, arguments: str) -> None:
-        """Tell of a function: the client carries out its own, and gets no more than the name of ours."""
+        """Report a function: the client carries out its own, and gets only the name of ours."""
         self._calls[call] = name
         if not self._is_client_tool(name):
             self._say("llm-function-call-started", {"function_name": name})
@@ -219,7 +219,7 @@ class RtviTranslator:
 
 
 def _object(arguments: str) -> Json:
-    """Return a call's arguments as an object, whatever the model has made of them."""
+    """Return a call's arguments as an object, even if the model made no object."""
     try:
         given = json.loads(arguments or "{}")
     except (ValueError, RecursionError):

@@ -51,7 +51,7 @@ class RtviPeer(WebRTCTransport):
         super().__init__(config, self._on_channel)
 
     async def close(self) -> None:
-        """Tell the client that we leave, then close as any call does."""
+        """Send the client our farewell, then close as any call does."""
         if not self._leaving:
             self._leaving = True
             self._send_text(PEER_LEFT)
@@ -94,7 +94,7 @@ class RtviPeer(WebRTCTransport):
             log.debug("an RTVI client's data channel is closed")
 
     async def _drain(self) -> None:
-        """Give what was said last a moment to leave."""
+        """Give the last messages a moment to leave."""
         deadline = asyncio.get_running_loop().time() + LEAVES_WITHIN_S
         while self._channel is not None and self._channel.readyState == "open" and self._channel.bufferedAmount:
             if asyncio.get_running_loop().time() > deadline:

@@ -39,7 +39,7 @@ VLLM_OMNI = replace(SPEECH_TO_SPEECH, endpointers=frozenset({"local"}), truncate
 FAILED = frozenset({"inference_failed", "prediction_failed", "tts_error", "transcription_failed"})
 """Errors of LocalAI's that end a reply."""
 NOTHING_TO_COMMIT = "Input audio buffer is empty"
-"""How vLLM-Omni's error begins that we take for a race, as that of OpenAI's."""
+"""The beginning of vLLM-Omni's error that we treat as a race, as OpenAI's."""
 WORKING = '{"status": "still being worked on; the result will follow as a message"}'
 RESULT = "The result of {name} has come: {output}"
 
@@ -61,7 +61,7 @@ class SelfHostedCodec(RealtimeCodec):
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of replies under way: reply → call → item."""
         self._worded: set[str] = set()
-        """The items whose words have come in pieces, of replies under way."""
+        """The items that got their words in pieces, of replies under way."""
 
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """Return a `session.update`; after the first, only the instructions and tools."""
@@ -76,7 +76,7 @@ class SelfHostedCodec(RealtimeCodec):
         return self._event("session.update", session=session)
 
     def _turn_detection(self) -> Json | None:
-        """Return how turns are found; all that is not said would be zero in LocalAI."""
+        """Return the turn detection; fields left out would be zero in LocalAI."""
         return {"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": 500}
 
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
@@ -147,7 +147,7 @@ class LocalAiCodec(SelfHostedCodec, SelfAnsweringCodec):
         super().__init__(voice, SPEECH_TO_SPEECH)
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
-        """Return a command as client events; the next reply is the one that is asked for, as none names its request."""
+        """Return a command as client events; the next reply belongs to the last request, as replies name none."""
         if isinstance(command, do.ClearInput):
             return ()
         sent = super().messages(command)
@@ -187,4 +187,4 @@ CODECS: dict[str, Callable[[Voice], RealtimeCodec]] = {
     "localai": LocalAiCodec,
     "vllm_omni": VllmOmniCodec,
 }
-"""Each server's, by its name in SELF_HOSTED__SERVER."""
+"""The codec of each server, by its name in SELF_HOSTED__SERVER."""

@@ -1,7 +1,7 @@
 """Servers of the Realtime protocol that one runs oneself, as their sources have them (docs/howto/providers.md).
 
-Each takes only what the `openai` package's types know, and of that only what the server does. What the server would
-take without doing it, or do otherwise than its clients mean, is refused here, so that no test passes by it.
+Each takes only events of the `openai` package's types that the server carries out. Events that the server would ignore
+or misread are refused here, so that no test passes by them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOT_IMPLEMENTED = "not_implemented"
 REFUSALS = frozenset({STRICT, UNKNOWN, NOT_IMPLEMENTED})
 """The codes, or types, of errors that say that a client event is not for this server."""
 TRANSCRIBING: Event = {"type": "realtime", "audio": {"input": {"transcription": {"model": "whisper-1"}}}}
-"""What the caller says is always transcribed by a model of the server's own."""
+"""The caller's words are always transcribed by a model of the server's own."""
 ACTIVE = "conversation_already_has_active_response"
 
 
@@ -40,7 +40,7 @@ class SelfHostedRealtime(StrictRealtime):
         """Raise `Fault` for what this server refuses."""
 
     def theirs(self, event: Event) -> Iterator[Event]:
-        """Yield a server event as this server has it, if it has it."""
+        """Yield a server event in this server's form, if it has one."""
         yield event
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
@@ -103,7 +103,7 @@ class SpeechToSpeechRealtime(SelfHostedRealtime):
 
 
 class LocalAiRealtime(SelfHostedRealtime):
-    """LocalAI: it finds turns, answers them, names no request, and tells calls beside the end of a reply."""
+    """LocalAI: it finds turns, answers them, names no request, and reports calls beside the end of a reply."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -136,7 +136,7 @@ class LocalAiRealtime(SelfHostedRealtime):
 
 
 class VllmOmniRealtime(SelfHostedRealtime):
-    """vLLM-Omni: turns are the client's, nothing that is said is transcribed, and nothing is out of band."""
+    """vLLM-Omni: the client commits turns, there are no transcripts, and nothing is out of band."""
 
     def check(self, event: Event) -> None:
         match event:
@@ -191,7 +191,7 @@ def _calls(response: Event) -> set[str]:
 
 
 def _plain_details(response: Event) -> Event:
-    """Return why a reply ended: of an error its type alone."""
+    """Return why a reply ended; for an error, only its type."""
     details = response["status_details"]
     error = (details or {}).get("error")
     if not error:

@@ -1,4 +1,4 @@
-"""A user shares what was said in a conversation by a link."""
+"""A user shares the transcript of a conversation by a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backend.extensions.sharing.sharing import READS_PER_MINUTE, LinkTokens, Sha
 
 @asynccontextmanager
 async def open_sharing(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the links. Where nobody shares any more, old ones still work, and are exported and erased."""
+    """Open the links. Where sharing is switched off, old ones still work, and are exported and erased."""
     if not ground.serves:
         yield Opened()
         return

@@ -1,7 +1,7 @@
 """Shared transcripts: `/api/links` and `POST /api/conversations/{id}/links` for owners, `/shared/{token}` for all.
 
-A token is a link's id, signed: what was not made here is refused before anything is looked up. Readers get words alone:
-no id, no user, no time but when it was shared, and no cookie.
+A token is a link's signed id; a forged one is refused before any look-up. Readers get only words and the time of
+sharing: no id, no user, no other time, and no cookie.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NewLink(BaseModel):
     """`POST /api/conversations/{id}/links`."""
 
     days: float | None = Field(None, gt=0, allow_inf_nan=False)
-    """For how long the link works; left out: a week, or as long as the server allows."""
+    """The life of the link; left out: a week, or as long as the server allows."""
 
 
 # --- the owner ------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class NewLink(BaseModel):
 
 @router.post("/api/conversations/{conversation_id}/links", status_code=201, openapi_extra=documented(NewLink))
 async def share_conversation(request: Request, here: Here, conversation_id: str) -> Json:
-    """Make a link at which anybody reads what was said so far. 404 when there is nothing, 422 for too long or many."""
+    """Make a public link to a conversation as it is now. 404 when there is nothing, 422 for too long or many."""
     owner, longest = _owner(request), here.of(Sharing).days
     await here.messages.take(f"links {owner}", here.now())
     if not longest:
@@ -77,7 +77,7 @@ async def revoke_link(request: Request, here: Here, link_id: str) -> Json:
 
 @router.get("/api/shared/{token}")
 async def read_shared(request: Request, here: Here, token: str) -> Response:
-    """Return what was said in a conversation until it was shared. 410 once the link has expired or was revoked."""
+    """Return the words of a conversation until it was shared. 410 once the link has expired or was revoked."""
     link, messages = await _shared(request, here, token)
     shown = [{"role": each.role, "content": each.content, "citations": as_json(each.citations)} for each in messages]
     content = {"shared_at": link.shared_at, "expires_at": link.expires_at, "messages": shown}
@@ -86,7 +86,7 @@ async def read_shared(request: Request, here: Here, token: str) -> Response:
 
 @router.get("/shared/{token}", include_in_schema=False)
 async def show_shared(request: Request, here: Here, token: str) -> Response:
-    """Return the page that shows it, with the status of what it will show."""
+    """Return the page that shows the transcript, with the status of its data."""
     status = 200
     try:
         await _shared(request, here, token)
@@ -96,7 +96,7 @@ async def show_shared(request: Request, here: Here, token: str) -> Response:
 
 
 async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLink, list[Message]]:
-    """Return the link of a token, and what it shows. Raises `NotFound`, `Gone`, `TooMany`."""
+    """Return the link of a token, and its messages. Raises `NotFound`, `Gone`, `TooMany`."""
     await here.of(Sharing).readers.take(address_key(request), here.now())
     link_id = here.of(Sharing).tokens.read(token)
     if link_id is None:
@@ -113,13 +113,13 @@ async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLi
 
 
 async def _said(here: Context, owner: str, conversation_id: str, until: float | None = None) -> list[Message]:
-    """Return what both said in a conversation, up to a moment if one is given, oldest first."""
+    """Return the messages of both sides in a conversation, up to a moment if one is given, oldest first."""
     messages = await recall_until(here.services.data.memory, here.services.data.ledger, owner, conversation_id, until)
     return [message for message in without_retried(messages) if message.said]
 
 
 def _owner(request: Request) -> str:
-    """Return the caller, who may give away what was said. Raises `Forbidden` for who may see one conversation only."""
+    """Return the caller, who may share transcripts. Raises `Forbidden` for access to one conversation only."""
     principal = principal_of(request)
     if principal.conversation is not None:
         raise Forbidden("This token may not share conversations.", hint="Only the user can share a conversation.")

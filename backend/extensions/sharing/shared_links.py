@@ -1,7 +1,7 @@
-"""Shared links: addresses at which anybody reads what was said in a conversation, until they expire or are revoked.
+"""Shared links: public addresses of the words of a conversation, until they expire or are revoked.
 
     user:{id}:shared_links     the user's links, as a list
-    shared-link:{link's id}    whose link it is, until it expires
+    shared-link:{link's id}    its owner, until it expires
 
 A link holds no words: its page shows what the conversation had when it was shared, for as long as the
 conversation is kept. Every method may raise `MemoryUnavailable`.
@@ -20,7 +20,7 @@ from backend.storage.record_format import FORMAT, Format
 from backend.users.lists import UserLists
 
 LINKS_LIMIT = 50
-"""Links of one user that are open at once."""
+"""Links of one user that are open at the same time."""
 DAY_S = 86_400
 
 
@@ -31,7 +31,7 @@ class SharedLink:
     id: str
     conversation_id: str
     shared_at: float
-    """What was said later is not shown."""
+    """The moment of sharing; later words are not shown."""
     expires_at: float
     format: Format = FORMAT
 
@@ -62,7 +62,7 @@ class SharedLinks(UserLists[SharedLink]):
         return [one for one in reversed(await self.read(user_id)) if one.expires_at > now]
 
     async def find(self, link_id: str) -> tuple[str, SharedLink] | None:
-        """Return whose link it is, and the link; None for one that has expired, was revoked, or never was."""
+        """Return the owner and the link; None for one that has expired, was revoked, or never was."""
         owner = cast(bytes | None, await self._client.call(lambda redis: redis.get(_key(link_id))))
         if owner is None:
             return None
@@ -85,7 +85,7 @@ class SharedLinks(UserLists[SharedLink]):
         await super().erase(user_id)  # and what could not be read
 
     def on_changed(self, pipe: Pipe, user_id: str, old: list[SharedLink], new: list[SharedLink]) -> None:
-        """Have each new link lead to its owner, and those that are gone nowhere."""
+        """Store the owner of each new link, and delete those of links that are gone."""
         for link in new:
             if link not in old:
                 pipe.set(_key(link.id), user_id, exat=math.ceil(link.expires_at))

@@ -1,4 +1,4 @@
-"""The parts that the routes of shared transcripts need: the links, their signatures, and how often they are read."""
+"""The parts that the routes of shared transcripts need: the links, their signatures, and limits on reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READS_PER_MINUTE = 60
 
 
 class LinkTokens:
-    """Signs the ids of links. Reading never raises: what is not ours is None."""
+    """Signs the ids of links. Reading never raises: a foreign token is None."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         """`keys`: the first signs, all are read."""
@@ -48,6 +48,6 @@ class Sharing:
     links: SharedLinks
     tokens: LinkTokens
     readers: Buckets
-    """Those who read what was shared."""
+    """The limits on readers of shared transcripts."""
     days: float
-    """The longest that a link works; 0: nobody shares."""
+    """The longest that a link works; 0: sharing is off."""

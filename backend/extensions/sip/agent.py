@@ -44,16 +44,16 @@ OnCall = Callable[[SipCall], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """How a user agent listens, and what it takes."""
+    """The addresses and the limits of a user agent."""
 
     host: str
     port: int
     limits: CallLimits
     public: str = ""
-    """The address that peers get; empty: the one on the way to them."""
+    """The address that peers get; empty: the one that routes to them."""
     most_calls: int = 20
     credentials: SipDigestAuth | None = field(default=None, repr=False)
-    """What challenges of the trunk are answered with."""
+    """The credentials that answer challenges of the trunk."""
     may_ask: Callable[[str], bool] = lambda address: True
     """Whether a stranger's request is answered once more."""
 
@@ -88,7 +88,7 @@ class UserAgent:
 
     @property
     def held(self) -> int:
-        """Everything that is kept for a while: calls, transactions and connections."""
+        """The number of calls, transactions and connections that are kept."""
         return len(self._calls) + len(self._transactions) + len(self._streams)
 
     async def open(self) -> None:
@@ -118,7 +118,7 @@ class UserAgent:
         await self._streams.close()
 
     async def link_to(self, host: str, port: int, protocol: str) -> Link:
-        """Return a way to a peer, whose name is looked up. Raises `PeerError`."""
+        """Return a way to a peer, after its name is looked up. Raises `PeerError`."""
         try:
             async with asyncio.timeout(RESOLVE_WITHIN_S):
                 found = await asyncio.get_running_loop().getaddrinfo(host, port)
@@ -146,7 +146,7 @@ class UserAgent:
         self._transactions.answer(transaction, response, self.now())
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request until there is a final answer; a challenge of the trunk, and of nobody else, is answered."""
+        """Send a request until there is a final answer; only a challenge of the trunk is answered."""
 
         def answered(response: SipResponse | None) -> None:
             credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
@@ -162,11 +162,11 @@ class UserAgent:
         self._alarm.set(self.now() + TICK_S)
 
     def trust(self, address: str) -> None:
-        """Take an address for the trunk's: its calls are taken, and its challenges answered."""
+        """Treat an address as the trunk's: its calls are taken, and its challenges answered."""
         self._gate.trunk.add(address)
 
     def forget(self, call: SipCall) -> None:
-        """Route nothing to the call any more."""
+        """Stop routing messages to the call."""
         if self._calls.get(call.id) is call:
             del self._calls[call.id]
 
@@ -238,7 +238,7 @@ class UserAgent:
         start_among(self._tasks, "sip call", self._run(call))
 
     def _objection(self, request: SipRequest) -> tuple[int, dict[str, str]]:
-        """Return why an admitted INVITE is not taken all the same; 0: it is."""
+        """Return the status that refuses an admitted INVITE; 0: it is taken."""
         if unknown := tokens(request, "require") - SUPPORTED:
             return 420, {"Unsupported": ", ".join(sorted(unknown))}
         if 0 < asked_interval(request) < MIN_S and self._config.limits.session_s:
@@ -286,7 +286,7 @@ class UserAgent:
         transaction.on_final(response)
 
     def _answer(self, request: SipRequest, link: Link, status: int, headers: dict[str, str] | None = None) -> None:
-        """Answer a request of which nothing is kept."""
+        """Answer a request without a stored transaction."""
         host, port = link.here
         tag = f"{abs(hash((request.call_id, host, port))):x}"  # the same for its repetitions
         response = response_to(request, status, tag=tag, headers=headers)
@@ -319,13 +319,13 @@ class UserAgent:
 
 
 def _is_within(request: SipRequest) -> bool:
-    """Return whether a request belongs to a call that there is, or was."""
+    """Return whether a request belongs to a present or past call."""
     address = request.to_addr
     return address is not None and bool(address.tag)
 
 
 def _renew(request: SipRequest, cseq: int, credentials: tuple[str, str]) -> None:
-    """Make of a request that was challenged one that answers the challenge."""
+    """Return the challenged request with an answer to the challenge."""
     via = parse_via(request.headers.get("via")[0])
     via.params["branch"] = generate_branch()
     request.headers.get("via")[0] = stringify_via(via)

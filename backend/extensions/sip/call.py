@@ -63,7 +63,7 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The rules that every call of a user agent keeps."""
+    """The rules for every call of a user agent."""
 
     codecs: Sequence[CodecName]
     rtp_host: str
@@ -191,7 +191,7 @@ class SipCall:
         self.transport.arrive()
 
     def unacknowledged(self) -> None:
-        """Note that our acceptance was repeated for 32 s, and nobody said that it came."""
+        """Note that our acceptance was repeated for 32 s, and never acknowledged."""
         if self.state is CallState.ANSWERED:
             self._lose(unacknowledged())
 
@@ -228,7 +228,7 @@ class SipCall:
                 self._respond(transaction, 405)
 
     def tick(self, now: float) -> None:
-        """Refresh the session when it is time, and end it when it was not refreshed."""
+        """Refresh the session in time, and end it if the peer did not refresh it."""
         if self.state is not CallState.UP:
             return
         if now >= self._timer.ends_at:

@@ -24,7 +24,7 @@ class PacketEncoder(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what is held. Safe to call twice."""
+        """Release native state. Safe to call twice."""
         ...
 
 

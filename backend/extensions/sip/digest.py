@@ -20,14 +20,14 @@ from aiosipua.headers import AuthChallenge, parse_auth
 VALID_S = 60.0
 """Seconds in which a nonce can be answered."""
 REMEMBERED = 10_000
-"""Used nonces that are remembered, the oldest of which go first; a minute has fewer."""
+"""The most used nonces that are remembered; the oldest go first, and a minute has fewer."""
 
 
 class DigestVerdict(StrEnum):
     """The verdict on a request's credentials."""
 
     NONE = "none"
-    """It has none, or they answer no challenge of ours that is still good: challenge it."""
+    """The request has no credentials, or they answer no valid challenge of ours: challenge it."""
     WRONG = "wrong"
     RIGHT = "right"
 

@@ -1,4 +1,4 @@
-"""The gate of SIP, pure: an address that is allowed, or a user who answers a challenge; and under which name.
+"""The gate of SIP, pure: it admits an allowed address, or a user who answers a challenge, and names the caller.
 
 A scanner of the Internet for open telephone servers gets 401 or 403 a few times, and then nothing.
 """
@@ -29,7 +29,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that is not, and how it is answered; status 0: not at all."""
+    """A request that is refused, with its answer; status 0: none."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Gate:
 
 
 def caller_of(request: SipRequest) -> str:
-    """Return who calls, as a peer says: the asserted identity (RFC 3325) or From; a number where it is one."""
+    """Return the caller that a peer names: the asserted identity (RFC 3325) or From; a number if it is one."""
     if tokens(request, "privacy") & {"id", "user", "header"}:
         return ANONYMOUS
     name = "p-asserted-identity" if request.headers.get_first("p-asserted-identity") else "from"

@@ -25,7 +25,7 @@ CONNECT_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 2.0
 HEAD_BYTES, BODY_BYTES = 16_384, 65_535
 WAITING_BYTES = 256 * 1024
-"""Bytes that may wait to be sent; a peer that takes so little is gone."""
+"""Bytes that may wait to be sent; a peer that is so slow is gone."""
 ATTEMPTS = 20
 """Ports of the system's choice that are tried."""
 KEEP_ALIVE = b"\r\n\r\n"
@@ -38,9 +38,9 @@ class Link(Protocol):
     """A way to one peer."""
 
     reliable: bool
-    """Whether the network repeats what is lost."""
+    """Whether the network repeats lost messages."""
     protocol: str
-    """As Via names it: UDP or TCP."""
+    """The name of the network in Via: UDP or TCP."""
     peer: Address
     here: Address
     """Where the peer reaches us."""
@@ -89,7 +89,7 @@ class Datagrams(asyncio.DatagramProtocol):
             self._on_message(data, self.link((addr[0], addr[1])))
 
     def error_received(self, exc: Exception) -> None:
-        """Nobody listens at some peer: what is sent there is not answered, which has its own end."""
+        """A peer does not listen: its transactions end by themselves."""
 
 
 class DatagramLink:
@@ -124,7 +124,7 @@ class StreamLink:
 
     @property
     def closed(self) -> bool:
-        """Return whether nothing can be sent any more."""
+        """Return whether the connection can no longer send."""
         return self._writer.is_closing()
 
     def send(self, data: bytes) -> None:
@@ -136,7 +136,7 @@ class StreamLink:
         self._writer.write(data)
 
     def close(self) -> None:
-        """End the connection; what waits to be sent is dropped."""
+        """End the connection; drop waiting messages."""
         self._writer.transport.abort()
 
 
@@ -162,7 +162,7 @@ class Streams:
         self.port = sock.getsockname()[1]
 
     async def connect(self, host: str, port: int) -> Link:
-        """Return a connection to a peer, the one there is or a new one. Raises `PeerError`."""
+        """Return a connection to a peer, the present one or a new one. Raises `PeerError`."""
         for link in self._open:
             if link.peer == (host, port) and not link.closed:
                 return link

@@ -1,7 +1,7 @@
 """SIP messages as they come and go, pure: read within bounds, answered, and written. Parsing itself is aiosipua's.
 
-What comes from the network is anybody's: a message is taken with the headers that RFC 3261, 8.1.1 demands, in bounds,
-or not at all. Answers to requests over UDP go where the request came from (RFC 3581).
+The network is not trusted: a message must have the headers that RFC 3261, 8.1.1 demands, within bounds. Answers to
+requests over UDP go where the request came from (RFC 3581).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Address_ = tuple[str, int]
 
 
 def read_message(data: bytes) -> Message:
-    """Return the message in `data`. Raises `BadRequest` for what is none, without repeating it."""
+    """Return the message in `data`. Raises `BadRequest` for anything else, without repeating it."""
     if len(data) > MAX_BYTES:
         raise BadRequest("A SIP message is too long.")
     try:
@@ -76,7 +76,7 @@ def read_message(data: bytes) -> Message:
 
 
 def transaction_key(request: SipRequest) -> tuple[str, ...]:
-    """Return what a request shares with its repetitions, and an INVITE with its CANCEL and ACK (RFC 3261, 17.2.3)."""
+    """Return the key of a request and its repetitions, and of an INVITE, its CANCEL and ACK (RFC 3261, 17.2.3)."""
     via, cseq = parse_via(request.headers.get("via")[0]), request.cseq
     assert cseq is not None
     method = "INVITE" if cseq.method in ("ACK", "CANCEL") else cseq.method

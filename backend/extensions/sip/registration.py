@@ -60,7 +60,7 @@ class Registration:
         self._wanted_s = EXPIRES_S
         self._link: Link | None = None
         self.state = "not registered yet"
-        """In words for the operator; `ok` when registered."""
+        """The state in words for the operator; `ok` when registered."""
 
     def __repr__(self) -> str:
         return f"Registration({self.state})"
@@ -84,7 +84,7 @@ class Registration:
             await self._keep_alive(max(1.0, 0.8 * lasts_s))
 
     async def close(self) -> None:
-        """Say that we cannot be reached any more."""
+        """Unregister: we can no longer be reached."""
         if self.state == "ok":
             with suppress(PeerError, TimeoutError):
                 async with asyncio.timeout(UNREGISTER_WITHIN_S):

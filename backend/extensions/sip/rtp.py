@@ -32,7 +32,7 @@ class RtpPacket(NamedTuple):
 
 
 def read_rtp(data: bytes) -> RtpPacket | None:
-    """Return the packet in a datagram; None for what is none."""
+    """Return the packet in a datagram; None for anything else."""
     if len(data) < 12:
         return None
     first, second, sequence, timestamp, source = _HEADER.unpack_from(data)
@@ -56,7 +56,7 @@ def write_rtp(payload_type: int, sequence: int, timestamp: int, source: int, pay
 
 
 class KeyReader:
-    """Finds the keys in a stream of events: each counts once, at its first packet that comes."""
+    """Finds the keys in a stream of events; each counts once, at its first packet to arrive."""
 
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
@@ -89,7 +89,7 @@ class KeyWriter:
 
     @property
     def busy(self) -> bool:
-        """Return whether something is pressed, or waits to be."""
+        """Return whether a key is pressed, or waits to be."""
         return self._slot >= 0 or bool(self._waiting)
 
     def press(self, keys: str) -> None:

@@ -3,7 +3,7 @@
 The peer receives where its packets come from (*symmetric RTP*), which is not what it says when it is behind NAT. But a
 packet counts only if it comes from one of two addresses: the one in the description, or the one that the INVITE came
 from. The first such sender is kept to; another port of those addresses may follow it once it has been quiet for two
-seconds. So nobody else can speak into a call, or have its sound sent to himself, by guessing a port.
+seconds. So a stranger who guesses a port can neither speak into a call nor receive its sound.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 QUIET_S = 2.0
 """Seconds after which another sender may take the place of one that has fallen silent."""
 RTCP_TYPES = range(72, 80)
-"""What the payload types of RTCP packets look like (RFC 5761, 4)."""
+"""The range of payload types of RTCP packets (RFC 5761, 4)."""
 RETRY_AFTER_S = 10
 
 
@@ -98,7 +98,7 @@ class RtpStream(asyncio.DatagramProtocol):
         return self._lost_at
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Go on as was agreed; `peer`: the address that its messages come from."""
+        """Follow the agreement; `peer` is the address that its messages come from."""
         before, self._plan, now = self._plan, plan, self._now()
         self._hosts = {plan.address[0], peer}
         if before is None or before.address != plan.address:
@@ -160,7 +160,7 @@ class RtpStream(asyncio.DatagramProtocol):
             self._on_fault(error)
 
     def error_received(self, exc: Exception) -> None:
-        """Nobody listens where we send: the peer is given up when nothing comes from it."""
+        """No program listens where we send: the peer is given up when nothing comes from it."""
 
     def _is_peer(self, sender: tuple[str, int], now: float) -> bool:
         """Return whether a packet of `sender` counts, and send there from now on."""

@@ -1,4 +1,5 @@
-"""SDP of calls by SIP (RFC 3264, 4566), pure: what of an offer is taken, and the answer. Parsing itself is aiosipua's.
+"""SDP of calls by SIP (RFC 3264, 4566), pure: the accepted part of an offer, and the answer. Parsing itself is
+aiosipua's.
 
 One audio stream by plain RTP is taken, every other stream refused with port 0. Of the codecs that both sides have, the
 first in *our* order is used: G.711 as it stands costs least here.
@@ -34,7 +35,7 @@ FORMATS = {
     CodecName.G722: (9, "G722/8000"),
     CodecName.OPUS: (96, "opus/48000/2"),
 }
-"""The payload type we offer for each, and what `a=rtpmap` says."""
+"""The payload type that we offer for each codec, and its `a=rtpmap`."""
 KEYS_TYPE = 101
 """The payload type we offer for keys."""
 CLOCKS = {CodecName.OPUS: 48_000}
@@ -51,11 +52,11 @@ class MediaPlan:
     """The payload type of keys (RFC 4733); None: the peer takes none."""
     keys_clock: int
     address: tuple[str, int]
-    """Where the peer says that it receives."""
+    """The address at which the peer receives."""
     sends: bool
     """Whether the peer sends sound."""
     receives: bool
-    """Whether the peer wants sound; it has put us on hold where not."""
+    """Whether the peer wants sound; if not, it has put us on hold."""
 
     @property
     def clock(self) -> int:
@@ -74,7 +75,7 @@ class Here:
 
 
 def read_description(text: str, codecs: Sequence[CodecName]) -> tuple[SdpMessage, MediaPlan]:
-    """Return an offer or answer, and what we take of it. Raises `BadOffer`."""
+    """Return an offer or answer, and the part we accept. Raises `BadOffer`."""
     if len(text) > MAX_CHARS:
         raise BadOffer("The description of the call is too long.")
     try:
@@ -128,7 +129,7 @@ def write_offer(codecs: Sequence[CodecName], here: Here) -> str:
 
 
 def write_again(plan: MediaPlan, here: Here) -> str:
-    """Return an offer of what is agreed on already, for a session that is refreshed."""
+    """Return an offer of the present agreement, for a session that is refreshed."""
     return "\r\n".join([*_envelope(here), *_stream(plan, here)]) + "\r\n"
 
 
@@ -169,7 +170,7 @@ def _best(offered: Sequence[Codec], codecs: Sequence[CodecName]) -> Codec:
 
 
 def _keys(offered: Sequence[Codec], clock: int) -> Codec | None:
-    """Return the format of keys, the one whose clock is the sound's if there are several."""
+    """Return the format of keys, the one with the sound's clock if there are several."""
     found = [
         codec
         for codec in offered

@@ -37,7 +37,7 @@ from backend.settings.settings import Settings
 log = logging.getLogger(__name__)
 
 TRUNKS = "sip_trunks"
-"""The name in `/readyz` under which it says how registrations at trunks stand."""
+"""The name in `/readyz` for the state of registrations at trunks."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
@@ -125,7 +125,7 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
 
 
 async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
-    """Admit a call, answer it, and return when it is over; refuse it over a limit or for what cannot be agreed on."""
+    """Admit a call, answer it, and return when it is over; refuse it over a limit or without an agreement."""
     billed = here.callers.billed(call.caller)
     try:
         session = await reserve_phone_call(here, billed)

@@ -1,7 +1,7 @@
-"""The session timer (RFC 4028), pure: a call whose peer is gone ends although nobody has said so.
+"""The session timer (RFC 4028), pure: a call ends when its peer is gone without a word.
 
-Who refreshes is agreed on with the acceptance: the peer, unless it wants us to. The refreshing side does so at half of
-the interval; the other side ends the call when that has not happened shortly before the interval's end.
+Who refreshes is agreed on with the acceptance: the peer, unless it wants us to. One side refreshes at half of the
+interval. The other side ends the call if it got no refresh shortly before the interval's end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SessionTimer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The session timer as an acceptance says it."""
+        """The session timer as an acceptance states it."""
         if not self.interval_s:
             return {}
         return {"Session-Expires": f"{self.interval_s};refresher={'uas' if self.ours else 'uac'}", "Require": "timer"}

@@ -23,9 +23,9 @@ from backend.extensions.sip.links import Link
 
 T1_S, T2_S = 0.5, 4.0
 LIFE_S = 64 * T1_S
-"""Seconds after which nothing is repeated or waited for any more."""
+"""Seconds after which repeating and waiting end."""
 MOST = 5_000
-"""Transactions of a kind at once."""
+"""Transactions of a kind at the same time."""
 
 Key = tuple[str, ...]
 OnFinal = Callable[[SipResponse | None], None]
@@ -34,7 +34,7 @@ OnFinal = Callable[[SipResponse | None], None]
 
 @dataclass(slots=True)
 class ServerTransaction:
-    """A request that came, and what it was answered."""
+    """A request that came, and its answer."""
 
     request: SipRequest
     link: Link
@@ -69,7 +69,7 @@ class Due:
 
     repeat: list[tuple[Link, bytes]] = field(default_factory=list)
     unacknowledged: list[ServerTransaction] = field(default_factory=list)
-    """INVITEs whose acceptance nobody has acknowledged."""
+    """INVITEs that were accepted and not acknowledged."""
     unanswered: list[ClientTransaction] = field(default_factory=list)
 
 
@@ -107,7 +107,7 @@ class Transactions:
         """Begin a transaction for a request that is new; None: there are too many."""
         if len(self._servers) >= self._most:
             return None
-        # An INVITE has three minutes to be answered, anything else is answered at once.
+        # An INVITE has three minutes to be answered, anything else is answered immediately.
         life_s = 180.0 if request.method == "INVITE" else LIFE_S
         transaction = self._servers[key] = ServerTransaction(request, link, now + life_s)
         return transaction
@@ -125,12 +125,12 @@ class Transactions:
             self._accepted[transaction.request.call_id or ""] = transaction
 
     def acknowledge(self, transaction: ServerTransaction) -> None:
-        """Note that the ACK has come: the answer is not repeated by itself any more."""
+        """Note that the ACK has come: the answer is no longer repeated by itself."""
         transaction.acknowledged, transaction.repeat_at = True, inf
         self._release(transaction)
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, now: float) -> None:
-        """Send a request of ours, and repeat it until it is answered. It fails at once where there are too many."""
+        """Send a request of ours, and repeat it until it is answered. It fails immediately where there are too many."""
         if len(self._clients) >= self._most:
             on_final(None)
             return
@@ -155,7 +155,7 @@ class Transactions:
         return self._clients.pop(key)
 
     def expire(self, now: float) -> Due:
-        """Return what is to be sent again, and what has come to its end."""
+        """Return the messages to send again, and the transactions that have ended."""
         due = Due()
         for key, server in list(self._servers.items()):
             if now >= server.ends_at:

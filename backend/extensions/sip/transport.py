@@ -1,6 +1,6 @@
 """A telephone call by SIP, as the `Transport` and `PhoneLine` of a call: sound here, signalling in `SipCall`.
 
-Nothing is buffered at the other end beyond its jitter buffer, so what was heard is what was played, as over WebRTC.
+The other end buffers only in its jitter buffer, so played sound counts as heard, as over WebRTC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SipTransport:
     """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
 
     def __init__(self, signalling: SipCall, sock: socket.socket, *, silence_s: float, hold_max_s: float) -> None:
-        """`sock` is where the sound comes and goes."""
+        """`sock` carries the sound."""
         self._signalling = signalling
         self._queue = ReceiveQueue()
         self._playout = playout = Playout()
@@ -55,7 +55,7 @@ class SipTransport:
         return f"SipTransport({self._queue!r}, {self._playout!r}, {self._stream!r})"
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Send and receive as was agreed with the peer, whose messages come from address `peer`."""
+        """Send and receive as agreed with the peer; its messages come from address `peer`."""
         if self._queue.ended:
             return
         self._stream.use(plan, peer)
@@ -130,5 +130,5 @@ class SipTransport:
 
 
 def unacknowledged() -> NeverConnected:
-    """Return the error of a call whose peer never said that it got our answer."""
+    """Return the error of a call after the peer never said that it got our answer."""
     return NeverConnected("The caller's telephone did not acknowledge our answer.")

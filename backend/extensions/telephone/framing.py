@@ -1,7 +1,6 @@
-"""The messages of media streams as the three providers write them: one reader, and what each names differently.
-
-They agree on `event`, on `media`, `dtmf` and `stop`, and nearly on `mark`. In `start` they write the same under several
-names, which are all read; what they are sent is written by each one's own class.
+"""The messages of media streams of the three providers: one reader, and the names that differ. They agree on `event`,
+on `media`, `dtmf` and `stop`, and nearly on `mark`. `start` has the same facts under several names, which are all read.
+Each provider's own class writes its messages.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from backend.runtime.json_objects import Json
 
 T = TypeVar("T")
 TOKEN_PARAMETER = "token"
-"""The name under which a stream brings back the token that its webhook was answered with."""
+"""The name under which a stream returns the token from the answer to its webhook."""
 STREAM = ("streamSid", "streamId")
 CALL = ("callSid", "call_control_id", "callId")
 PARAMETERS = ("customParameters", "custom_parameters")
@@ -55,7 +54,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message of any provider; what it does not hold is empty."""
+    """A message of any provider; missing fields are empty."""
 
     event: str
     start: Json = msgspec.field(default_factory=dict)
@@ -79,7 +78,7 @@ class ProviderFraming(ABC):
     """The stream's id, known once it has started; the messages that are sent name it."""
 
     def read(self, text: str) -> StreamMessage | None:
-        """Read a message of the provider's; None for one that says nothing. Raises `BadRequest`."""
+        """Read a message of the provider; None for one without meaning here. Raises `BadRequest`."""
         message = decoded(_decoder, text)
         match message.event:
             case "media":
@@ -108,14 +107,14 @@ class ProviderFraming(ABC):
 
     @abstractmethod
     def clear(self) -> str:
-        """Write the order to drop what was not played yet."""
+        """Write the order to drop audio that was not played yet."""
 
     @abstractmethod
     def _audio(self, sound: str) -> str:
         """Write a message with G.711 in base64; 50 a second are written, so it is put together as text."""
 
     def _started(self, message: Message) -> StreamStarted:
-        """Read the beginning of a stream. Raises `BadRequest` for what is not as it is documented, or no G.711."""
+        """Read the beginning of a stream. Raises `BadRequest` if it does not fit the documentation, or is not G.711."""
         start = message.start
         stream = message.stream_sid or message.stream_id or str(_first(start, STREAM, ""))
         form: Json = _first(start, FORMAT, {})
@@ -124,7 +123,7 @@ class ProviderFraming(ABC):
         return StreamStarted(checked_id(stream), checked_id(call), self._parameters(message), law)
 
     def _parameters(self, message: Message) -> dict[str, str]:
-        """Return what the webhook's answer passed on."""
+        """Return the token that the webhook's answer passed on."""
         given: Json = _first(message.start, PARAMETERS, {})
         return {name: str(value) for name, value in given.items()}
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 EVERY = 5
 """Frames between two marks: 100 ms."""
 DELAY_S = 0.15
-"""Seconds taken for the delay before the first mark has come back."""
+"""The assumed seconds of delay before the first mark has come back."""
 LONGEST_S = 5.0
 """Seconds of delay that are believed: after that the provider does not acknowledge marks."""
 KEPT = int(LONGEST_S / 0.02)
@@ -74,7 +74,7 @@ class MarkedPlayback:
         return [frame for frame in self._frames if frame.at > now - delay]
 
     def clear(self, now: float) -> list[SentFrame]:
-        """Note that the other side drops what it has; return what was not heard."""
+        """Note that the other side drops its frames; return those that were not heard."""
         unheard = self.unheard(now)
         self._frames.clear()
         self._pending.clear()

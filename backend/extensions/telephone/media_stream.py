@@ -34,7 +34,7 @@ POLICY = 1008
 
 
 class MediaStreamTransport(SocketTransport):
-    """One telephone call whose stream has started: a `Transport`, and a `PhoneLine`."""
+    """One telephone call with a started stream: a `Transport`, and a `PhoneLine`."""
 
     waits_for_receiver = False  # a telephone does not wait, and marks must be read
 
@@ -76,7 +76,7 @@ class MediaStreamTransport(SocketTransport):
             await self._provider.hang_up(self._call)
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued here and at the provider, and return what was heard, as its marks tell."""
+        """Drop the queues here and at the provider, and return the heard part, by its marks."""
         self._dropped = [*self._marks.clear(_now()), *self._again]
         self._again.clear()
         missing = Counter(frame.item for frame in self._dropped)
@@ -85,7 +85,7 @@ class MediaStreamTransport(SocketTransport):
         )
 
     def restore(self) -> bool:
-        """Queue what was flushed again, beginning with what the provider had and dropped."""
+        """Queue the flushed audio again, beginning with the part that the provider dropped."""
         was_told = not self._flushed
         restored = super().restore()
         if restored and was_told:
@@ -138,7 +138,7 @@ class MediaStreamTransport(SocketTransport):
             await self._send(self._framing.mark(mark))
 
     async def _say_bye(self, reason: str) -> None:
-        """The provider goes on with what the webhook's answer says comes after the stream: the call's end."""
+        """The provider continues the webhook's answer after the stream: it ends the call."""
 
 
 def _now() -> float:

@@ -13,7 +13,7 @@ from backend.settings.settings import Settings
 
 
 def open_providers(settings: Settings, http: httpx2.AsyncClient) -> Telephone:
-    """Return the providers whose credentials are set; a provider without them is refused at its paths."""
+    """Return the providers with credentials; a provider without them is refused at its paths."""
     twilio, telnyx, plivo = settings.of(TwilioSettings), settings.of(TelnyxSettings), settings.of(PlivoSettings)
     providers: dict[str, TelephoneProvider] = {}
     if (token := twilio.auth_token) is not None:

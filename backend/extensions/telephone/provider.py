@@ -1,7 +1,5 @@
-"""A telephone provider that passes calls on as media streams: its webhook, its messages, and the orders it takes.
-
-What the three providers have in common is here and in `framing.py`; a file of each says what only it does. Adding one
-is a file beside `twilio.py`.
+"""A telephone provider that passes calls on as media streams: its webhook, its messages, and the orders it takes. The
+three providers share this file and `framing.py`; each has a file for the rest. Adding one is a file beside `twilio.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ SIP_ADDRESS = re.compile(r"sips?:[^\s<>\"']{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """A request that says a call has come in, as far as it is signed and read."""
+    """The request of a webhook for a new call, as far as it is signed and read."""
 
     urls: Sequence[str]
     """The addresses under which the provider may have asked: a proxy may have hidden scheme or port."""
@@ -50,7 +48,7 @@ class IncomingCall:
     call: str
     """The provider's id of the call."""
     number: str
-    """The caller's number, or what stands in its place; never logged."""
+    """The caller's number, or a substitute for it; never logged."""
 
 
 class TelephoneProvider(ABC):
@@ -63,9 +61,9 @@ class TelephoneProvider(ABC):
     call_field: ClassVar[str] = "CallSid"
     """The field of its webhook that holds the call's id."""
     busy: ClassVar[str] = '<Reject reason="busy"/>'
-    """What refuses a call because all lines are busy."""
+    """The XML element that refuses a call because all lines are busy."""
     stream_format: ClassVar[str] = ""
-    """The attributes of `<Stream>` that say what is streamed."""
+    """The attributes of `<Stream>` that choose the streamed track."""
 
     def __init__(self, http: httpx2.AsyncClient, api_url: str) -> None:
         self._http = http
@@ -127,7 +125,7 @@ class Telephone:
 
     providers: Mapping[str, TelephoneProvider] = field(default_factory=dict)
     public_urls: Mapping[str, str] = field(default_factory=dict)
-    """By provider, the address at which it reaches this server; empty: as its requests say."""
+    """The address of this server for each provider; empty: the one in its requests."""
 
 
 def response(verbs: str) -> str:

@@ -1,7 +1,7 @@
 """Calls that telephone providers pass on: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
 
 The webhook is signed by the provider; its answer is XML that has the call streamed here, with a token for the one
-session it was admitted to, bound to the provider's id of the call. The socket opens with that token only.
+session it was admitted to, bound to the provider's id of the call. Only that token opens the socket.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
 REFUSED = 1008
 SECRETS = {"twilio": "TWILIO__AUTH_TOKEN", "telnyx": "TELNYX__PUBLIC_KEY", "plivo": "PLIVO__AUTH_TOKEN"}
-"""By which setting each provider's requests are known."""
+"""The setting that authenticates each provider's requests."""
 PROVIDERS = tuple(SECRETS)
 
 
@@ -53,7 +53,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
 
 
 async def media_stream(websocket: WebSocket, name: str) -> None:
-    """Carry the call whose webhook was answered with the stream's token; returns when the call is over."""
+    """Carry the call that got the stream's token in the answer to its webhook; returns when the call is over."""
     here = context_of(websocket)
     try:
         provider = _provider(here, name)

@@ -77,7 +77,7 @@ class Telnyx(TelephoneProvider):
         self._clock = clock
 
     def is_signed(self, request: WebhookRequest) -> bool:
-        """Return whether the request was signed, lately; the address is not part of what is signed."""
+        """Return whether the request was signed lately; the signature does not cover the address."""
         timestamp = request.headers.get(TIMESTAMP, "")
         if not timestamp.isdecimal() or len(timestamp) > 12:
             return False

@@ -1,4 +1,4 @@
-"""`tour --only background`: research begun in a call; its worker and server are killed; what becomes of it."""
+"""`tour --only background`: research begun in a call survives the death of its worker and server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _key_words(task: dict[str, Any]) -> str:
 
 
 async def _until(http: httpx2.AsyncClient, ready: Any) -> dict[str, Any]:
-    """The caller's one task, once it is so far."""
+    """The caller's one task, once it has reached a state."""
     while True:
         response = await http.get("/api/tasks")
         found: list[dict[str, Any]] = response.raise_for_status().json()["tasks"]

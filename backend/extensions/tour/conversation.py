@@ -23,7 +23,7 @@ AFTER = ("What do you know about me?",)
 
 
 async def run(console: Console) -> int:
-    """The exit code: 0 when what was typed was known in the call, and what was spoken afterwards."""
+    """The exit code: 0 if the call knew the typed words, and the later chat the spoken ones."""
     async with toured_server() as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         typing = Conversation(http, ID, console)
         console.print("[bold]Typed[/]")

@@ -35,7 +35,7 @@ SCRIPT = {
 
 
 async def run(console: Console) -> int:
-    """The exit code: 0 when the deliverable came, and nothing of what was thought on the way."""
+    """The exit code: 0 if the deliverable came without the thoughts behind it."""
     script = {name: list(lines) for name, lines in SCRIPT.items()}
     asked: list[str] = []
 

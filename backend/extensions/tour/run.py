@@ -1,4 +1,4 @@
-"""The tour itself: start the server, ask every Thinker by text and by voice, print what came of it."""
+"""The tour itself: start the server, ask every Thinker by text and by voice, print the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A post-step that fails, shown: the answer comes all the same, and the failure is logged and counted."""
+"""A post-step that fails, shown: the answer still comes, and the failure is logged and counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTION = "What is seventeen times twenty four?"
 
 
 async def run(console: Console) -> int:
-    """The exit code: 0 when the answer came, amended, and the failure was reported without anybody's words."""
+    """The exit code: 0 when the answer came, amended, and the failure was reported without any user's words."""
     async with prepared_folder() as (folder, settings):
         plugins = folder / "plugins"
         plugins.mkdir()

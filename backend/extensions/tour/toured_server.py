@@ -1,4 +1,4 @@
-"""The server that is toured is a process with a data folder of its own and nothing of the user's settings."""
+"""The toured server is a process with a data folder of its own and without the user's settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READY_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
 COMMAND = (sys.executable, "-c", "from backend.app.cli import main; main()")
 KEPT = ("PATH", "HOME", "LANG")
-"""All that the process is given of our environment: no keys, no addresses."""
+"""The variables of our environment that the process gets: no keys, no addresses."""
 HANDBOOK = """# Handbook of the tour
 
 ## Traffic
@@ -47,7 +47,7 @@ class Started:
 
 @asynccontextmanager
 async def toured_server() -> AsyncIterator[str]:
-    """The address of a server whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
+    """The address of a server with a handbook as its documents, and tools that ask stand-ins. Raises `SetupError`."""
     async with prepared_folder() as (folder, settings), started(folder, settings, "serve", "--port", "0") as server:
         yield server.url
 

@@ -1,4 +1,4 @@
-"""One call of the tour: questions typed or spoken, and what came of each."""
+"""One call of the tour: typed and spoken questions, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAUSE_S = 0.5
 """Seconds of quiet between two replies, at least: more than between two of one's sentences."""
 LOOK_EVERY_S = 0.02
 APOLOGIES = ("I could not", "I am sorry", "I got an answer that I cannot")
-"""How the demonstration begins when it has nothing to tell."""
+"""The beginning of the demonstration's words when it has no news."""
 SETTLED = frozenset({"complete", "failed", "stale", "cancelled"})
 
 
@@ -33,7 +33,7 @@ class Outcome:
     heard: str = ""
     """What the Responder understood; the question itself when it was typed."""
     domain: str = ""
-    """Who worked on it; empty when nobody did."""
+    """The Thinkers that worked on it; empty when none did."""
     tools: list[str] = field(default_factory=list)
     source: str = ""
     answer: str = ""
@@ -99,7 +99,7 @@ class Visit:
         return self._said(words)
 
     def sounded_after(self, since: float) -> float | None:
-        """When something new was first heard after a moment of the loop's clock, not the end of what was being said."""
+        """When new sound was first heard after a moment of the loop's clock, later than the speech under way."""
         last = float("-inf")
         for at in self._sounding(float("-inf")):
             if at > since and at - last > PAUSE_S:

@@ -6,8 +6,8 @@ Its schema is published (docs.x.ai/voice-realtime.ws.json; guide: docs.x.ai, "Vo
 - A reply is asked for by `instructions`, `modalities` and `metadata` alone. `metadata` comes back with the reply.
 - Turns are found there: `input_audio_buffer.commit` is refused while it listens, and each turn is answered without
   being asked, even with `create_response: false` (pydantic-ai, `realtime/xai.py`, tried with a key). So our wish for
-  an answer is not sent but matched with that reply, whose metadata is null; until we wish for it, it is held back.
-- What the caller talks over ends there at once, now and then without `response.done` (livekit/agents #6729).
+  an answer is not sent but matched with that reply, which has no metadata; until we wish for it, it is held back.
+- What the caller talks over ends there immediately, now and then without `response.done` (livekit/agents #6729).
 - `conversation.item.truncate` works too late and not always (pydantic-ai, likewise): we do not use it.
 - Transcripts that are not yet whole come as `completed` with the status `in_progress` (livekit's plugin).
 - `status_details` is text, and the end of a session is an error of the type `max_duration`.

@@ -1,4 +1,4 @@
-"""xAI's voice agent API. It answers no Thinkers here: their models are named by other settings."""
+"""xAI's voice agent API. It serves no Thinkers here: other settings name their models."""
 
 from __future__ import annotations
 

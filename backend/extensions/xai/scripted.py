@@ -179,7 +179,7 @@ def _session(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a server event as xAI has it: why a reply ended is text, and so is the type of an error."""
+    """Return a server event in xAI's form: the reason for a reply's end is text, as is an error's type."""
     match event:
         case {"type": "response.done", "response": {"status_details": dict() as details} as response}:
             why = details.get("reason") or (details.get("error") or {}).get("code")

@@ -64,10 +64,10 @@ from backend.realtime.session import RealtimeSession
 
 @dataclass(slots=True)
 class Knobs:
-    """How the core itself can be made to misbehave, for tests of a client."""
+    """The faults that the core can be made to show, for tests of a client."""
 
     refuse_replies: int = 0
-    """The next so many `response.create` are refused as if a reply were active."""
+    """The number of next `response.create` that are refused as if a reply were active."""
     expires_after_s: float = 3600.0
     """Seconds until `session_expired`."""
     breaks_after_s: float = float("inf")
@@ -111,7 +111,7 @@ class Realtime:
         return self._stamped([Send(not_json(why).event())])
 
     def partly_heard(self, item_id: str, part: TranscriptGrew) -> list[Effect]:
-        """Tell some of the words of the utterance that is to become item `item_id`, as streaming transcription does."""
+        """Send some words of the utterance that will become item `item_id`, as streaming transcription does."""
         if item_id != self._utterance or not self.session.transcribes:
             return []
         return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
@@ -132,7 +132,7 @@ class Realtime:
         return self.said(response_id, End())
 
     def tick(self, now: float) -> list[Effect]:
-        """Expire when the session's time is up, or break."""
+        """Expire or break the session when its time is up."""
         if now < self.deadline:
             return []
         trouble = Abort() if now >= self._breaks_at else Expire()
@@ -379,5 +379,5 @@ HANDLERS: dict[str, Callable[[Realtime, Event], Iterable[Effect]]] = {
 
 
 def _logprobs(words: str, least: float) -> list[dict[str, Any]]:
-    """Return an entry for each word; the recognizer only says how certain the least certain of them is."""
+    """Return an entry for each word; the recognizer reports only the certainty of the least certain one."""
     return [{"token": word, "bytes": [*word.encode()], "logprob": round(least, 4)} for word in words.split()]

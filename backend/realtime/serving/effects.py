@@ -71,11 +71,11 @@ class Order:
     metadata: dict[str, str] | None = None
     out_of_band: bool = False
     speed: float = 1.0
-    """How fast it is spoken; 1 is the voice's own."""
+    """The speed of the reply; 1 is the voice's own."""
 
     @property
     def purpose(self) -> str | None:
-        """Return why the client wants it, if its metadata say so: answer, result, greeting, filler, nudge, goodbye."""
+        """Return the purpose in the reply's metadata, if any: answer, result, greeting, filler, nudge, goodbye."""
         return (self.metadata or {}).get("purpose")
 
 

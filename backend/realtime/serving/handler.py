@@ -10,9 +10,9 @@ from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGre
 
 
 class Handler:
-    """Each method decides at once and returns what will happen; waiting happens inside the iterators.
+    """Each method decides immediately and returns what will happen; waiting happens inside the iterators.
 
-    A handler inherits what it has no use for.
+    A handler need not override a method it has no use for.
     """
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:
@@ -34,7 +34,7 @@ class Handler:
         raise NotImplementedError
 
     def silenced(self) -> None:
-        """Note that the client has cut what sounded."""
+        """Note that the client has cut the reply that sounded."""
 
     def lateness_s(self, order: Order) -> float:
         """Return the seconds for which a cancelled reply still goes on."""

@@ -23,7 +23,7 @@ def decode_audio(encoded: str) -> bytes:
 
 
 class InputBuffer:
-    """Audio waiting to become a user item: its length, and what of it was not handed on yet."""
+    """Audio waiting to become a user item: its length, and the part that was not passed on yet."""
 
     def __init__(self) -> None:
         self._unfed = bytearray()
@@ -37,13 +37,13 @@ class InputBuffer:
         self._bytes += len(pcm)
 
     def unfed(self) -> bytes:
-        """Return what has come since the last call."""
+        """Return the audio since the last call."""
         pcm = bytes(self._unfed)
         self._unfed.clear()
         return pcm
 
     def take(self) -> tuple[bytes, int]:
-        """Return what `unfed` does, and the bytes of all. Raises `Fault` where that is less than 100 ms."""
+        """Return what `unfed` does, and the number of all bytes. Raises `Fault` for less than 100 ms."""
         if len(self) < MIN_COMMIT_MS:
             raise nothing_to_commit(MIN_COMMIT_MS, len(self))
         taken = self.unfed(), self._bytes

@@ -1,4 +1,4 @@
-"""The words of a handler: pieces of a reply, of hearing, and of things going wrong.
+"""The output of a handler: parts of a reply, of a transcript, and failures.
 
 A handler yields parts; the core turns them into server events in the API's order. Delays are the handler's own awaits.
 """
@@ -22,7 +22,7 @@ class Words:
 
     text: str
     starts_ms: tuple[int, ...] = ()
-    """When each of the words, parted by spaces, begins, in milliseconds of the sound that follows; empty: unknown."""
+    """The start of each word in milliseconds of the next sound; spaces separate words. Empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class End:
     status: Literal["completed", "failed", "incomplete"] = "completed"
     details: dict[str, Any] = field(default_factory=dict)
     rate_limits: list[dict[str, Any]] | None = None
-    """What is said of the rate limits before the end; None: only after it, that there is room."""
+    """The rate limits reported before the end; None: only after the end, that there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class TranscriptDone:
 
     text: str
     log_probability: float = 0.0
-    """That of its least certain part, which tells how sure it is; 0 where that is unknown."""
+    """The log-probability of its least certain part; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

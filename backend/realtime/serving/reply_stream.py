@@ -32,7 +32,7 @@ from backend.realtime.session import PCM
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
 CHUNKS_KEPT = 512
-"""Encoded pieces of sound, the latest: a script says the same ones again and again."""
+"""The latest encoded pieces of sound; a script says the same ones again and again."""
 RATE_LIMITS = [
     {"name": "requests", "limit": 5000, "remaining": 4999, "reset_seconds": 0.01},
     {"name": "tokens", "limit": 400000, "remaining": 399000, "reset_seconds": 0.15},
@@ -45,7 +45,7 @@ class ReplyStream:
     def __init__(self, order: Order, ids: Ids, conversation: Conversation) -> None:
         self.order = order
         self.cancelled = ""
-        """Why it was cancelled: client_cancelled, turn_detected; empty: it was not."""
+        """The reason it was cancelled: client_cancelled or turn_detected; empty: it was not."""
         audio = {"format": dict(PCM), "voice": order.voice}
         named = None if order.out_of_band else "conv"
         self._shown = Response(order.response_id, order.modality, audio, named, order.metadata)

@@ -1,4 +1,4 @@
-"""Notes of what goes over a connection's wire: none, unless somebody keeps them."""
+"""Notes of the traffic of a connection: none, unless a subclass keeps them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.realtime.conversation import Conversation
 
 
 class WireLog:
-    """One connection's notes. This one keeps nothing: what callers say is theirs."""
+    """One connection's notes. This class keeps nothing: the words of callers are theirs."""
 
     def opened(self, conversation: Conversation) -> None:
         """Note that the connection stands; its items will be in `conversation`."""

@@ -16,7 +16,7 @@ _ids = itertools.count(1)
 
 
 class BadChatRequest(Exception):
-    """The request is not one; becomes HTTP 400."""
+    """The request is not a chat completion's; becomes HTTP 400."""
 
 
 class Called(Protocol):

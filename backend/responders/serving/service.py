@@ -23,7 +23,7 @@ class Service(ABC):
     """The work behind the routes."""
 
     def __init__(self, required_key: str | None = None) -> None:
-        """Without a `required_key` any key is accepted, and none."""
+        """Without a `required_key` any key is accepted, and none is needed."""
         self.open = 0
         """Connections now."""
         self._required_key = required_key

@@ -202,7 +202,7 @@ class Connection:
 
 @asynccontextmanager
 async def closing(parts: AsyncIterator[object]) -> AsyncIterator[None]:
-    """Close `parts` at the end, where it can be closed: what it began, such as a request to a model, ends then."""
+    """Close `parts` at the end, if it can be closed; work that it began, such as a request to a model, then ends."""
     try:
         yield
     finally:

@@ -68,7 +68,7 @@ def open_engine(url: URL) -> AsyncEngine:
 
 
 async def migrate(engine: AsyncEngine) -> None:
-    """Bring the tables up to date; of several processes at once, one does it and the others wait."""
+    """Bring the tables up to date; of several processes that start together, one does it and the others wait."""
     if engine.url.get_backend_name() == "sqlite":
         await asyncio.to_thread(_migrate_sqlite, engine.url)
         return

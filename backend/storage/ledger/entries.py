@@ -62,13 +62,13 @@ class Entry:
     text: str
     """What was said, or heard of it; a tool's arguments or its result; a Thinker's answer; why a call ended."""
     role: str = ""
-    """`user`, `assistant` or `tool`; empty for what is no message."""
+    """`user`, `assistant` or `tool`; empty for an entry that is no message."""
     mode: str = ""
     """`voice` or `chat`."""
     session_id: str = ""
     """The call; empty for typed turns."""
     platform: str = ""
-    """Where it was typed, as the client names it."""
+    """The place where it was typed, as the client names it."""
     name: str = ""
     """The tool, the Thinker's domain, what a notice is about, or a call's provider."""
     call_id: str = ""
@@ -81,10 +81,10 @@ class Entry:
     cost_usd: float | None = None
     """What the models cost, in US dollars; None where no price is known."""
     details: Json = field(default_factory=dict)
-    """What only some kinds have: citations, a Thinker's query, the source of its answer, what a call took by model."""
+    """Details of some kinds: citations, a Thinker's query, the source of its answer, a call's usage by model."""
 
     def row(self) -> dict[str, Any]:
-        """Return the values of the table's columns, cut to their lengths, and without what a database does not take."""
+        """Return the values of the table's columns, cut to their lengths, and without characters a database refuses."""
         return {name: _fitting(name, value) for name, value in asdict(self).items()}
 
 

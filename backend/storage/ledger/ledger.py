@@ -1,6 +1,6 @@
 """The ledger: every message, tool call, Thinker's answer and notice of every conversation, for as long as is set.
 
-Redis keeps what is live; the ledger keeps what was. Writing never waits (`writer`). Everything is read, exported and
+Redis keeps what is live; the ledger keeps the past. Writing never waits (`writer`). Everything is read, exported and
 erased by its owner's id alone.
 """
 
@@ -60,7 +60,7 @@ class Ledger:
         return f"Ledger({self._engine.url.get_backend_name()}, {self.writer!r})"
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns at once."""
+        """Have entries written soon. Returns immediately."""
         self.writer.write(*entries)
 
     def amend(self, user_id: str, conversation_id: str, entry_ids: Sequence[str], text: str) -> None:
@@ -123,10 +123,9 @@ class Ledger:
     async def messages(
         self, user_id: str, conversation_id: str, limit: int, *, until: float | None = None
     ) -> list[Message]:
-        """Return the newest messages with words, oldest first, as memory has them; none of what is not the user's.
-
-        What waits to be written is not among them: memory has that. `until`: a Unix time, up to which they are asked
-        for; then those that wait are among them.
+        """Return the user's newest messages with words, oldest first. Messages that wait to be
+        written are not among them, since memory has those. With `until`, a Unix time, waiting ones up to it are
+        included.
         """
         chosen = select(ENTRIES).where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
         if until is not None:
@@ -136,7 +135,7 @@ class Ledger:
         return [_message(row) for row in reversed(found)]
 
     async def entries(self, user_id: str, conversation_id: str) -> list[Json]:
-        """Return everything of a conversation, oldest first; nothing of one that is not the user's."""
+        """Return everything of the user's conversation, oldest first; nothing of another user's."""
         return _shown(await self._rows(_newest(_of_conversation(user_id, conversation_id))))
 
     # --- the owner's rights ---------------------------------------------------------------------------
@@ -146,7 +145,7 @@ class Ledger:
         return _shown(await self._rows(_newest(ENTRIES.c.user_id == user_id)))
 
     async def erase(self, user_id: str, /) -> None:
-        """Delete every entry of a user, those that still wait included. Raises `LedgerUnavailable`."""
+        """Delete every entry of a user, including those that still wait. Raises `LedgerUnavailable`."""
         await self._change(delete(ENTRIES).where(ENTRIES.c.user_id == user_id))
 
     async def forget(self, user_id: str, conversation_id: str) -> None:
@@ -180,7 +179,7 @@ class Ledger:
         return await self._read(read, settled=settled)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]], *, settled: bool = True) -> T:
-        """Return what `work` makes of a connection; `settled`: it sees what was queued. Raises `LedgerUnavailable`."""
+        """Return the result of `work` on a connection, `settled`: after queued writes. Raises `LedgerUnavailable`."""
         if self.writer.outage:
             raise LedgerUnavailable("The ledger's database does not answer.")
         if settled or not self.writer.is_ready:
@@ -202,7 +201,7 @@ def _newest(where: Any) -> Select[Any]:
 
 
 def _shown(rows: Sequence[Any]) -> list[Json]:
-    """Return rows, the newest first, as JSON objects, the oldest first, without what is empty."""
+    """Return rows that come newest first as JSON objects, oldest first, without empty fields."""
     hidden = ("seq", "user_id")
     return [
         {name: value for name, value in row._mapping.items() if name not in hidden and value not in ("", None, {})}

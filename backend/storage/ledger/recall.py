@@ -1,4 +1,4 @@
-"""A conversation as memory has it, else as the ledger kept it, which makes it live again; or as it once was."""
+"""Conversations from memory or else from the ledger, which makes them live again; or as they once were."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def recall(
 ) -> list[Message]:
     """Return the newest messages, oldest first; with `live`, those of the ledger are put back into memory.
 
-    Raises `MemoryUnavailable` or `LedgerUnavailable`: what cannot be read is not taken for a new conversation.
+    Raises `MemoryUnavailable` or `LedgerUnavailable`: an unreadable conversation is not treated as a new one.
     """
     messages = await memory.recent_messages(user_id, conversation_id, limit)
     if messages or ledger is None:

@@ -58,7 +58,7 @@ class Work:
             self.tools.append(ToolUse(name, arguments, output, round(seconds * 1000), error, time.time()))
 
     def add_to(self, entry: Entry) -> Entry:
-        """Return the entry of what this work led to, with its models, tokens and cost."""
+        """Return the entry of this work's outcome, with its models, tokens and cost."""
         if not self.models:
             return entry
         cost = None if self.micro_usd is None else self.micro_usd / 1e6

@@ -1,7 +1,7 @@
 """Writes the ledger beside the audio path: a bounded queue, and the one loop that empties it in batches.
 
 A database that is slow or gone costs entries only once the queue is full, the oldest first, and never a call. A batch
-whose answer was lost is written again; the table keeps each entry once.
+is written again when the answer to it was lost; the table keeps each entry once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WAITING_LIMIT = 10_000
 BATCH = 200
 """Writes of one transaction."""
 GATHER_S = 0.25
-"""Seconds in which entries are gathered for one transaction, unless somebody waits for them."""
+"""Seconds in which entries are gathered for one transaction, unless a reader waits for them."""
 ANSWER_WITHIN_S = 10.0
 """Seconds one transaction may take."""
 REST_S = (0.25, 5.0)
@@ -41,7 +41,7 @@ REST_S = (0.25, 5.0)
 SWEEP_EVERY_S = 3600.0
 """Seconds between two deletions of what is too old."""
 SETTLE_S = 3.0
-"""Seconds that waiting writes may take before what they write is read or erased."""
+"""Seconds that a read or an erasure gives the writes that wait."""
 
 
 class LedgerWriter:
@@ -78,7 +78,7 @@ class LedgerWriter:
         return self._ready.is_set()
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns at once."""
+        """Have entries written soon. Returns immediately."""
         for entry in entries:
             self.enqueue(entry)
 
@@ -121,7 +121,7 @@ class LedgerWriter:
             raise LedgerUnavailable("The ledger has not taken the entries that wait for it.")
 
     async def close(self, within_s: float) -> None:
-        """Give what waits `within_s` seconds, and close the connections; `run` must still be running."""
+        """Give waiting writes `within_s` seconds, and close the connections; `run` must still be running."""
         with suppress(LedgerUnavailable):
             await self.settle(within_s)
         if self._waiting:
@@ -161,7 +161,7 @@ class LedgerWriter:
                         await connection.execute(write)
 
     async def _execute_singly(self, batch: Sequence[Write]) -> None:
-        """Write each by itself, so that one that the database refuses takes no other with it."""
+        """Write each entry by itself, so that one that the database refuses does not stop the others."""
         for write in batch:
             try:
                 await self._execute([write])

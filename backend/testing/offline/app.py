@@ -43,7 +43,7 @@ class ScriptedPeer(serving.Service):
         self._conversation = conversation
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
-        """Each since the script was set."""
+        """The counts since the script was set."""
 
     async def take_script(self, script: Script | None) -> None:
         """Follow another script from the next connection on, with an empty log; without one, load the speech models."""

@@ -1,4 +1,4 @@
-"""A conversation that only gets what a schema knows."""
+"""A conversation that passes on only events that fit a schema."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Send
 
 STRICT = "not_in_the_schema"
-"""The code of the `error` event that answers what the schema does not know."""
+"""The code of the `error` event for fields that the schema does not know."""
 
 
 class Closed(BaseModel):
-    """An object whose fields are all known."""
+    """An object with known fields alone."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -49,7 +49,7 @@ def complaints(error: ValidationError) -> list[str]:
 
 
 class HeldRealtime(Realtime, ABC):
-    """Refuses what is not in the schema with an `error` event that says what is wrong with it."""
+    """Refuses events that do not fit the schema, with an `error` event that says why."""
 
     @abstractmethod
     def faults(self, event: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """A peer that refuses what the `openai` package's types do not know: unknown fields above all, at any depth.
 
-The API takes an unknown field for a mistake; the types alone would let it pass. Slower than the plain peer to start
+The API treats an unknown field as a mistake; the types alone would let it pass. Slower than the plain peer to start
 and to serve, so it is only used where a client is to be checked (`--strict`).
 """
 
@@ -51,7 +51,7 @@ def _unknown(value: Any, at: str) -> Iterator[str]:
 
 
 class StrictRealtime(HeldRealtime):
-    """A conversation that only gets what is right by the types."""
+    """A conversation that passes on only events that fit the types."""
 
     def faults(self, event: Any) -> list[str]:
         return faults(event)

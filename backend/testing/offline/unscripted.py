@@ -1,7 +1,6 @@
-"""Parts of installed extensions for the scripted peer: their providers' schemas, and answers without a script.
-
-`PEERS` in an extension's module `scripted` names the conversations that hold a client to a provider's schema;
-`open_unscripted` in its module `unscripted` opens what answers while there is no script.
+"""Parts of installed extensions for the scripted peer: their providers' schemas, and answers without a script. `PEERS`
+in an extension's module `scripted` names the conversations that check a provider's schema. `open_unscripted` in its
+module `unscripted` opens the handlers for connections without a script.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Mute(Unscripted):
 
 @asynccontextmanager
 async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
-    """Open what answers without a script; `at_once`: now, and not when it is first needed."""
+    """Open the handlers for connections without a script; with `at_once` load them now, not when first needed."""
     for module in modules_named("unscripted"):
         async with module.open_unscripted(at_once=at_once) as answering:
             yield answering

@@ -17,7 +17,7 @@ PLACES: list[dict[str, Any]] = [
 
 
 SATURDAY = date(2026, 11, 21)
-"""The day it is here, unless somebody says otherwise."""
+"""The day that the stand-in uses by default."""
 
 
 def geocoding(name: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ SERVICES = {
     "news": newsapi.answering,
     "web": search_apis.searxng,
 }
-"""Those of the core, by the first part of the path."""
+"""The stand-ins of the core, by the first part of the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class StandIn:
     """The first part of the path."""
     answering: Callable[[Request], Reply]
     settings: Callable[[str], dict[str, str]]
-    """Its address → the extension's settings that point at it, by the names of their variables in small letters."""
+    """The stand-in's address → the extension's settings that point at it, by the names of their variables in small letters."""
 
 
 def every_service(request: Request) -> Reply:

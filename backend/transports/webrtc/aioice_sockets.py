@@ -8,8 +8,8 @@ of a connection, `get_component_candidates`, `data_received` and `check_incoming
 
 A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
 why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an
-asyncio datagram transport in which nothing ever waits: what the network does not take at once is dropped, since audio
-that waited would be too late, and STUN and DTLS repeat what is not answered.
+asyncio datagram transport in which nothing ever waits: what the network does not take immediately is dropped, since
+audio that waited would be too late, and STUN and DTLS repeat what is not answered.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RETRY_AFTER_S = 10
 LAST_STUN_BYTE = 3
 """STUN messages begin with a byte of 0 to 3."""
 DATAGRAM_BYTES = 2048
-"""More than any network carries without cutting it up."""
+"""The size of the read buffer: more than any network carries in one piece."""
 AT_ONCE = 8
 """Sockets read, a datagram of each, between two looks at the clock: about a millisecond when all their callers speak.
 The system reports the others first the next time, so that none is forgotten; a flood waits in the kernel's buffer,
@@ -122,7 +122,7 @@ DataHandler = Callable[[bytes, int], None]
 
 
 def intercept_data(connection: Connection, on_data: DataHandler) -> DataHandler:
-    """Have `on_data` called with what is not STUN, the moment it is read; return what took it before."""
+    """Have `on_data` called with each datagram that is not STUN as it is read; return the former callback."""
     stock: DataHandler = connection.data_received
     vars(connection)["data_received"] = on_data
     return stock

@@ -64,7 +64,7 @@ class PacketReceiver(RTCRtpReceiver):
         self._counted: Any = StreamStatistics(RTP_CLOCK)  # of a packet it reads sequence number and timestamp alone
 
     async def receive(self, parameters: RTCRtpReceiveParameters) -> None:
-        """Start as aiortc does, less the decoder thread, and with packets taken where they arrive."""
+        """Start as aiortc does, but without the decoder thread, and take packets where they arrive."""
         if _inside(self, RTCRtpReceiver, "started"):
             return
         self._payload_types = frozenset(codec.payloadType for codec in parameters.codecs)

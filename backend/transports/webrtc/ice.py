@@ -22,11 +22,11 @@ class IceConfig:
     port_range: tuple[int, int] | None = None
     """UDP ports to bind, both ends included; None: whatever the system gives."""
     pauses: bool = True
-    """Ask for next to nothing to be sent in silence (discontinuous transmission, DTX), and do so if asked."""
+    """Ask callers to send next to nothing in silence (discontinuous transmission, DTX), and do so if asked."""
     connect_within_s: float = 10.0
-    """Seconds a call may take from our answer to its first packet's worth of connection."""
+    """Seconds a call may take to connect after our answer."""
     lost_after_s: float = 10.0
-    """Seconds without a media packet after which the caller is taken for gone."""
+    """Seconds without a media packet after which the caller counts as gone."""
 
     def __post_init__(self) -> None:
         try:

@@ -3,7 +3,7 @@
 A TURN server relays whatever it is sent, and its operator pays for it. So a caller gets credentials of his own, which
 expire: the server signs a name and a time with a secret it shares with the TURN server, which verifies the signature
 (coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-behave-turn-rest-00). A username and password written
-into the settings are the server's own: they are not given out. Calls are relayed all the same then, on our side.
+into the settings are the server's own: they are not given out. Calls are still relayed then, on our side.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME_CHARS = 16
 
 
 class IceServers:
-    """The servers as each side is to use them: what needs no password, what a caller gets, what we use."""
+    """The servers for each side: those without a password, those a caller gets, and those we use."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class IceServers:
         ttl_s: float = 3600.0,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`turn_secret`: what credentials are signed with, which are good for `ttl_s` seconds; empty: none are made."""
+        """`turn_secret` signs credentials that are good for `ttl_s` seconds; empty: none are made."""
         split = [
             replace(server, urls=urls)
             for server in listed
@@ -52,7 +52,7 @@ class IceServers:
 
     @property
     def open_to_all(self) -> list[RTCIceServer]:
-        """Those that need no password: STUN."""
+        """The servers that need no password: STUN."""
         return list(self._open)
 
     @property
@@ -68,7 +68,7 @@ class IceServers:
     def for_caller(self, user: str) -> tuple[list[RTCIceServer], float]:
         """Return what this user's next call may use, and when its credentials expire, in Unix seconds.
 
-        The name in them stands for the user, so that the TURN server's quotas count per user, and tells nothing else.
+        The name in them stands for the user and says nothing else, so that the TURN server's quotas count per user.
         """
         name = hmac.new(self._secret, b"turn name " + user.encode(), hashlib.sha256).hexdigest()[:NAME_CHARS]
         expires_at = int(self._now() + self._ttl_s)

@@ -33,7 +33,7 @@ _CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
 
 
 def sanitise_offer(sdp: str, *, data: bool = False) -> str:
-    """Return the offer with what is allowed of it, with `data` channels or not. Raises `BadOffer`, which says why."""
+    """Return the offer reduced to what is allowed, with `data` channels or not. Raises `BadOffer`, which says why."""
     lines = _lines(sdp)
     _check_sections(lines, data)
     _check_credentials(lines)

@@ -32,11 +32,11 @@ from backend.transports.webrtc.ice import IceConfig
 log = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 4.0
-"""Seconds an orderly close may take before the sockets are closed over its head."""
+"""Seconds an orderly close may take before the sockets are closed by force."""
 OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
 """The parameters we ask of the other side's encoder: repair data inside the packets; mono is the default."""
 PAUSES_WISH = {"usedtx": 1}
-"""And that it sends next to nothing in silence (RFC 7587, 7.1)."""
+"""The parameter by which it sends next to nothing in silence (RFC 7587, 7.1)."""
 SDP_FAULTS = (
     ValueError,
     TypeError,

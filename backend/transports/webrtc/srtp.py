@@ -93,7 +93,7 @@ class Protection:
 
 
 def _payload(data: bytes, bits: int) -> bytes | None:
-    """Return what is between contributing sources and header extensions in front, and padding behind."""
+    """Return the payload between the header extensions in front and the padding behind."""
     begin, end = HEADER_BYTES + 4 * (bits & _SOURCES), len(data)
     if bits & _EXTENDED:
         if end < begin + 4:

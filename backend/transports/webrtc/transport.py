@@ -1,4 +1,4 @@
-"""The WebRTC transport: a browser's call, whose media this server handles itself from the packet up.
+"""The WebRTC transport: a browser's call; this server handles its media itself, from the packet up.
 
 In: packets → `ReceivePipeline` (order, decode, conceal, silence) → `ReceiveQueue` → the call. Out: `Playout` →
 `SendPipeline` (Opus) → a packet every 20 ms, or a pause. Frames are pulled when they are due and never before, so that

@@ -38,7 +38,7 @@ def on_input_handed_in(s: State, event: ev.InputHandedIn, now: float) -> None:
 
 
 def on_input_commit_wanted(s: State, event: ev.InputCommitWanted, now: float) -> None:
-    """Commit what is being said, over a reply too; where nothing is, or all of it is committed, do nothing."""
+    """Commit what is being said, over a reply too; do nothing if nothing is said or all of it is committed."""
     voice = s.floor.voice
     if voice is None or s.line.lost_at is not None or voice.sounded_ms(now) < TURN_MIN_MS:  # shorter is noise
         return
@@ -66,7 +66,7 @@ def on_input_dropped(s: State, event: ev.InputDropped, now: float) -> None:
 
 
 def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
-    """Put a message into the conversation. The caller's begins a turn; an earlier one of ours becomes a note."""
+    """Put a message into the conversation. One of the caller begins a turn; an earlier one of ours becomes a note."""
     text = event.text
     if event.role == "user":
         message = do.AddUserText(text, event.pictures, event.item)
@@ -94,7 +94,7 @@ def on_tool_answered(s: State, event: ev.ToolAnswered, now: float) -> None:
 
 
 def on_reply_requested(s: State, event: ev.ReplyRequested, now: float) -> None:
-    """Want a reply, as soon as the floor allows it: to results that are there, or else to what was said."""
+    """Want a reply as soon as the floor allows it: to results that have come, or else to what was said."""
     answered = any(call.state is ToolCallState.ANSWERED for call in s.calls.entries.values())
     s.replies.hint = event.hint
     if s.silence.owed_since is None:

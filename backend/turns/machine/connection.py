@@ -52,7 +52,7 @@ def on_lost(s: State, event: ev.ResponderLost, now: float) -> None:
 
 
 def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
-    """Give the new connection what has come up meanwhile; it may also follow one that stood, between two turns."""
+    """Send the new connection what has come up meanwhile; it may also replace a working one between two turns."""
     was_lost, s.line.lost_at = s.line.lost_at is not None, None
     s.publish(page.ResponderChanged("connected", event.responder, event.model, event.pictures))
     if s.line.typed:
@@ -109,7 +109,7 @@ def deadlines(s: State) -> Deadlines:
 
 
 def _forget_prepared(s: State, now: float) -> None:
-    """Take the turn for over: what was prepared for it is gone with the connection."""
+    """Take the turn as over: its prepared reply is gone with the connection."""
     if s.pending.open:
         s.pending.open.prepared.deferred.clear()
     close_turn(s, now)
@@ -130,7 +130,7 @@ def _add_typed(s: State, message: do.AddUserText) -> None:
 
 
 def _owes(s: State) -> bool:
-    """Return whether the caller waits for a sound of ours; at the beginning of a call, for the first."""
+    """Return whether the caller waits for a sound of ours, which may be the first of the call."""
     owed = s.silence.owed_since is not None or s.replies.wanted or s.line.typed or s.line.missed or s.calls.asked_for
     return bool(owed or not s.line.started or s.calls.running(s.floor.turn))
 

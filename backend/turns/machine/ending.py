@@ -1,4 +1,4 @@
-"""A call ends with a last sentence of ours: at once, or at a limit after what is being said has been heard."""
+"""A call ends with a last sentence of ours: immediately, or at a limit once the present sentence is heard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def on_transport_closed(s: State, event: ev.TransportClosed, now: float) -> None
 
 
 def on_hang_up_requested(s: State, event: ev.HangUpRequested, now: float) -> None:
-    """End the call: at once when its owner deletes it, or has left its page to sign in, otherwise with a sentence.
+    """End the call: immediately when its owner deletes it, or has left its page to sign in, otherwise with a sentence.
 
     At a limit, a reply that is on its way or being spoken is heard to its end first.
     """

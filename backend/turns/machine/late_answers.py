@@ -34,7 +34,7 @@ def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> 
 
 
 def supersede(s: State, call: ToolCallEntry) -> None:
-    """Drop the late answers to what is asked now once more."""
+    """Drop the late answers to a question that is asked again now."""
     for other in s.notices.late_answers():
         earlier = s.calls.entries.get(other)
         if earlier and _ask_the_same(earlier, call):
@@ -42,7 +42,7 @@ def supersede(s: State, call: ToolCallEntry) -> None:
 
 
 def drop_if_called_off(s: State, words: str) -> None:
-    """Stop what earlier turns asked for, and tell no late answer, when the caller says "never mind"."""
+    """Stop the work for earlier turns, and speak no late answer, when the caller says "never mind"."""
     if not _NEVER_MIND.match(words.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         return
     for other in s.notices.late_answers():
@@ -53,7 +53,7 @@ def drop_if_called_off(s: State, words: str) -> None:
 
 
 def dismiss(s: State, call: ToolCallEntry) -> None:
-    """Stop a Thinker, and answer its call by saying so."""
+    """Stop a Thinker, and answer its call with a note that it was stopped."""
     call.state = ToolCallState.SETTLED
     s.commands.append(do.CancelThinker(call.call))
     if not call.orphaned:

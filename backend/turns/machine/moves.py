@@ -1,4 +1,4 @@
-"""The moves that several parts of the machine share: hold a reply, stop it, leave who is mute, hang up."""
+"""The moves that several parts of the machine share: hold a reply, stop it, leave a mute provider, hang up."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from backend.turns.machine.state import State
 from backend.turns.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
-"""Turns whose words are still waited for; those of older ones are given up."""
+"""Turns that may wait for their words at the same time; the words of older ones are given up."""
 MUTE_AFTER = 2
 """Replies in a row without a sound after which a provider counts as mute, where there is another."""
 
 
 def hold(s: State) -> None:
-    """Turn down what is playing, or hold it back if it has not begun, until it is clear what the voice wants."""
+    """Turn down the reply that plays, or hold it back before it begins, until the voice's intent is clear."""
     s.pass_floor(Floor.HELD)
     if s.may_duck:
         s.barge_in.phase = BargeIn.DUCKED
@@ -47,13 +47,13 @@ def release_hold(s: State) -> None:
 
 
 def forget_words(s: State, words: TurnWords) -> None:
-    """Delete what was committed: it was no turn."""
+    """Delete the committed item: it was no turn."""
     s.pending.words = [each for each in s.pending.words if each is not words]
     s.commands += [do.DeleteItem(item) for item in words.items]
 
 
 def stop_reply(s: State, now: float, *, suspend: bool = False) -> None:
-    """Stop the reply that is being spoken, and drop all that were wanted; one that is suspended can be brought back."""
+    """Stop the reply that is being spoken, and drop all wanted ones; a suspended reply can be brought back."""
     s.replies.wanted.clear()
     cut_short = s.replies.in_flight is not None and s.replies.in_flight.wanted
     cancel_reply(s, now)
@@ -74,7 +74,7 @@ def cancel_reply(s: State, now: float) -> None:
 
 
 def forget_input(s: State) -> None:
-    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
+    """Discard the audio sent since the last commit; a provider that endpoints still commits it."""
     s.line.missed = False
     early_words.take_back(s)
     if s.limits.endpointing == "local":
@@ -100,7 +100,7 @@ def settle_words(s: State) -> None:
 
 
 def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
-    """Close `item`, or all that have begun, since no more will come of them; return those that were open."""
+    """Close `item`, or all that have begun, since no more of them will come; return those that were open."""
     finished = s.replies.items.finish(item)
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
@@ -108,7 +108,7 @@ def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
 
 
 def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
-    """Have another provider give that reply if this one is mute; return whether the call can go over to one."""
+    """Have another provider give the reply if this one is mute; return whether there is another."""
     if s.replies.unanswered < MUTE_AFTER or s.replies.left >= s.limits.other_providers:
         return False
     s.replies.left += 1

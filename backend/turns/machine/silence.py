@@ -43,7 +43,7 @@ def deadlines(s: State) -> Deadlines:
 
 
 def waiting_deadlines(s: State) -> Deadlines:
-    """Yield when a caller who is owed a sound hears that it takes a moment: the provider is late, or the filler."""
+    """Yield when a caller who is owed a sound hears that it takes a moment: the provider or the filler is late."""
     kept = s.floor.playing or not s.floor.may_speak or (s.farewell.reason and not s.farewell.last_word)
     if s.line.lost_at is not None or kept:
         return
@@ -58,7 +58,7 @@ def waiting_deadlines(s: State) -> Deadlines:
 
 
 def say_wait(s: State, now: float) -> None:
-    """Tell the caller that it takes a moment; without a connection, in turns with other words."""
+    """Tell the caller that it takes a moment; without a connection, alternate the words."""
     play_clip(s, Clip.WAITING if s.silence.waits_said % 2 and s.line.lost_at is not None else Clip.MOMENT)
     s.silence.waits_said += 1
 

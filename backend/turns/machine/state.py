@@ -22,10 +22,10 @@ IDLE = "idle"
 
 @dataclass(slots=True)
 class SilenceState:
-    """How long nothing was heard, and what was done about it."""
+    """The length of the silence, and what was done about it."""
 
     owed_since: float | None = None
-    """The moment from which the caller waits for a sound of ours."""
+    """The moment since which the caller waits for a sound of ours."""
     waits_said: int = 0
     """Times in a row the caller was asked to wait a moment."""
     filled_at: float = 0.0
@@ -43,7 +43,7 @@ class Line:
     started: bool = False
     """A connection has stood in this call."""
     missed: bool = False
-    """Words of the caller's were lost with it."""
+    """Words of the caller were lost with the connection."""
     notes: list[str] = field(default_factory=list)
     """Notes for the Responder once it is connected again."""
     typed: list[AddUserText] = field(default_factory=list)
@@ -132,7 +132,7 @@ class State:
             self.publish(measured)
 
     def pass_floor(self, floor: Floor) -> None:
-        """Pass the floor, and report it. What was turned down or held for a voice is not any more."""
+        """Pass the floor, and report it. Nothing stays turned down or held for a voice."""
         before = self.floor.holder
         if floor is before:
             return

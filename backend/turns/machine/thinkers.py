@@ -16,15 +16,15 @@ from backend.turns.machine.state import IDLE, State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
-"""The result for a call of a reply that is not wanted any more."""
+"""The result for a call of a reply that is no longer wanted."""
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
-"""The result of a call whose answer comes too late, and is spoken by and by."""
+"""The result of a call that was answered too late; the answer is spoken when there is room for it."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
-"""The result where it was called for what was surely addressed to us: typed words, or a Thinker's answer."""
+"""The result of the tool when the words were surely addressed to us: typed, or a Thinker's answer."""
 
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
@@ -57,7 +57,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
 
 
 def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
-    """Answer a tool call of a reply that is not wanted any more: the provider waits for that, too."""
+    """Answer a tool call of a reply that is no longer wanted: the provider waits for that, too."""
     call = s.calls.open(event.call, event.reply, s.floor.turn, now)
     if call:
         call.state = ToolCallState.SETTLED
@@ -102,7 +102,7 @@ def on_failed(s: State, event: ev.ThinkerFailed, now: float) -> None:
 
 
 def on_dismissed(s: State, event: ev.ThinkerDismissed, now: float) -> None:
-    """Stop a Thinker: the caller does not want its answer any more."""
+    """Stop a Thinker: the caller no longer wants its answer."""
     call = s.calls.answer(event.call)
     if call is None:
         return

@@ -30,7 +30,7 @@ class ToolCallEntry:
     since: float
     state: ToolCallState = ToolCallState.RUNNING
     orphaned: bool = False
-    """Its connection is lost: the provider no longer knows the call."""
+    """The connection of the call is lost: the provider no longer knows it."""
     arguments: str = ""
     """What it asks, as JSON."""
 
@@ -71,7 +71,7 @@ class ToolCallLedger:
         return [c for c in self.entries.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
 
     def supersede(self, turn: int) -> None:
-        """Count the running calls of `turn` as an earlier one's: the caller went on, and all is answered together."""
+        """Count the running calls of `turn` with the turn before: the caller went on, and all is answered together."""
         for entry in self.running(turn):
             entry.turn = turn - 1
 

@@ -1,6 +1,6 @@
 """The scripted peer: a WebSocket server with the rules of the Live API, as far as they are documented.
 
-A wrong message ends the connection with code 1007 and what is wrong as its reason, as is reported of the API
+A wrong message ends the connection with code 1007 and the fault as its reason, as is reported of the API
 (python-genai issue 1720, pipecat issues 1347 and 4403); its reference names no codes.
 """
 
@@ -36,7 +36,7 @@ class ScriptedReply:
     played_s: float = 0.0
     """Seconds from `generationComplete` to `turnComplete`: the API waits for as long as it takes to play."""
     ends: bool = True
-    """False: nothing comes after its calls until they are answered."""
+    """False: nothing follows its calls until they are answered."""
     go_away: str = ""
     """Announced before the reply, as the time left."""
 

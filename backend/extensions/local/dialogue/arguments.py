@@ -1,7 +1,7 @@
-"""The arguments of a tool, found in a sentence by what its JSON schema says of its fields. Pure.
+"""The arguments of a tool, found in a sentence with the help of its JSON schema. Pure.
 
 A field has a kind by its name, or by its schema, and each kind is looked for in the same way in whatever tool it
-stands. What a tool cannot do without is asked back for.
+stands. A missing required field is asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FILLED = {
 }
 _KINDS = {"location": "place", "city": "place", "symbol": "company", "ticker": "company", "q": "query"}
 _KINDS |= {"question": "query", "when": "at", "time": "at", "date": "day"}
-"""Fields that are something else by another name."""
+"""Fields that have another name for a known kind."""
 _QUESTIONS = {
     "title": "What is it to be called?",
     "text": "What is it about?",
@@ -62,7 +62,7 @@ _SEARCH = re.compile(
 
 
 class Missing(Exception):
-    """Something is needed that nobody has said; the text asks for it, or is empty."""
+    """Something is needed that was not said; the text asks for it, or is empty."""
 
 
 def filled(sentence: str, function: Function, wish: Wish, action: str = "") -> list[Arguments]:
@@ -104,7 +104,7 @@ def topic_of(sentence: str) -> str:
 
 
 def new_start(target: str, start: str) -> str:
-    """Return the moment something is moved to, as the tools read it; `start` is its ISO moment so far."""
+    """Return the new moment of a moved entry, as the tools read it; `start` is its ISO moment so far."""
     day = timed(target).day
     hour = re.sub(rf"\b(?:on )?{re.escape(day)}\b" if day else r"(?!)", "", target).strip().removeprefix("at ").strip()
     date, _, clock = start.partition("T")
@@ -112,14 +112,14 @@ def new_start(target: str, start: str) -> str:
 
 
 def _is_for(field: Mapping[str, Any], action: str, fields: Mapping[str, Any]) -> bool:
-    """Return whether a field goes with an action: where its description names some of the tool's, with those alone."""
+    """Return whether a field goes with an action; a description that names actions allows only those."""
     told, actions = str(field.get("description", "")), choices_of(fields.get("action", {}))
     named = [each for each in actions if re.search(rf"\b{each}\b", told)]
     return not named or action in named
 
 
 def _values(name: str, sentence: str, function: Function, wish: Wish) -> list[Any]:
-    """Return what a sentence gives for a field; [] for nothing, or for what it is anyway."""
+    """Return the values that a sentence gives for a field; [] for none, or for its default."""
     field = fields_of(function)[name]
     if choices := choices_of(field):
         said = [each for each in choices if re.search(rf"\b{each}\b", sentence, re.IGNORECASE)]
@@ -166,7 +166,7 @@ def _value(name: str, field: Mapping[str, Any], sentence: str, wish: Wish) -> An
 
 
 def _whatever(name: str, field: Mapping[str, Any], sentence: str) -> str:
-    """Return the whole sentence for a text of which nothing is known but that it is needed. Else raises `Missing`."""
+    """Return the whole sentence for a required text without a known kind. Raises `Missing` otherwise."""
     kind = _KINDS.get(name, name)
     is_text = field.get("type") == "string" and not choices_of(field) and not _is_name(field)
     if not is_text or kind in _QUESTIONS or kind in ("place", "company"):

@@ -25,7 +25,7 @@ Part = Sentence | Call
 
 
 class Dialogue(Protocol):
-    """Decides what is answered. It keeps nothing between replies: what was said stands in the order's items."""
+    """Decides the answer. It keeps nothing between replies: the conversation stands in the order's items."""
 
     @property
     def name(self) -> str:
@@ -40,6 +40,6 @@ class Dialogue(Protocol):
     def answer(self, order: Order) -> AsyncIterator[Part]:
         """Yield sentences as soon as each is whole, then tool calls; nothing at all when silence is the answer.
 
-        Every transcript of the order's items is known by then. Closing the iterator ends whatever it does at once.
-        It does not raise for what fails outside: that becomes a sentence.
+        Every transcript of the order's items is known by then. Closing the iterator immediately ends whatever it does.
+        It does not raise for failures outside, which become a sentence.
         """

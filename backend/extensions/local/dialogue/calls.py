@@ -1,7 +1,7 @@
 """Choose the tools that a sentence calls for among those on offer, and make its calls. Pure but for the vectors.
 
 A tool offers actions: those its field `action` allows, or the one in its name; `calendar_list_events` belongs with
-`calendar_create_event`. What is to be changed is looked up first, and then changed by its id.
+`calendar_create_event`. An entry to be changed is looked up first, and then changed by its id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Group = dict[str, Function]
 """Functions that belong together, by their actions; the action of one that does one thing is ''."""
 
 FAR = "in 12 months"
-"""How far ahead something is looked for."""
+"""How far ahead entries are looked for."""
 WHICH = "Which one do you mean?"
 NONE_FOUND = "I find nothing like that."
 _ALL_ACTIONS = frozenset(action for actions in ACTIONS.values() for action in actions if action)
@@ -50,7 +50,7 @@ def named_in(sentence: str, functions: Sequence[Function]) -> list[Function]:
 
 
 def calls_for(sentence: str, functions: Sequence[Function]) -> Thought | None:
-    """Return the calls that a sentence makes, or what has to be asked back; None when no tool can be used."""
+    """Return the calls that a sentence makes, or the question that is needed; None if no tool can be used."""
     groups, wish = _groups(functions), wish_of(sentence)
     able = [name for name, group in groups.items() if _actions(group, wish.kind)]
     if not able and wish.kind is not Kind.FIND:
@@ -69,9 +69,8 @@ def calls_for(sentence: str, functions: Sequence[Function]) -> Thought | None:
 
 
 def call_after(sentence: str, functions: Sequence[Function], name: str, output: str) -> Thought | None:
-    """Return the call that changes what the function `name` has looked up, or which is to be changed; None for no wish.
-
-    It is asked back for where that is not clear.
+    """Return the call that changes an entry found by the function `name`; None without a wish. If the entry is not
+    clear, return a question.
     """
     group = next((each for each in _groups(functions).values() if name in [one["name"] for one in each.values()]), {})
     wish, result = wish_of(sentence), wording.read(output)
@@ -117,7 +116,7 @@ def _actions(group: Group, kind: Kind) -> list[str]:
 
 
 def _nearest(sentence: str, groups: Mapping[str, Group]) -> list[str]:
-    """Return the groups, that whose descriptions are nearest to the sentence first."""
+    """Return the groups; the one with descriptions nearest to the sentence comes first."""
     described = tuple(
         Specialist(name, " ".join(str(each.get("description", "")) for each in group.values()), _examples(group))
         for name, group in groups.items()
@@ -126,7 +125,7 @@ def _nearest(sentence: str, groups: Mapping[str, Group]) -> list[str]:
 
 
 def _examples(group: Group) -> tuple[str, ...]:
-    """Return the examples that the schemas give of what is said."""
+    """Return the example sentences in the schemas."""
     fields = (field for function in group.values() for field in fields_of(function).values())
     return tuple(dict.fromkeys(str(each) for field in fields for each in field.get("examples", ())))
 
@@ -160,7 +159,7 @@ def _calls(sentence: str, wish: Wish, group: Group) -> tuple[Call, ...]:
 
 
 def _looked_up(wish: Wish, function: Function, action: str) -> Call:
-    """Return the call that lists what is to be changed."""
+    """Return the call that lists the entries that may be changed."""
     fields, day = fields_of(function), wish.time.day
     given: dict[str, Any] = {"action": action} if "action" in fields else {}
     if day or wish.subject:  # without a day, what is named may be far ahead
@@ -169,7 +168,7 @@ def _looked_up(wish: Wish, function: Function, action: str) -> Call:
 
 
 def _action(sentence: str, wish: Wish, group: Group) -> str:
-    """Return which of the group's actions is meant. Raises `Missing` where it needs what nobody has said."""
+    """Return which of the group's actions is meant. Raises `Missing` where it needs what was not said."""
     able = _actions(group, wish.kind)
     if wish.kind is not Kind.FIND:
         return able[0]

@@ -15,7 +15,7 @@ from backend.realtime.items import Item
 Said = tuple[str, str]
 """(role, words)."""
 _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
-"""The output of a call that has nothing to tell now."""
+"""The output of a call that has no result yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Conversation:
     said: tuple[Said, ...]
     """Everything before the utterances, oldest first."""
     utterances: tuple[str, ...] = ()
-    """What the caller has said since anybody else said anything."""
+    """The caller's words since the last words of another speaker."""
     spoken: bool = False
     """Whether the last utterance came by voice."""
     results: tuple[str, ...] = ()
     """Outputs of functions that the caller has not heard yet."""
     notes: tuple[str, ...] = ()
-    """What the client noted for us, oldest first."""
+    """The client's notes for us, oldest first."""
     calls: tuple[str, ...] = ()
     """The arguments of the functions that were called, oldest first."""
 
@@ -52,7 +52,7 @@ class Conversation:
         return sum(role == "assistant" for role, _ in self.said)
 
     def last(self, role: str) -> str:
-        """Return the last words of somebody before the utterances; '' if there are none."""
+        """Return the last words of that speaker before the utterances; '' if there are none."""
         return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
 
     def asked(self, routing: Routing) -> Question | None:

@@ -1,8 +1,8 @@
 """A conversation of the Realtime API as messages of the chat completions API. Pure.
 
 The two differ: there a function's result may come long after its call, with sentences in between; here it has to follow
-at once. Servers with strict chat templates also want one system message, at the beginning, and a message of the user
-first and last.
+immediately. Servers with strict chat templates also want one system message, at the beginning, and a message of the
+user first and last.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from backend.realtime.serving.effects import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000
-"""Of the conversation, the newest, so that it fits the small contexts that local servers begin with (Ollama: 4,096
-tokens) beside the instructions and the tools."""
+"""The newest part of the conversation that fits small contexts of local servers (Ollama: 4,096 tokens)."""
 STILL_AT_WORK = '{"status": "still at work; the result will come later"}'
 
 

@@ -64,7 +64,7 @@ class ModelText:
 
     names: frozenset[str] = frozenset()
     _raw: str = field(default="", repr=False)
-    """Text of which it is not known yet whether it is spoken."""
+    """Text that may or may not be spoken."""
     _speech: str = field(default="", repr=False)
     """The beginning of a sentence."""
     _closing: str | None = field(default=None, repr=False)
@@ -104,7 +104,7 @@ class ModelText:
         self._speech = ""
 
     def _open(self) -> bool:
-        """Move what is spoken out of the text, up to a part that is hidden; False: the rest has to wait for more."""
+        """Move spoken text out, up to a hidden part; return False if the rest has to wait for more."""
         found = _OPENING.search(self._raw)
         if found is None:
             keep = _may_begin_a_tag(self._raw)
@@ -114,12 +114,12 @@ class ModelText:
         self._raw = self._raw[found.end() :]
         self._opening = found[0].lower() if found[0].startswith("<") else found[0]
         self._closing = _CLOSING.get(found[0], _CLOSING.get(self._opening))
-        if self._closing is None:  # the end of thoughts whose beginning the server's template wrote
+        if self._closing is None:  # the end of thoughts that began in the server's template
             self._speech = ""
         return True
 
     def _bound(self) -> None:
-        """Keep of endless thoughts no more than the beginning of what may close them."""
+        """Drop endless thoughts, except for the beginning of a tag that may close them."""
         if len(self._raw) > HIDDEN_LIMIT or self._opening.strip("<>") in _THOUGHTS:
             self._raw = self._raw[len(self._raw) - len(self._closing or "") :]
 

@@ -2,7 +2,7 @@
 
 Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
 a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
-cold, and by the phrases they share, which know that "where is my" asks for what somebody has said.
+cold, and by the phrases they share, which know that "where is my" asks for something said before.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ PLAIN = -0.5
 LIKELY = 0.3
 """The score from which a sentence that asks for nothing is a question for the one who takes all others."""
 ASIDE = 0.0
-"""The score from which a sentence is for somebody else in the room: a question must not go unanswered."""
+"""The score from which a sentence is for another person in the room: a question must not go unanswered."""
 NAMED = 0.2
-"""What it adds that a sentence holds a word of the domain's name."""
+"""The bonus for a sentence with a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
-"""How much the specialist of a transcript counts, and how its words follow each other, its sound counting one."""
+"""The weights of a transcript's specialist and of its word order; the sound counts 1."""
 STRANGE, NEUTRAL = -9.0, -5.0
 """Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
 SHRINKAGE = 0.1
-"""How much less than exactly the sentences' own scores are met: less follows each of them, more what they share."""
+"""The regularisation: less fits each sentence, more fits what the sentences share."""
 _NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
 _SHORTENED = re.compile(r"\b(what|how|who|where|when|that|there|it|here)['’]s\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-zA-Z]{2,}")
@@ -75,12 +75,12 @@ class Routing:
     query_field: str
     specialists: tuple[Specialist, ...]
     general: str = ""
-    """Who takes what is for nobody else; empty: nobody."""
+    """The specialist for what no other takes; empty: none."""
     flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Its boolean fields, each with the words for it that its description quotes."""
 
     def arguments(self, domain: str, query: str) -> str:
-        """Return the call's JSON. What only raises a flag is no part of the question."""
+        """Return the call's JSON. Words that only set a flag are no part of the question."""
         values: dict[str, Any] = {self.domain_field: domain}
         for name, said in self.flags:
             left = re.sub(
@@ -146,7 +146,7 @@ class Router:
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
         """Return which of several transcripts was said: each comes with the logarithm of its probability by its sound.
 
-        One that is surely for somebody, and made of runs of words that are said to them, counts for more.
+        A transcript that surely fits a specialist, with runs of words from its examples, counts for more.
         """
         return max(heard, key=lambda each: each[1] + self._fit(each[0]))[0]
 
@@ -196,7 +196,7 @@ class Phrases:
 
 @lru_cache(maxsize=32)
 def router_of(specialists: tuple[Specialist, ...]) -> Router:
-    """Return the router, whose vectors are computed once for all calls with the same guide."""
+    """Return the router; its vectors are computed once for all calls with the same guide."""
     return Router(specialists)
 
 
@@ -209,7 +209,7 @@ def _specialist(told: Mapping[str, Any]) -> Specialist:
 
 
 def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
-    """Return how alike sentences are, of the sum of two cosines. A little of everything is in everything."""
+    """Return the similarity of sentences from the sum of two cosines; all sentences share a little."""
     half = np.asarray(alike, np.float64) / 2
     return half * np.abs(half) + 0.1
 

@@ -1,4 +1,4 @@
-"""Small talk: what the Responder answers itself, at once and briefly. Pure.
+"""Small talk: what the Responder answers itself, immediately and briefly. Pure.
 
 A kind is recognised by its pattern, or by being nearest to its examples among all that a sentence could be for.
 """
@@ -49,7 +49,7 @@ _PATTERNS: dict[Talk, str] = {
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
 }
-"""What those kinds are surely recognised by whose words may stand in any sentence; the first counts."""
+"""Sure signs of the kinds that share their words with any sentence; the first that fits counts."""
 _TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Examples and answers of kinds."""
 SPECIALISTS = tuple(
@@ -59,7 +59,7 @@ SPECIALISTS = tuple(
 
 
 def talk_of(plain: str) -> Talk | None:
-    """Return the kind whose pattern fits a sentence in lower case."""
+    """Return the kind with a pattern that fits a sentence in lower case."""
     return next((kind for kind, pattern in _PATTERNS.items() if re.search(pattern, plain)), None)
 
 

@@ -18,7 +18,7 @@ _M = rf"\$?{_N}"
 _SPEED = r"(?:(?:miles?|kilometers?|km) (?:per|an) hour|mph|km/h)\b"
 _EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are|with|hold|have) {_M}\b.*?\b(?:each|apiece)\b"
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
-    # what a sentence says, the expression of its numbers, and how the value is told
+    # what a sentence says, the expression of its numbers, and how the value is said
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),
     (_EACH, "{0} * {1}", "Together that is {}."),
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),

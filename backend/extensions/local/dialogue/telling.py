@@ -1,7 +1,7 @@
 """A tool's result as a short spoken answer. Pure.
 
-A result that brings a sentence of its own is said by it. Of any other, a plugin's too, it is said what was done, what
-was found, or what its plain values are.
+A result with a sentence of its own is spoken as that. For any other, a plugin's too, the answer is the deed, the
+findings or the plain values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
 
 
 def worded(sentence: str, output: str) -> str:
-    """Return what is said of a tool's output: also of a failure, and of a sample that it is one."""
+    """Return the words for a tool's output; a failure and a sample are named as such."""
     result = wording.read(output)
     if isinstance(result, str):
         return wording.spoken(result)
@@ -45,7 +45,7 @@ def worded(sentence: str, output: str) -> str:
 
 
 def told(sentence: str, result: Result) -> str:
-    """Return what is said of a result; '' for one that holds nothing that can be said."""
+    """Return the words for a result; '' if it holds nothing to say."""
     match result:
         case {"spoken": str(words)} | {"answer": str(words)}:
             return wording.spoken(words)

@@ -49,7 +49,7 @@ _LEAD = re.compile(
     r"(?=\w)(?!(?:for|to|so|the|\w+ing)\b)",
     re.IGNORECASE,
 )
-"""What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
+"""Words that may come before a question; only the question is answered. "Thanks for the news" holds none."""
 ASKS = re.compile(
     rf"\?|^(?:and |so |please |um |uh |well )*(?:{_BEGINS}|should|tell|explain|describe|give|show|read|list|check|find|"
     r"search|look|calculate|translate|any|in|convert|spell|define|name|recommend|suggest|compare|"
@@ -68,9 +68,9 @@ PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 def understand(
     words: str, specialists: Sequence[Specialist], last: Question | None = None, *, general: str = ""
 ) -> Talk | Question:
-    """Return what `words` want; `last` is what was asked before, for fragments such as "and in Paris?".
+    """Return the intent of `words`; `last` is the question before, for fragments such as "and in Paris?".
 
-    `general` is the specialist for what is for nobody else.
+    `general` is the specialist for what no other takes.
     """
     sentence = words.strip()
     plain = sentence.lower().replace("’", "'")

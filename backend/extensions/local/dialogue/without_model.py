@@ -1,7 +1,7 @@
 """The answers without a language model: small talk, sums, units and the clock, and the tools a sentence calls for.
 
-It reads what was said, the schemas of the tools on offer, and their results. No prompt is read: what takes thought does
-not happen, and is said not to.
+It reads what was said, the schemas of the tools on offer, and their results. It reads no prompt. It says plainly when a
+request would need a language model.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class PlainDialogue:
     def __init__(self, clock: Callable[[], datetime] = datetime.now) -> None:
         self._clock = clock
         self._specialists: tuple[Specialist, ...] = ()
-        """Those who could be asked last; the same in all calls, as a rule."""
+        """The router of the last call; as a rule it is the same in all calls."""
 
     async def warm_up(self) -> None:
         """Load the vectors."""
         await asyncio.to_thread(router_of, small_talk.SPECIALISTS)
 
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
-        """Follow `Dialogue`. What is said to those who may be asked is likelier than anything else."""
+        """Follow `Dialogue`. Words that fit a specialist are likelier than others."""
         return router_of((*self._specialists, *small_talk.SPECIALISTS)).likeliest(heard)
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
@@ -92,7 +92,7 @@ def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetim
 
 
 def respond(conversation: Conversation, tools: Sequence[Mapping[str, Any]], now: datetime) -> Thought:
-    """Return what is answered to a caller, in calls and typed turns alike."""
+    """Return the answer to a caller, in calls and typed turns alike."""
     routing = routing_of(tools)
     others = [tool for tool in tools if tool["name"] not in (SILENCE, routing.name if routing else "")]
     if elsewhere := time_elsewhere(conversation.newest, now):
@@ -135,7 +135,7 @@ def text_of(content: Any) -> str:
 
 
 def _wish(conversation: Conversation, routing: Routing | None) -> Talk | Question:
-    """Return what the caller wants, also where a pause has divided it, or where it agrees to what was asked."""
+    """Return the caller's intent, also if a pause has divided it, or if it agrees to a question."""
     specialists, general = (routing.specialists, routing.general) if routing else ((), "")
     last = conversation.asked(routing) if routing else None
     wish = understand(conversation.newest, specialists, last, general=general)

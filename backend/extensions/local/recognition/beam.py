@@ -1,8 +1,8 @@
 """Beam search: several transcripts are followed side by side, and the one that is likeliest as a whole wins. Pure.
 
-The likeliest token at each place, taken at once (greedy search), is often wrong where another one is nearly as likely
-and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow each
-path; `extend` says from which paths the next ones come.
+The likeliest token at each place, taken immediately (greedy search), is often wrong where another one is nearly as
+likely and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow
+each path; `extend` says from which paths the next ones come.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from backend.extensions.local.recognition.expected import END, Expected
 
 WIDTH = 6
-"""Paths followed at once, at most. Two cost the model as much as eight."""
+"""Paths followed in parallel, at most. Two cost the model as much as eight."""
 SUCCESSORS = 8
 """Tokens looked at behind each path."""
 BEHIND = 5.0
-"""How far behind the best one a path is given up: it has less than a hundredth of its probability."""
+"""How far behind the best path another is given up: below a hundredth of its probability."""
 WITHIN = 3.0
-"""How far behind the best whole transcript another is one that may be chosen: it has a twentieth of its probability."""
+"""How far behind the best whole transcript another may still be chosen: at a twentieth of its probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Path:
     chances: tuple[float, ...] = ()
     """The log-probability of each token by its sound alone, and of the end."""
     score: float = 0.0
-    """Their sum, with what expectation adds."""
+    """The sum of them, with the bonus of expectation."""
     word: float = 0.0
     """How likely its last word is by expectation."""
 
@@ -79,11 +79,11 @@ class BeamSearch:
         return rows
 
     def likeliest(self) -> list[Path]:
-        """Return the paths that have ended, the best first; where none has, the best of all."""
+        """Return the ended paths, the best first; if none has ended, the best of all."""
         return sorted(self._ended, key=lambda path: -path.score) or self.paths[:1]
 
     def _bound(self, ended: Path) -> float:
-        """Return the score that others need beside one that has ended; where nothing was said, there are none."""
+        """Return the score that other paths need beside an ended one; without speech, there are none."""
         return ended.score - (self._within if ended.tokens else 0.0)
 
     def _longer(self, path: Path, token: int, chance: float) -> Path:

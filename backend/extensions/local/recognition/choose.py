@@ -41,7 +41,7 @@ def limits(cores: int) -> PoolLimits:
 
 
 def usual_calls(cores: int) -> int:
-    """Return how many local calls at once suit so many cores: the default of LOCAL_CALLS."""
+    """Return how many parallel local calls suit so many cores: the default of LOCAL_CALLS."""
     return max(1, round(cores * CALLS_A_CORE))
 
 

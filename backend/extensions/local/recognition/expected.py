@@ -1,6 +1,6 @@
 """A brief utterance is expected to be one of few phrases: how much likelier that makes a token. Pure.
 
-Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens at once: one
+Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens together: one
 that is likely by these counts gains, one that is not loses a little, both within
 bounds. So "sure" wins over "share", which sounds nearly the same. The end neither gains nor loses.
 """
@@ -16,7 +16,7 @@ from backend.extensions.local.runs import ORDER, Runs
 START, END = 1, 2
 """The tokens before the first and after the last."""
 WEIGHT = 0.8
-"""How much expectation counts, the sound counting one: a murmur has little sound."""
+"""The weight of expectation; the sound counts 1. A murmur has little sound."""
 LEAST, NEUTRAL = -9.0, -7.0
 """Logarithms of probabilities: less counts as this, and a word that has this much neither gains nor loses."""
 MOST_REMEMBERED = 50_000

@@ -13,18 +13,18 @@ class Hearing(msgspec.Struct, array_like=True, frozen=True):
     draft: tuple[int, ...] = ()
     """The tokens of an earlier, shorter part of it; empty where the engine gave none."""
     expected: tuple[str, ...] | None = None
-    """What it most often is, if it is brief; None: words for the page, which are computed as quickly as possible."""
+    """The phrases that a brief utterance most often is; None: words for the page, computed as quickly as possible."""
 
 
 class Heard(msgspec.Struct, array_like=True, frozen=True):
     """The recognised words."""
 
     text: str = ""
-    """'' where nothing was said, or nothing that can be believed."""
+    """The text; '' without speech, or without credible words."""
     tokens: tuple[int, ...] = ()
     """The engine's own units, as a draft for audio that goes on."""
     log_probability: float = 0.0
-    """That of the least certain unit, which tells how sure the engine was; 0 where it does not say."""
+    """The log-probability of the least certain unit; 0 if the engine does not report it."""
     others: tuple[tuple[str, float], ...] = ()
     """Other words that were nearly as likely, with how much less: the difference of log-probabilities."""
 

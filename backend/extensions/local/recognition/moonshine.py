@@ -22,7 +22,7 @@ from backend.media.resample import resample
 LEAST_LOG_PROBABILITY = -1.4
 """Mean of the tokens below which the words are a guess."""
 MOST_REPEATS = 5
-"""How often a few tokens may come again at once; a decoder that has lost its way says them until it is stopped."""
+"""How often a few tokens may come again in a row; a decoder that has lost its way says them until it is stopped."""
 LOUDNESS = 0.06
 """RMS of the louder half of what the model gets, full scale being 1."""
 MOST_GAIN = 30.0
@@ -38,7 +38,7 @@ FASTEST = 4.5
 BRIEF = 1100 * BYTES_PER_MS
 """Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
 MOST_LOSS = 3.1
-"""How much less likely by its sound, as a logarithm, what is expected may be than what is heard without expectation.
+"""How much less likely by its sound (a logarithm) the expected transcript may be than the free one.
 "Sure" for "share" loses 3.0, "right" for "rate" 2.9; "thank you very much" for "how much" loses 4.7 and more, "one
 time" for "what time" 5.6, "right" where "rate" was said 6.3."""
 
@@ -82,7 +82,7 @@ load = MoonshineEngine
 
 
 def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamSearch]:
-    """Return the searches: one path for words for the page, else many, without and then with what is expected."""
+    """Return the searches: one path for words for the page, otherwise many, first without expectation, then with it."""
     free = _expected((), tokens)
     if hearing.expected is None:
         return [BeamSearch(free, width=1)]
@@ -95,7 +95,7 @@ def _expected(phrases: tuple[str, ...], tokens: Tokens) -> Expected:
 
 
 def chosen_of(free: Decoded, expected: Decoded | None = None) -> Decoded:
-    """Return what was heard with an expectation, unless the sound speaks too much for what was heard without one."""
+    """Return the expected transcript, unless the sound clearly favours the free one."""
     if expected is None or is_repetitive(expected.tokens):
         return free
     return expected if _chance(free) - _chance(expected) <= MOST_LOSS else free

@@ -9,8 +9,8 @@ libraries of its own.
 time and memory. onnxruntime does that once, and writes the floats into a file that is mapped into memory.
 
 **Drafts.** A decoder step costs the same for one token as for twenty, since it is bounded by reading the weights. So
-the tokens of an earlier, shorter piece of the same utterance are given at once: the decoder confirms them as far as it
-would have said the same, and says the rest. The outcome is the same as without a draft.
+the tokens of an earlier, shorter piece of the same utterance are given in one step: the decoder confirms them as far as
+it would have said the same, and says the rest. The outcome is the same as without a draft.
 
 **Search.** Words for the page, while the caller speaks, are searched greedily. What may be final is searched with
 several transcripts side by side (`beam.py`) and with what callers are expected to say (`expected.py`).

@@ -32,11 +32,11 @@ TAIL_MS = 60
 """Quiet audio behind the last sound that a decoded part must hold, to cover it."""
 MORE_MS = 600
 """Milliseconds after which audio is decoded without any pause, for the words to be seen while they are said. Such a run
-is spare work: it begins where a process has nothing else to do, and gives way at once to whatever is final."""
+is spare work: it begins where a process has nothing else to do, and gives way immediately to a final run."""
 REST = 2.0
 """A spare run waits so many times as long as the last one took, which bounds what it costs to a third of a core."""
 SETTLE_MS, SETTLE_PAUSE_MS = 6000, 240
-"""A part so long is settled in a pause so long: what follows is decoded without it."""
+"""The lengths of a part and of the pause that settles it; later audio is decoded without it."""
 LONGEST_MS = 14_000
 """A part longer than this is cut at its quietest place; the encoder's work grows with the square of its length."""
 EARLIEST_CUT_MS = 5000
@@ -49,7 +49,7 @@ class RecognitionFailed(PeerError):
 
 
 class PooledRecognizer:
-    """A recognizer whose engine runs in the processes of `pool`. `name` is what the page shows."""
+    """A recognizer with its engine in the processes of `pool`. `name` is what the page shows."""
 
     def __init__(self, name: str, pool: SpeechPool) -> None:
         self.name = name
@@ -219,7 +219,7 @@ class PooledUtterance:
                 self._decoding = None
 
     async def _end_early_decoding(self) -> None:
-        """Wait for it where it is all that is needed; else give it up."""
+        """Wait for the decoding if nothing else is needed; otherwise give it up."""
         if (task := self._decoding) is None:
             return
         if (
@@ -232,7 +232,7 @@ class PooledUtterance:
             await cancel_all([task])
 
     async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
-        """Return the words of the first `length` bytes; None where a spare run gave way."""
+        """Return the words of the first `length` bytes; None if a spare run gave way."""
         hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
         pieces = [piece async for piece in self._pool.run(encode(hearing), spare=spare)]
         return _Part(length, decode_heard(pieces[-1]), spare) if pieces else None

@@ -12,7 +12,7 @@ SPACE = "▁"
 OLD_SPELLING = re.compile(r"\b(to(?=-(?:day|morrow|night)\b)|good(?=[ -]bye\b))[ -]", re.IGNORECASE)
 MARKS = frozenset(mark.encode() for mark in ".,?!;:'")
 MOST_WORDS = 20_000
-"""Words whose tokens are kept."""
+"""Words that keep their tokens."""
 
 
 class Tokens:

@@ -10,11 +10,11 @@ from backend.extensions.local.synthesis.loudness import Samples
 from backend.media.frame import SAMPLE_RATE
 
 SILENCE_DB = -48.0
-"""What is this far below the piece's loudest stretch is silence at its ends."""
+"""Decibels below the piece's loudest stretch at which its ends are silence."""
 STRETCH = SAMPLE_RATE // 200
 """Samples over which a level is measured: 5 ms."""
 LEAD_MS, TAIL_MS = 30, 60
-"""What is left of the silence before the first sound, and after the last: soft consonants are in it."""
+"""The silence kept before the first sound and after the last: soft consonants are in it."""
 FADE_IN_MS, FADE_OUT_MS = 8, 30
 
 

@@ -44,7 +44,7 @@ _SEED = 7
 
 
 class HibariVoice:
-    """One voice, loaded. Not safe for several threads at once."""
+    """One voice, loaded. Not safe for several threads at the same time."""
 
     def __init__(self, voice: VoiceFile) -> None:
         """Load the model and the pronunciations: some 150 MB. Raises `SetupError` for a file that is no voice."""
@@ -131,7 +131,7 @@ def _word_begins(phonemes: Sequence[str], begins_ms: NDArray[np.float64], words:
 
 
 def _written(sentence: str, verbalized: Verbalized, start: int, end: int, *, last: bool) -> tuple[str, list[int]]:
-    """The part of the sentence whose spoken words are `start` to `end`, and for each of its words the number of the
+    """The part of the sentence with the spoken words `start` to `end`, and for each of its words the number of the
     spoken word, counted from `start`."""
     places = [index for index, begin in enumerate(verbalized.starts) if begin >= start and (last or begin < end)]
     if not places:

@@ -15,7 +15,7 @@ ENGINE = "backend.extensions.local.synthesis.jobs"
 
 
 class PooledSynthesizer:
-    """A voice whose engine runs in the processes of `pool`."""
+    """A voice with its engine in the processes of `pool`."""
 
     def __init__(self, name: str, pool: SpeechPool) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class PooledSynthesizer:
 def chosen_voice() -> str:
     """The name of the voice that the environment asks for, once it is sure to be there. Raises `SetupError`.
 
-    Call it before the pool is started: what a process cannot load, the operator learns at once, in one sentence.
+    Call it before the pool is started: what a process cannot load, the operator learns immediately, in one sentence.
     """
     require_voice_packages()
     from backend.extensions.local.synthesis.voice_files import chosen_file

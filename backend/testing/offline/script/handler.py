@@ -1,7 +1,7 @@
 """A handler that does exactly what a script says, turn by turn.
 
-A turn is taken by each commit (where turns say how much sound they have, a voice that goes on takes none), and by each
-reply that finds typed text without an answer (several items, such as a restored history, take one together).
+Each commit takes a turn; if turns state their length of sound, a voice that goes on takes none. So does each reply to
+typed text without an answer; several items, such as a restored history, take one together.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ CHUNK_MS = 100
 """Milliseconds of sound in one delta."""
 GOES_ON_WITHIN_S = 1.1
 WHOLE = 0.9
-"""Of the sound that a turn takes: networks lose some."""
+"""The share of a turn's sound that must arrive: networks lose some."""
 MOST = 1.2
-"""Of that sound, with what a detector sends beside it; more is the next sentence."""
+"""The most of a turn's sound with a detector's margins; more is the next sentence."""
 LOUD = 800
 """A sample (of 32,767) that is more than noise."""
 

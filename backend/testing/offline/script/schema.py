@@ -87,7 +87,7 @@ class Reply(_Strict):
     pace: float = Field(default=0.0, ge=0, le=1000)
     """Times real time; 0 is as fast as possible."""
     messages: list[ReplySpec] = []
-    """Further messages of this reply; of each, its words, its sound and its delays count."""
+    """Further messages of this reply; only their words, sound and delays count."""
     calls: list[CallSpec] = []
     server_calls: list[ServerCallSpec] = []
     late_ms: Ms = 0
@@ -107,7 +107,7 @@ class Reply(_Strict):
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
     rate_limits: list[dict[str, Any]] | None = None
-    """Of a `rate_limits.updated` event right before the end."""
+    """The limits of a `rate_limits.updated` event right before the end."""
 
 
 def _reply(value: Any) -> Any:
@@ -151,13 +151,13 @@ class ConnectionScript(_Strict):
     when_told: dict[str, ReplySpec] = {}
     """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
     fallback: ReplySpec = Reply(text="Yes.")
-    """For every reply nothing else is written for."""
+    """The reply used when nothing else is written for it."""
     refuse_replies: int = Field(default=0, ge=0)
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
-    """After the connection was made; 0 drops it immediately."""
+    """Milliseconds after the connection was made; 0 drops it immediately."""
     mute_ms: Ms = 0
-    """The first reply that is asked for never comes, nor what is asked for so long after it."""
+    """Milliseconds after the first request in which no reply comes; the first one never does."""
 
 
 class ChatReply(_Strict):

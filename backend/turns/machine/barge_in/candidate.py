@@ -28,12 +28,12 @@ from backend.turns.utterances import UtteranceKind, kind_of
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
 LIKE_A_MURMUR = tuple(ENGLISH.words("barge_in", "like_a_murmur"))
-"""The command that murmurs sound like as long as only their beginning is known: "oh okay"."""
+"""The command that the beginning of some murmurs sounds like: "oh okay"."""
 IN_DOUBT = ENGLISH.words("barge_in", "in_doubt")
 """Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
 decides."""
 UNSURE_READINGS = 3
-"""Readings of a voice that sounds on before such a command is believed."""
+"""Readings of a continuing voice before such a command is believed."""
 REACTION_S = 0.5
 """Seconds after a reply's first sound before which no caller reacts to it."""
 DECIDE_WITHIN_S = 0.7
@@ -81,9 +81,9 @@ def _on_read_whole(s: State, event: ev.UtteranceRead, now: float) -> None:
 
 
 def _on_read_partly(s: State, voice: Utterance, event: ev.UtteranceRead, now: float) -> None:
-    """Act on what was read of a voice that sounds on: a command takes the floor, a murmur is given longer.
+    """Act on the reading of a continuing voice: a command takes the floor, a murmur is given longer.
 
-    Other words take it where they go on with a turn whose answer has just begun.
+    Other words take it where they go on with a turn after its answer has just begun.
     """
     kind = _believed(event)
     if kind is UtteranceKind.COMMAND:
@@ -122,7 +122,7 @@ def on_transcribed(s: State, words: TurnWords, now: float) -> None:
 
 
 def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
-    """Take back a turn that cut a reply and was nothing but a murmur; return whether that was so."""
+    """Take back a turn if it cut a reply and was only a murmur; return whether it was."""
     turn = s.pending.open
     if s.barge_in.suspended is None or not s.barge_in.suspended.items:
         return False  # nothing can be brought back: even "yes" is answered
@@ -168,12 +168,12 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 
 
 def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
-    """Return what a reading is taken for."""
+    """Return the kind that a reading counts as."""
     return UtteranceKind.OTHER if event.words in IN_DOUBT else event.kind
 
 
 def _is_unsure(utterance: Utterance, words: str) -> bool:
-    """Return whether a command that is found in a voice which sounds on may be part of a murmur: it is read again."""
+    """Return whether a command in a continuing voice may be part of a murmur; then the voice is read again."""
     if words.startswith(LIKE_A_MURMUR):
         return utterance.partial_readings < UNSURE_READINGS
     before = utterance.sounded_like
@@ -181,7 +181,7 @@ def _is_unsure(utterance: Utterance, words: str) -> bool:
 
 
 def _adopt_command(s: State, now: float) -> None:
-    """Give the floor to "stop" or "no": said to the reply, or where it comes at once, to correct the turn before."""
+    """Give the floor to "stop" or "no", said to the reply, or just after its start to correct the turn before."""
     spoken = s.barge_in.candidate or s.floor.voice
     if not follows_false_start(s, spoken.began if spoken else now, REACTION_S):
         s.pending.answered = None
@@ -189,7 +189,7 @@ def _adopt_command(s: State, now: float) -> None:
 
 
 def leave(s: State) -> None:
-    """Leave what is not decided yet as something that was said: typed words have taken the floor."""
+    """Keep what is not decided yet as words of the caller: typed words have taken the floor."""
     candidate, s.barge_in.candidate = s.barge_in.candidate, None
     if candidate:
         candidate.words.standing = Standing.OVER
@@ -225,7 +225,7 @@ def _decide(s: State, now: float) -> None:
 
 
 def _forget(s: State) -> None:
-    """Delete what was committed: it was no turn."""
+    """Delete the committed item: it was no turn."""
     candidate, s.barge_in.candidate = s.barge_in.candidate, None
     if candidate:
         forget_words(s, candidate.words)

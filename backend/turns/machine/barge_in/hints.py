@@ -1,4 +1,4 @@
-"""Playback is turned down for a voice: for one that sounds, for one that may be beginning, and not for another's."""
+"""Playback is turned down for a voice that sounds or may be beginning, but not for another person's voice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backend.turns.machine.moves import end_hint, hold, release_hold
 from backend.turns.machine.state import State
 
 ASIDE = "aside"
-"""The kind of murmur that is words for somebody else."""
+"""The kind of murmur that is meant for another person."""
 
 
 def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
@@ -27,14 +27,14 @@ def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
 
 
 def on_off_axis_while_held(s: State, event: ev.VoiceOffAxis, now: float) -> None:
-    """Let the reply go on while a voice sounds like somebody else's."""
+    """Let the reply go on while a voice sounds like another person's."""
     if _note(s, event) and event.off_axis:
         s.publish(page.MurmurHeard(ASIDE, ""))
         release_hold(s)
 
 
 def on_off_axis(s: State, event: ev.VoiceOffAxis, now: float) -> None:
-    """Hold the reply again when the voice is the caller's after all; what it said till then does not count."""
+    """Hold the reply again when the voice is the caller's after all; its words until then do not count."""
     voice = s.floor.voice
     if not _note(s, event) or event.off_axis or voice is None or voice.running_since is None:
         return

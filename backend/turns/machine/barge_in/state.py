@@ -32,7 +32,7 @@ class Candidate:
     quiet_since: float = 0.0
     """The moment of its last sound."""
     noted: bool = False
-    """It was reported as a murmur."""
+    """The utterance was reported as a murmur."""
 
 
 @dataclass(slots=True)
@@ -40,11 +40,11 @@ class SuspendedReply:
     """A reply that the caller cut, as long as it can be brought back."""
 
     cut_short: bool
-    """The provider had not sent all of it."""
+    """The provider had not sent all of the reply."""
     false_start: bool = False
-    """It began to sound before the caller had finished: it counts as not said."""
+    """The reply began to sound before the caller had finished: it counts as not said."""
     items: list[SpokenItem] = field(default_factory=list)
-    """What was not heard of it."""
+    """The part of the reply that was not heard."""
 
 
 @dataclass(slots=True)

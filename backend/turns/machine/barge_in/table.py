@@ -13,7 +13,7 @@ Half a second of speech over a reply may agree with it or want the floor. The ut
 though not always rightly; the provider's transcript tells surely, some 300 ms later. So what the caller has said is
 committed like a segment of a turn, while the reply plays on:
 
-    the reader says   at once                        the transcript then says: a murmur     anything else
+    the reader says   immediately                    the transcript then says: a murmur     anything else
     ---------------   ----------------------------   ------------------------------------   -------------------
     a murmur          the reply comes up again       it was one: its item is deleted        the floor is theirs
     a command         the caller has the floor       the reply goes on where it was cut     it is a turn

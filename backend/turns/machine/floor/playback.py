@@ -17,7 +17,7 @@ from backend.turns.machine.state import State
 from backend.turns.spoken import BYTES_PER_MS, SpokenItem
 
 CUT_SHORT = "(and there you stopped)"
-"""What stands in the place of words that the provider had not sent yet."""
+"""The text in place of words that the provider had not sent yet."""
 
 
 def on_started(s: State, event: ev.PlaybackStarted, now: float) -> None:
@@ -79,7 +79,7 @@ def on_flushed(s: State, event: ev.PlaybackFlushed, now: float) -> None:
 
 
 def bring_back(s: State) -> None:
-    """Go on with the reply that was cut, from where it was cut: what cut it was not meant for us."""
+    """Go on with the reply from where it was cut: the speech that cut it was not meant for us."""
     suspended, s.barge_in.suspended = s.barge_in.suspended, None
     if suspended is None or not suspended.items or s.floor.playing or s.floor.holder is not Floor.LISTENING:
         return
@@ -94,7 +94,7 @@ def bring_back(s: State) -> None:
 
 
 def _let_speaker_go_on(s: State) -> None:
-    """Give the floor to somebody who began to speak over the end of a reply: it is an answer, not an interruption."""
+    """Give the floor to a caller who began to speak over the end of a reply: it is an answer, not an interruption."""
     utterance = s.floor.voice
     if utterance is None or s.floor.holder not in (Floor.LISTENING, Floor.HELD) or s.something_to_interrupt:
         return

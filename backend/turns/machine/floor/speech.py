@@ -49,12 +49,12 @@ def on_onset_over_reply(s: State, event: ev.SpeechStarted, now: float) -> None:
 
 
 def on_onset_in_pause(s: State, event: ev.SpeechStarted, now: float) -> None:
-    """Note a voice of which it is not known yet whether it goes on with the turn."""
+    """Note a voice that may or may not go on with the turn."""
     _note_voice(s, now)
 
 
 def _begin(s: State, now: float, murmured_ms: int = 0) -> None:
-    """Hear a voice, of which `murmured_ms` do not count, and let it have the floor or hold the reply."""
+    """Hear a voice and let it have the floor or hold the reply; `murmured_ms` of it do not count."""
     if not _note_voice(s, now, murmured_ms):
         return
     if not s.something_to_interrupt:
@@ -100,13 +100,13 @@ def on_paused_in_turn(s: State, event: ev.SpeechPaused, now: float) -> None:
 
 
 def on_resumed(s: State, event: ev.SpeechResumed, now: float) -> None:
-    """Note that the voice goes on; one that was taken for over begins once more."""
+    """Note that the voice goes on; a voice that had been taken as over begins again."""
     if not _goes_on(s, event.voiced_ms, now):
         _begin(s, now, event.voiced_ms)
 
 
 def on_resumed_in_pause(s: State, event: ev.SpeechResumed, now: float) -> None:
-    """Note the same where it is not known yet whether the voice goes on with the turn."""
+    """Note that the voice goes on, while it is not known whether it goes on with the turn."""
     if not _goes_on(s, event.voiced_ms, now):
         _note_voice(s, now, event.voiced_ms)
 
@@ -120,7 +120,7 @@ def on_resumed_in_turn(s: State, event: ev.SpeechResumed, now: float) -> None:
 
 
 def on_resumed_over_reply(s: State, event: ev.SpeechResumed, now: float) -> None:
-    """Hold the reply again, unless it must be heard to its end or the voice is somebody else's."""
+    """Hold the reply again, unless it must be heard to its end or the voice is another person's."""
     if not _goes_on(s, event.voiced_ms, now):
         _begin_over_reply(s, now, event.voiced_ms)
     elif s.may_interrupt and s.floor.voice and not s.floor.voice.off_axis:
@@ -128,7 +128,7 @@ def on_resumed_over_reply(s: State, event: ev.SpeechResumed, now: float) -> None
 
 
 def _goes_on(s: State, voiced_ms: int, now: float) -> bool:
-    """Note that the voice sounds again, and since when; return False where it was taken for over: see `_commit`."""
+    """Note that the voice sounds again, and since when; return False if it was taken as over: see `_commit`."""
     voice = s.floor.voice
     if voice is None:
         return False
@@ -178,7 +178,7 @@ def on_stopped_in_pause(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def on_stopped_over_reply(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Answer what was said over a reply that must be heard to its end after that; forget anything else."""
+    """Answer words said over a protected reply after its end; forget anything else."""
     counted_ms = _stop(s, event, now)
     if counted_ms is None:
         return
@@ -196,7 +196,7 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def _stop(s: State, event: ev.SpeechStopped, now: float) -> int | None:
-    """Note the end of the voice; return how long it has sounded, murmurs aside, or None where none was heard."""
+    """Note the end of the voice; return how long it has sounded without murmurs, or None if none was heard."""
     voice, s.floor.voice = s.floor.voice, None
     if voice is None:
         return None
@@ -208,14 +208,14 @@ def _stop(s: State, event: ev.SpeechStopped, now: float) -> int | None:
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Note what was read of the whole utterance, as long as it pauses."""
+    """Note the reading of the whole utterance while it pauses."""
     voice = s.floor.voice
     if voice and not event.partial and voice.paused_at is not None:
         voice.reading = event
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when a voice that keeps on takes the floor or goes on with the turn, and what is done in its pauses."""
+    """Yield when a continuing voice takes the floor or goes on with the turn, and what is done in its pauses."""
     voice, holder, turn = s.floor.voice, s.floor.holder, s.pending.open
     if voice is None:
         unheard = holder is Floor.PAUSING and turn and not turn.begun and turn.segments
@@ -234,7 +234,7 @@ def deadlines(s: State) -> Deadlines:
 
 def _deadlines_over_reply(s: State, voice: Utterance) -> Deadlines:
     limits = s.limits
-    goes_on = s.pending.open is not None  # with a turn whose answer has not sounded
+    goes_on = s.pending.open is not None  # with a turn before its answer has sounded
     needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
     taken_over_at = voice.reaches(max(needed_ms, voice.may_last_ms))
     if taken_over_at is not None:
@@ -261,7 +261,7 @@ def _deadlines_in_pause(s: State, voice: Utterance, paused_at: float) -> Deadlin
 
 
 def _commit(s: State, now: float) -> None:
-    """Commit a segment; if it cut a reply, end it as well: whether the reply goes on must be known soon."""
+    """Commit a segment; if it cut a reply, end the segment as well, to know soon whether the reply goes on."""
     commit_segment(s)
     voice = s.floor.voice
     if s.barge_in.suspended is not None and voice and voice.paused_at is not None:

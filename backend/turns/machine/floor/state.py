@@ -18,7 +18,7 @@ class Floor(StrEnum):
     """The caller has paused, and the turn may be over: a reply is prepared, and nothing sounds."""
     ASSISTANT = "assistant"
     HELD = "held"
-    """A voice sounds over the reply, and it is not clear yet what it wants: see `barge_in`."""
+    """A voice sounds over the reply, and its intent is not clear yet: see `barge_in`."""
     CLOSED = "closed"
 
 
@@ -28,7 +28,7 @@ class Playback(Enum):
     SILENT = 1
     PLAYING = 2
     READING_OUT = 3
-    """It must be heard to its end."""
+    """The sound must be heard to its end."""
 
 
 @dataclass(slots=True)
@@ -44,30 +44,30 @@ class Utterance:
     paused_at: float | None = None
     """The moment the voice fell silent; None while it sounds."""
     asked_to_read: bool = False
-    """The reader was asked what was said before this pause."""
+    """The reader was asked for the words before this pause."""
     reading: UtteranceRead | None = None
     """Its answer."""
     murmured_ms: int = 0
     """The speech that was read as a murmur: it does not count towards an interruption."""
     off_axis: bool = False
-    """Its voice sounds like somebody else's."""
+    """The voice sounds like another person's."""
     committed: bool = False
-    """All of it, said over a reply, was committed."""
+    """The whole utterance, said over a reply, was committed."""
     partial_readings: int = 0
-    """Times the reader was asked what has been said so far, while the voice sounds."""
+    """Times the reader was asked for the words so far while the voice sounds."""
     sounded_like: UtteranceRead | None = None
     """The latest of their answers."""
     may_last_ms: int = 0
-    """It said a murmur: the speech after which it takes the floor nevertheless."""
+    """After a murmur: the speech with which the voice takes the floor nevertheless."""
     committed_ms: int | None = None
-    """So much of it was committed while it sounded."""
+    """The part of the utterance that was committed while it sounded."""
 
     def sounded_ms(self, now: float) -> int:
-        """Return how long it has lasted so far."""
+        """Return how long the utterance has lasted so far."""
         return self.voiced_ms + (0 if self.running_since is None else round((now - self.running_since) * 1000))
 
     def reaches(self, needed_ms: int) -> float | None:
-        """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
+        """Return when the voice will have lasted `needed_ms` without murmurs if it keeps on; None while it pauses."""
         if self.running_since is None:
             return None
         return self.running_since + max(0, needed_ms + self.murmured_ms - self.voiced_ms) / 1000
@@ -97,10 +97,10 @@ class FloorState:
 
     @property
     def may_speak(self) -> bool:
-        """True while the caller keeps us from nothing: the floor is free, or ours."""
+        """True while the floor is free, or ours."""
         return self.holder is Floor.LISTENING or self.holder is Floor.ASSISTANT
 
     def begin_playback(self) -> None:
-        """Note that something of ours plays; what must be heard to its end stays that."""
+        """Note that something of ours plays; a protected reply stays protected."""
         if self.playback is Playback.SILENT:
             self.playback = Playback.PLAYING

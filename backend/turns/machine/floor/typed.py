@@ -1,4 +1,4 @@
-"""Typed words are a turn of their own: at once, or after the answer to what the caller is saying meanwhile."""
+"""Typed words are a turn of their own: immediately, or after the answer to what the caller is saying meanwhile."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from backend.turns.machine.pending_turn.waiting import close_turn, discard_prepa
 from backend.turns.machine.state import Deadlines, State
 
 WAITING_LIMIT = 16
-"""Messages that wait at most for a caller who speaks; more are put together with the newest."""
+"""The most messages that wait while the caller speaks; more are joined to the newest."""
 PICTURES_LIMIT = 4
 """Pictures of such messages, the newest."""
 
 
 def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
-    """Answer typed words at once, stopping what is spoken; while the caller speaks, after the answer to that."""
+    """Answer typed words immediately, stopping what is spoken; while the caller speaks, after the answer to that."""
     message = AddUserText(event.text, event.pictures)
     s.floor.typed += 1
     s.publish(page.TranscriptCompleted("user", f"typed-{s.floor.typed}", message.words))
@@ -40,7 +40,7 @@ def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when words that were typed while the caller spoke are answered: once the answer to that was heard."""
+    """Yield when words typed during speech are answered: once the answer to the speech was heard."""
     free = s.floor.holder is Floor.LISTENING and not s.floor.voice
     if free and not s.something_to_interrupt and not s.farewell.reason:
         yield 0.0, _take_next

@@ -36,7 +36,7 @@ def show(s: State) -> None:
 
 
 def on_committed(s: State, item: str, words: TurnWords) -> str:
-    """Hand the words over to the item that was committed, one of `words`; return those that are still to be shown."""
+    """Give the words to the committed item, one of `words`; return the words that are still to be shown."""
     early = s.pending.early_words
     in_doubt = words.standing is Standing.IN_DOUBT
     if early is None or early.item != item or in_doubt or (early.shown and early.entry != words.id):
@@ -49,7 +49,7 @@ def on_committed(s: State, item: str, words: TurnWords) -> str:
 
 
 def take_back(s: State) -> None:
-    """Forget them; an entry of the page's that holds nothing else goes."""
+    """Forget the early words; remove the page's entry if it holds nothing else."""
     early, s.pending.early_words = s.pending.early_words, None
     if early and early.shown and early.entry == early.item:
         s.publish(page.TranscriptCompleted("user", early.item, ""))

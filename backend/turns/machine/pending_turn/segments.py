@@ -85,7 +85,7 @@ def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def answer_hesitation(s: State, now: float) -> None:
-    """Take for a turn what was read as "um": its transcript says otherwise, or does not come."""
+    """Take what was read as "um" as a turn: its transcript says otherwise, or does not come."""
     turn = s.pending.open
     if turn:
         turn.reading = None
@@ -93,7 +93,7 @@ def answer_hesitation(s: State, now: float) -> None:
 
 
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:
-    """Begin a new turn: what was under way for the last one is stale from here on."""
+    """Begin a new turn: the work for the last one is stale from now on."""
     s.floor.turn += 1
     s.pending.answered = None
     s.notices.opened = True

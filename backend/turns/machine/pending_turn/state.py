@@ -15,22 +15,22 @@ class TurnStage(StrEnum):
     """The life of a turn."""
 
     NONE = "none"
-    """There is none that may go on."""
+    """There is no turn that may go on."""
     COLLECTING = "collecting"
     """No segment has ended, or nothing but "um" was said."""
     BEGUN = "begun"
     """The first moment has passed at least once: the turn has its number."""
     ANSWERED = "answered"
-    """Its answer has begun to sound; that may have been a false start."""
+    """The answer has begun to sound, perhaps as a false start."""
 
 
 class Standing(Enum):
     """The kinds of words that were said."""
 
     IN_DOUBT = 1
-    """They were said over a reply, and are perhaps no turn."""
+    """The words were said over a reply, and are perhaps no turn."""
     TURN = 2
-    """They are a turn's, which may go on."""
+    """The words belong to a turn that may go on."""
     OVER = 3
     """The turn is believed over: no segment will follow."""
 
@@ -51,7 +51,7 @@ class TurnWords:
     unsure: bool = False
     """The transcript of a segment is doubtful."""
     remembered: int = 0
-    """The items whose words were shown and remembered."""
+    """The items with words that were shown and remembered."""
 
     @property
     def id(self) -> str:
@@ -79,7 +79,7 @@ class TurnWords:
         self.segments = len(self.items)
 
     def take_in(self, later: TurnWords) -> None:
-        """Add what was said later: it belongs to the same turn."""
+        """Add later words of the same turn."""
         self.segments += later.segments
         self.items |= later.items
         self.shown |= later.shown
@@ -92,17 +92,17 @@ class EarlyWords:
     """The words of what is being said, as far as they are known before it is committed: see `early_words`."""
 
     item: str
-    """The item it is to become."""
+    """The item that the words will become."""
     text: str = ""
     shown: int = 0
-    """How many characters of it the page was shown."""
+    """The number of characters that the page has shown."""
     entry: str = ""
-    """The item under which they are shown."""
+    """The item under which the words are shown."""
 
 
 @dataclass(slots=True)
 class PreparedReply:
-    """The reply that was asked for though the turn may go on: nothing of it has happened for the caller yet."""
+    """The reply that was asked for while the turn may go on; the caller has noticed nothing of it."""
 
     deferred: list[Event] = field(default_factory=list)
     """What it has sent."""
@@ -129,7 +129,7 @@ class PendingTurn:
     stage: TurnStage = TurnStage.COLLECTING
     """COLLECTING or BEGUN."""
     uncommitted: bool = True
-    """Something was said that is not committed yet."""
+    """The caller has said something that is not committed yet."""
     voiced_ms: int = 0
     """How much was said in the segments that have ended."""
     quiet_since: float = 0.0
@@ -137,18 +137,18 @@ class PendingTurn:
     over_at: float = 0.0
     """The second moment, at which the turn is believed over, while the floor is PAUSING."""
     hinted: bool = False
-    """A voice may be beginning: the turn is held open a little longer than that."""
+    """A voice may be beginning: the turn is held open a little longer than the second moment."""
     wait: TurnWait = UNJUDGED
     """The wait from the last sound to the second moment, and why."""
     reading: UtteranceRead | None = None
     """What was read of a turn that is one short utterance."""
     sentence_end: float | None = None
-    """The log10 probability of a sentence's end after its words."""
+    """The log10 probability that a sentence ends after the turn's words."""
     prepared: PreparedReply = field(default_factory=PreparedReply)
     sounded_at: float | None = None
     """The moment its answer began to sound."""
     segments_answered: int = 0
-    """The segments before that, where the caller has gone on all the same."""
+    """The segments before the answer sounded, if the caller has gone on nevertheless."""
 
     @property
     def segments(self) -> int:
@@ -157,7 +157,7 @@ class PendingTurn:
 
     @property
     def begun(self) -> bool:
-        """True once it has its number."""
+        """True once the turn has its number."""
         return self.stage is TurnStage.BEGUN
 
 
@@ -168,7 +168,7 @@ class PendingState:
     open: PendingTurn | None = None
     """The turn that may still go on."""
     answered: PendingTurn | None = None
-    """The last turn, once its answer sounds: the caller may not have finished all the same."""
+    """The last turn, once its answer sounds; the caller may still not have finished."""
     words: list[TurnWords] = field(default_factory=list)
     """The words of turns that are not all known yet, oldest first."""
     early_words: EarlyWords | None = None
@@ -179,15 +179,15 @@ class PendingState:
     expected: Expected = Expected.NOTHING
     """What that asked for."""
     credit: float = 2.0
-    """Replies that may be prepared before words say that the turn is over: see `waiting`."""
+    """Replies that may be prepared before the words show that the turn is over: see `waiting`."""
     whole_turns: int = 3
-    """The latest turns in a row without a pause that another segment followed; at first as if there had been some."""
+    """The number of latest turns in one piece, without a pause inside; a call begins with a count above 0."""
     replay: list[Event] = field(default_factory=list)
-    """Events that were deferred, to be handled now."""
+    """Deferred events that are to be handled now."""
     discard_commit: bool = False
     """The provider will commit what was no turn."""
     discarded: str | None = None
-    """The item that came of it."""
+    """The item that came of the discarded audio."""
 
     @property
     def stage(self) -> TurnStage:

@@ -18,7 +18,7 @@ reply is cancelled and deleted, and what follows is another segment of the same 
 turn is open until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to
 all that was said has the results that are there when it is asked for; `turns.turn` says what becomes of the others.
 
-An answer may begin to sound into a pause all the same, a *false start*. A caller who speaks again within
+An answer may still begin to sound into a pause, a *false start*. A caller who speaks again within
 `FALSE_START_WITHIN_S` has not heard enough of it to react to: it is cut and deleted as if nothing of it had been said,
 and what follows is another segment of the same turn.
 
@@ -32,7 +32,7 @@ A reply that is prepared and thrown away costs tokens. So a call has a *credit*:
 discarded reply takes 1. Before its words are known, a turn's reply is asked for where the turn is likely to be over
 (much was said, we have asked something, or it has cut a reply, which may have to be brought back), unless the credit is
 overdrawn; with a credit of 1 also where this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more:
-where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+where they may be all, the reply is asked for immediately (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
 `DISCARDED_PER_TURN`.
 """
 

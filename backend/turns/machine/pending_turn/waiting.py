@@ -28,23 +28,21 @@ LONG_TURN_MS = 2700
 PREPARE_WAIT_MS = 960
 """A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
 RELEASE_MS = 15
-"""A prepared reply is released so long before the wait is over: it sounds with the next slot of the media clock, within
-20 ms, and is heard when the wait is over, not after it."""
+"""A prepared reply is released so long before the end of the wait: the next media slot comes within 20 ms."""
 HINTED_S = 0.1
 """A turn is held open so much longer at most while a voice may be beginning. Of 456 segments that followed a pause half
 began with a frame near the caller's level 5 ms after the onset, and the detector was sure of half after 34 ms, of
 95 % after 103. Nothing sounded so near in the 795 silences around them."""
 RESUME_WITHIN_S = 2.0
-"""Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
+"""Seconds after the caller's last sound in which speech goes on with a turn that has no audible answer yet."""
 FALSE_START_WITHIN_S = 1.2
-"""Seconds after the answer's first sound in which speech goes on with the turn; who reacts to what is said needs
-longer. The floor is taken half a second later at most."""
+"""Seconds after the answer's first sound in which speech goes on with the turn; reactions come later."""
 HESITATION_WAIT_MS = 2500
-"""The time somebody who has only said "um" has to go on."""
+"""The time that a caller who has only said "um" has to go on."""
 SHORTEST_PAUSE_MS = 150
 """Shorter silences belong to words."""
 MAX_DEFERRED_BYTES = 60 * 48_000
-"""A minute of a prepared reply is kept; one that sends more is asked for once more."""
+"""The most of a prepared reply that is kept, a minute; a longer reply is asked for again."""
 NOT_WORDS = frozenset({UtteranceKind.HESITATION, UtteranceKind.NOISE})
 THROWN_AWAY = json.dumps({"error": "cancelled: the caller went on speaking"})
 """The result for a tool call of a prepared reply."""
@@ -78,7 +76,7 @@ def commit_segment(s: State) -> None:
 
 
 def note_rest(s: State, sounded_ms: int) -> None:
-    """Note that a voice of which a part was committed while it sounded has lasted so long: is there more to commit?"""
+    """Note the length of a partly committed voice: is there more to commit?"""
     voice = s.floor.voice
     if s.pending.open and voice and voice.committed_ms is not None and sounded_ms - voice.committed_ms >= TURN_MIN_MS:
         voice.committed_ms = None
@@ -86,7 +84,7 @@ def note_rest(s: State, sounded_ms: int) -> None:
 
 
 def join_candidate(s: State) -> None:
-    """Take what was said and committed over a reply for a segment of the open turn."""
+    """Take what was committed over a reply as a segment of the open turn."""
     candidate, s.barge_in.candidate, turn = s.barge_in.candidate, None, s.pending.open
     if candidate is None or turn is None:
         return
@@ -102,7 +100,7 @@ def join_candidate(s: State) -> None:
 
 
 def only_hesitated(s: State, turn: PendingTurn) -> bool:
-    """Return whether nothing was said in this turn but "um", as far as is known: a transcript has the last word."""
+    """Return whether the turn is only "um" as far as is known; a transcript has the last word."""
     if turn.begun or turn.reading is None or turn.reading.kind not in NOT_WORDS:
         return False
     words = _words_known(s, turn)
@@ -230,7 +228,7 @@ def reopen(s: State, now: float) -> None:
 
 
 def reopen_answered(s: State, onset: float) -> bool:
-    """Go on with a turn into whose pause its answer has begun to sound; return whether `onset` was soon enough."""
+    """Go on with a turn when its answer has begun to sound in a pause; return whether `onset` was soon enough."""
     turn = s.pending.answered
     if not follows_false_start(s, onset) or turn is None:
         return False
@@ -242,7 +240,7 @@ def reopen_answered(s: State, onset: float) -> bool:
 
 
 def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WITHIN_S) -> bool:
-    """Return whether a voice that began at `onset` goes on with the turn whose answer is sounding."""
+    """Return whether a voice that began at `onset` goes on with the turn that is being answered."""
     turn = s.pending.answered
     if turn is None or turn.sounded_at is None or s.limits.endpointing != "local":
         return False  # a provider that endpoints has made another turn of it already

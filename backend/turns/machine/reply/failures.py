@@ -29,7 +29,7 @@ from backend.turns.machine.state import State
 from backend.turns.promises import is_promise
 
 MAX_ATTEMPTS = 2
-"""Times a reply is asked for that comes to nothing, or breaks off."""
+"""The number of attempts for a reply that comes to nothing, or breaks off."""
 MAX_WAITS = 3
 """Times in a row a rate limit is waited out."""
 LONGEST_WAIT_S = 20.0
@@ -54,7 +54,7 @@ class Failure:
 
 
 def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> None:
-    """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
+    """Retry, apologise or say goodbye ourselves for a reply without sound or tool call."""
     _report(s, reply, failure, _replace(s, reply, failure, now))
     if (
         not s.floor.playing and s.floor.holder is Floor.ASSISTANT
@@ -63,7 +63,7 @@ def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> Non
 
 
 def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
-    """Have a reply continued that ended before it was whole, though some of it is heard."""
+    """Have a reply continued that was partly heard and ended too soon."""
     remedy: ReplyRemedy = "none"
     if reply.purpose in ASKED_FOR and not reply.called:
         words = " ".join(reply.messages.values()).strip()
@@ -73,7 +73,7 @@ def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
 
 
 def broke_promise(s: State, reply: Reply) -> bool:
-    """Return whether a reply that is complete has only announced work, of which none is under way."""
+    """Return whether a complete reply has only announced work, and none is under way."""
     if reply.called or reply.purpose not in ASKED_FOR or s.calls.running(s.floor.turn):
         return False
     return is_promise(list(reply.messages.values())[-1] if reply.messages else "")

@@ -75,7 +75,7 @@ def ask_next(s: State, now: float) -> None:
 
 
 def on_started_unasked(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """Let a model that begins to speak by itself, where it may."""
+    """Let a model speak that begins by itself, if it may."""
     if not event.unasked or not _may_speak_unasked(s):
         on_started_too_many(s, event, now)
         return
@@ -98,7 +98,7 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def on_started_late(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """Cancel a reply that is not wanted any more, now that its id is known."""
+    """Cancel a reply that is no longer wanted, now that its id is known."""
     reply = s.replies.in_flight
     if reply and reply.id is None and event.request in (None, reply.request):
         reply.id = event.reply
@@ -111,13 +111,13 @@ def on_started_too_many(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def _may_speak_unasked(s: State) -> bool:
-    """Return whether a model that begins to speak by itself is let: the floor is free, and nothing was asked for."""
+    """Return whether a model may begin to speak by itself: the floor is free, and nothing was asked for."""
     free = s.floor.may_speak and s.floor.voice is None
     return free and s.replies.in_flight is None and s.farewell.reason is None and s.line.lost_at is None
 
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
-    """Play sound of the reply in flight; drop that of any other, and keep back that of one that is prepared."""
+    """Play the sound of the reply in flight, keep back that of a prepared reply, and drop any other."""
     floor, replies = s.floor, s.replies
     if floor.holder is Floor.PAUSING and defer(s, event, now):
         return
@@ -159,7 +159,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
 
 
 def on_message_finished(s: State, event: ev.MessageFinished, now: float) -> None:
-    """Note that all of a message was sent, so that it counts as whole though its reply goes on."""
+    """Note that all of a message was sent: it counts as whole though its reply goes on."""
     if not defer(s, event, now) and s.replies.streaming(event.reply):
         finish_items(s, event.item)
 
@@ -195,7 +195,7 @@ def on_cancelled(s: State, event: ev.ReplyFinished, now: float) -> None:
 
 
 def on_discarded(s: State, event: ev.ReplyFinished, now: float) -> None:
-    """Note the same of a reply that was prepared for nothing, and what it has cost."""
+    """Note that the provider has sent all of a discarded reply, and what it has cost."""
     if s.replies.in_flight and s.replies.in_flight.id == event.reply:
         s.replies.in_flight = None
         report_discarded(s, event)
@@ -217,7 +217,7 @@ def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
 
 
 def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
-    """Note that a reply that is not wanted any more has not begun."""
+    """Note that a reply that is no longer wanted has not begun."""
     reply = s.replies.in_flight
     if reply and reply.request == event.request and reply.id is None:
         s.replies.in_flight = None
@@ -292,7 +292,7 @@ def begin_notices(s: State, now: float) -> None:
 
 
 def settle_notices(s: State, now: float) -> None:
-    """Settle the notices of a reply once it is over, and all of it was heard or thrown away."""
+    """Settle the notices of a finished reply once all of it was heard or thrown away."""
     spoken, reply = s.notices.reply, s.replies.in_flight
     if spoken is None or s.replies.items.sounding(Purpose.NOTICE):
         return

@@ -18,7 +18,7 @@ class Phase(StrEnum):
     STREAMING = "streaming"
     CANCELLING = "cancelling"
     DISCARDING = "discarding"
-    """The same of one that was prepared in a pause, and thrown away because the caller went on."""
+    """The progress of a reply that was prepared in a pause, and discarded because the caller went on."""
 
 
 @dataclass(slots=True)
@@ -58,9 +58,9 @@ class ReplyState:
     requests: int = 0
     """Replies asked for so far."""
     wanted: dict[Purpose, int] = field(default_factory=dict)
-    """The purposes to ask for when the floor is free, each with the number of its attempt."""
+    """The purposes of the replies to ask for when the floor is free, each with the number of its attempt."""
     not_before: float = 0.0
-    """No reply is asked for earlier."""
+    """The moment before which no reply is asked for."""
     refusals: int = 0
     """Refusals of the provider in a row."""
     waits: int = 0
@@ -70,7 +70,7 @@ class ReplyState:
     left: int = 0
     """Providers left because they were mute."""
     items: SpokenItems = field(default_factory=SpokenItems)
-    """What was sent of them and is not heard out yet."""
+    """The items of replies that are sent and not heard out yet."""
     hint: str = ""
     """Instructions for the next reply, from the caller's program."""
     read_out_next: bool = False
