@@ -30,7 +30,7 @@ class StandIn:
     """The first part of the path."""
     answering: Callable[[Request], Reply]
     settings: Callable[[str], dict[str, str]]
-    """The stand-in's address → the extension's settings that point at it, by the names of their variables in small letters."""
+    """The stand-in's address → the extension's settings that point at it: names of variables in small letters."""
 
 
 def every_service(request: Request) -> Reply:
