@@ -21,9 +21,10 @@ import httpx2
 from fastapi import APIRouter
 from redis.asyncio import Redis
 
+from backend.access.credentials import TokenSockets
 from backend.access.principal import Grant
-from backend.access.token_sockets import TokenSockets
-from backend.http.context import Context, UserDataStore
+from backend.http.context import Context
+from backend.http.services import UserDataStore
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.opening import OpenedProvider
 from backend.sessions.handles import OpenLocator

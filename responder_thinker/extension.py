@@ -2,7 +2,8 @@
 
 from backend.access.principal import Grant
 from backend.extension import Extension, Ground, ModuleCommand, Opened
-from backend.http.context import Caller, Context, Here, UserDataStore
+from backend.http.context import Caller, Context, Here
+from backend.http.services import UserDataStore
 from backend.settings.plugin import PluginSettings
 from backend.settings.settings import Settings
 

@@ -29,8 +29,6 @@ SEAM = "extension"
 """What an extension declares itself by: over every room, and imported by `app` and by extensions alone."""
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
-TEST_WITH_ANOTHER_EXTENSION = {("local", "calendar")}
-"""Extensions whose tests still import another one, or its tests."""
 ARROWS: dict[str, set[str]] = {
     "turns": set(),
     "language": set(),
@@ -280,7 +278,7 @@ def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
         for name in imported(path)
         if (parts := name.split("."))[1:2] == [EXTENSIONS] and parts[2:]
     }
-    assert {(one, other) for one, other in used if one not in (other, "__init__.py")} == TEST_WITH_ANOTHER_EXTENSION
+    assert {(one, other) for one, other in used if one not in (other, "__init__.py")} == set()
 
 
 def test_every_arrow_leads_down() -> None:

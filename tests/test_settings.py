@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from backend.app.extensions import installed
 from backend.errors import SettingsError
 from backend.settings.settings import Settings, load_settings
 from backend.settings.unknown import FORMER, unknown_settings
@@ -32,9 +31,7 @@ def refusal(**variables: str) -> str:
         for name, value in variables.items():
             patch.setenv(name, value)
         with pytest.raises(SettingsError) as caught:
-            here = load_settings()
-            for kind in installed().settings:
-                here.of(kind)
+            load_settings()
     assert caught.value.hint
     return str(caught.value)
 
@@ -53,6 +50,12 @@ def test_nothing_needs_to_be_set() -> None:
     assert (bare.realtime.model, bare.realtime.voice) == ("gpt-realtime-2", "shimmer")
     assert bare.provider.openai_base_url == "https://us.api.openai.com/v1"
     assert (bare.turns.idle_nudge_s, bare.turns.idle_disconnect_s) == (15, 60)
+    assert (bare.turns.endpointing, bare.turns.interruption_onset, bare.turns.interruptions) == (
+        "balanced",
+        "duck",
+        True,
+    )
+    assert (bare.turns.interruption_min_ms, bare.turns.wake_name) == (580, "")
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
@@ -109,6 +112,7 @@ def test_lists_and_ranges_are_written_plainly() -> None:
     assert full.rtc.rtc_port_range == (10000, 10100)
     assert full.access.allowed_origins == ["https://a.example", "http://localhost:5173"]
     assert full.rtc.ice_servers[0].username == "u"
+    assert settings(WAKE_NAME=" Ada ").turns.wake_name == "Ada"
 
 
 def test_a_limit_of_zero_is_off() -> None:
@@ -129,16 +133,8 @@ def test_a_limit_of_zero_is_off() -> None:
         ({"ICE_SERVERS": "[{}]"}, "ICE_SERVERS__0__URLS: Field required"),
         ({"ALLOWED_ORIGINS": "voice.example.com"}, "write scheme and host, e.g. https://voice.example.com"),
         ({"IDLE_NUDGE_S": "60"}, "IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S"),
-        ({"SESSION_CAP": "-1"}, "SESSION_CAP: Input should be greater than or equal to 0"),
         ({"SESSION_CAP": "many"}, "SESSION_CAP: Input should be a valid integer"),
-        ({"THINKER_DEADLINE_S": "0"}, "THINKER_DEADLINE_S: Input should be greater than 0"),
-        ({"VAD__THRESHOLD": "1.5"}, "VAD__THRESHOLD: Input should be less than or equal to 0.99"),
         ({"VAD__VAD_FRAME_MS": "20"}, "VAD__VAD_FRAME_MS: Input should be 10, 16 or 32"),
-        ({"VAD__ENGINE": "magic"}, "VAD__ENGINE: Input should be 'auto', 'ten' or 'silero'"),
-        ({"GITHUB__REPO": "hello-world"}, "GITHUB__REPO: 'hello-world' is not owner/name, e.g. octocat/hello-world"),
-        ({"GITHUB__REPOS": "a/b, ../c"}, "GITHUB__REPOS: '../c' is not owner/name"),
-        ({"GITHUB__BASE_URL": "http://github.example"}, "GITHUB__BASE_URL: must start with https://"),
-        ({"IDENTIFY_BY_FINGERPRINT": "perhaps"}, "IDENTIFY_BY_FINGERPRINT: Input should be a valid boolean"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -158,7 +154,6 @@ SECRETS: dict[str, Any] = {
     "FINNHUB_API_KEY": "fh-very-secret",
     "NEWSAPI_API_KEY": "na-very-secret",
     "LANGSMITH_API_KEY": "ls-very-secret",
-    "GITHUB__TOKEN": "gh-very-secret",
 }
 
 
@@ -220,26 +215,6 @@ def test_a_list_is_put_between_its_marks_only() -> None:
 def test_a_document_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="settings:begin"):
         settings_table.between(settings_table.COMPOSE_MARKS, "table", "no marks")
-
-
-def test_turn_taking_is_balanced_ducks_and_lets_callers_interrupt() -> None:
-    turns = settings().turns
-    assert (turns.endpointing, turns.interruption_onset, turns.interruption_min_ms) == ("balanced", "duck", 580)
-    assert turns.interruptions
-    assert turns.wake_name == ""
-
-
-def test_turn_taking_can_be_set() -> None:
-    turns = settings(ENDPOINTING="patient", INTERRUPTION_ONSET="hold", INTERRUPTIONS="false", WAKE_NAME=" Ada ").turns
-    assert (turns.endpointing, turns.interruption_onset, turns.interruptions) == ("patient", "hold", False)
-    assert turns.wake_name == "Ada"
-
-
-@pytest.mark.parametrize(
-    ("variable", "value"), [("ENDPOINTING", "slow"), ("INTERRUPTION_ONSET", "mute"), ("WAKE_NAME", "a" * 41)]
-)
-def test_a_way_of_taking_turns_that_does_not_exist_is_refused(variable: str, value: str) -> None:
-    assert variable in refusal(**{variable: value})
 
 
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
-from backend.access.access import is_loopback
-
 UNKNOWN = "unknown"
 
 
@@ -30,6 +28,14 @@ class Networks:
         except ValueError:
             return address == "local"
         return any(asked in each for each in self._networks)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def is_from_here(connection: HTTPConnection) -> bool:

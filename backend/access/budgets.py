@@ -1,8 +1,8 @@
 """Budgets admit what costs something, and charge what it has cost.
 
-await budgets.admit(payer, TURN)            # at the door: raises when a budget of the payer is used up
-budgets.charge(payer, Counter({...}))       # afterwards, without waiting: tokens, seconds, bytes
-budgets.excess(payer, CALL)                 # meanwhile, from what this process knows: is one used up?
+await budgets.admit(billed, TURN)            # at the door: raises when a budget of the billing subject is used up
+budgets.charge(billed, Counter({...}))       # afterwards, without waiting: tokens, seconds, bytes
+budgets.excess(billed, CALL)                 # meanwhile, from what this process knows: is one used up?
 """
 
 from __future__ import annotations
@@ -10,32 +10,21 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client import Counter as Count
 
-from backend.access.day_counts import DayCounts
-from backend.access.new_users import NewUsers
-from backend.access.payers import Payers
+from backend.access.billing import BillingSubject, BillingSubjects
 from backend.access.permits import Permits
-from backend.access.usage import (
-    EVERYBODY,
-    Excess,
-    Payer,
-    Resource,
-    Scope,
-    Subject,
-    Usage,
-    excess,
-    limits_of,
-)
+from backend.access.usage import EVERYBODY, DayCounts, Resource, Scope, Subject, Usage
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
-from backend.settings.budgets import BudgetSettings
+from backend.settings.budgets import AddressBudget, BudgetSettings, KeyBudget, TotalBudget, UserBudget
 
 DAY_S = 86_400
 NOTHING: Usage = Counter()
@@ -58,24 +47,56 @@ RANKED = (Scope.USER, Scope.ADDRESS, Scope.KEY)
 """Of these the operator is shown who used most."""
 
 
+Limits: TypeAlias = Mapping[Scope, Mapping[Resource, int]]
+"""Of each scope, the most that may be used in a day; what is missing, or 0, has no limit."""
+
+
+class Excess(NamedTuple):
+    """The budget that is used up."""
+
+    scope: Scope
+    resource: Resource
+    limit: int
+
+
+def limits_of(settings: BudgetSettings) -> Limits:
+    """Return the limits that the settings set, in the units of `Resource`."""
+    scopes: dict[Scope, UserBudget | AddressBudget | KeyBudget | TotalBudget] = {
+        Scope.USER: settings.user,
+        Scope.ADDRESS: settings.address,
+        Scope.KEY: settings.key,
+        Scope.TOTAL: settings.total,
+    }
+    limits = {
+        scope: {
+            Resource.MODEL_TOKENS: budget.model_tokens,
+            Resource.VOICE_SECONDS: round(budget.voice_minutes * 60),
+            Resource.TASKS: budget.tasks,
+            Resource.KEPT_BYTES: budget.kept_kilobytes * 1000,
+            Resource.MICRO_USD: round(budget.usd * 1_000_000),
+        }
+        for scope, budget in scopes.items()
+    }
+    limits[Scope.ADDRESS][Resource.NEW_USERS] = settings.new_users_per_day
+    return limits
+
+
 class Budgets:
     """The budgets of one process, which share their counts with all others."""
 
     def __init__(
         self,
         day_counts: DayCounts,
-        payers: Payers,
+        billing: BillingSubjects,
         permits: Permits,
-        new_users: NewUsers,
         settings: BudgetSettings,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`clock` gives Unix time in seconds."""
         self.day_counts = day_counts
-        self.payers = payers
+        self.billing = billing
         self.permits = permits
-        self.new_users = new_users
         self.settings = settings
         self._limits = limits_of(settings)
         self._clock = clock
@@ -85,84 +106,84 @@ class Budgets:
     def __repr__(self) -> str:
         return f"Budgets({self.day_counts!r}, {self.permits!r})"
 
-    async def admit(self, payer: Payer, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
-        """Charge `wanted`, if the payer's budgets have room for it, and a little of each of `needs`.
+    async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
+        """Charge `wanted`, if the billing subject's budgets have room for it, and a little of each of `needs`.
 
         Raises `OverBudget`, or `CeilingReached` for everybody's; nothing is charged then. Takes one round trip. While
         Redis does not answer, what this process knows decides.
         """
-        if payer.exempt:
-            self.day_counts.charge(payer.subjects, wanted)
+        if billed.exempt:
+            self.day_counts.charge(billed.subjects, wanted)
             return
-        self.new_users.touch(payer.user)
         try:
-            await self.payers.note(payer)
-            used = await self.day_counts.take(payer.subjects, wanted)
+            await self.billing.note(billed)
+            used = await self.day_counts.take(billed.subjects, wanted)
         except MemoryUnavailable:
-            if found := self.excess(payer, needs, wanted):
-                raise self._refusal(payer, found) from None
-            self.day_counts.charge(payer.subjects, wanted)
+            if found := self.excess(billed, needs, wanted):
+                raise self._refusal(billed, found) from None
+            self.day_counts.charge(billed.subjects, wanted)
             return
-        if found := excess(payer, used, self._limits, needs, wanted):
+        if found := self._excess(billed, used, needs, wanted):
             if wanted:
                 with suppress(MemoryUnavailable):
-                    await self.day_counts.give_back(payer.subjects, wanted)
-            raise self._refusal(payer, found)
+                    await self.day_counts.give_back(billed.subjects, wanted)
+            raise self._refusal(billed, found)
 
-    def check(self, payer: Payer, needs: frozenset[Resource]) -> None:
+    def check(self, billed: BillingSubject, needs: frozenset[Resource]) -> None:
         """Raise `OverBudget` or `CeilingReached` when a budget is used up, as far as this process knows."""
-        if found := self.excess(payer, needs):
-            raise self._refusal(payer, found)
+        if found := self.excess(billed, needs):
+            raise self._refusal(billed, found)
 
-    def charge(self, payer: Payer, amounts: Usage) -> None:
+    def charge(self, billed: BillingSubject, amounts: Usage) -> None:
         """Charge what something has cost. Never waits."""
-        self.day_counts.charge(payer.subjects, amounts)
+        self.day_counts.charge(billed.subjects, amounts)
 
-    def charge_tokens(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
+    def charge_tokens(self, billed: BillingSubject, model: str, tokens_in: int, tokens_out: int) -> None:
         """Charge the tokens of a model, and their price, if it has one. Never waits."""
         cost = self.cost_of(model, tokens_in, tokens_out)
-        self.charge(payer, Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0}))
+        self.charge(billed, Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0}))
 
     def cost_of(self, model: str, tokens_in: int, tokens_out: int) -> int | None:
         """Return what these tokens of a model cost, in millionths of a dollar; None: it has no price."""
         price = self.settings.prices.get(model)
         return price.micro_usd(tokens_in, tokens_out) if price else None
 
-    def excess(self, payer: Payer, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Excess | None:
+    def excess(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Excess | None:
         """Return the budget that is used up, as far as this process knows; None when there is room."""
-        if payer.exempt:
+        if billed.exempt:
             return None
-        used = {subject: self.day_counts.known(subject) for subject in payer.subjects}
-        return excess(payer, used, self._limits, needs, wanted)
+        used = {subject: self.day_counts.known(subject) for subject in billed.subjects}
+        return self._excess(billed, used, needs, wanted)
 
-    async def admits_new_user(self, payer: Payer) -> bool:
-        """Mark the payer as new, count them for their address, and return whether it may have that many."""
-        address = [subject for subject in payer.subjects if subject.scope is Scope.ADDRESS]
-        limit = self.settings.new_users_per_day
-        if payer.exempt:
+    async def admits_new_user(self, billed: BillingSubject) -> bool:
+        """Mark the billing subject as new, count them for their address, and return whether it may have that many."""
+        address = [subject for subject in billed.subjects if subject.scope is Scope.ADDRESS]
+        limit, new_s = self.settings.new_users_per_day, round(self.settings.proven_after_h * 3600)
+        if billed.exempt:
             return True
-        with suppress(MemoryUnavailable):
-            await self.new_users.mark(payer.user)
+        if new_s and self.settings.new_user_keep_h:
+            with suppress(MemoryUnavailable):
+                await self.billing.mark_new(billed.user, new_s)
         if not limit or not address:
             return True
         wanted: Usage = Counter({Resource.NEW_USERS: 1})
         if self.day_counts.known(address[0])[Resource.NEW_USERS] >= limit:
-            return self._refuses_new_user(payer)
+            return self._refuses_new_user(billed)
         try:
             used = await self.day_counts.take(address, wanted)
         except MemoryUnavailable:
             self.day_counts.charge(address, wanted)
             return True
-        return used[address[0]][Resource.NEW_USERS] < limit or self._refuses_new_user(payer)
+        return used[address[0]][Resource.NEW_USERS] < limit or self._refuses_new_user(billed)
 
-    async def shown_to(self, payer: Payer) -> Json:
+    async def shown_to(self, billed: BillingSubject) -> Json:
         """Return the use and the limits of the day, as `GET /api/me/usage` shows them. Raises `MemoryUnavailable`."""
-        used = await self.day_counts.used(payer.subjects)
-        own = [subject for subject in payer.subjects if subject != EVERYBODY]
+        used = await self.day_counts.used(billed.subjects)
+        own = [subject for subject in billed.subjects if subject != EVERYBODY]
         return {
             "resets_in_s": self._left_s(),
-            "limited": not payer.exempt,
-            **{subject.scope.value: self._shown(subject, used[subject], payer) for subject in own},
+            "limited": not billed.exempt,
+            **{subject.scope.value: self._shown(subject, used[subject], billed) for subject in own},
         }
 
     async def total(self) -> Json:
@@ -175,13 +196,13 @@ class Budgets:
         shown = {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
         return shown | {"top": {scope.value: await self._top(scope) for scope in RANKED}}
 
-    def stop(self, payer: Payer, found: Excess) -> None:
+    def stop(self, billed: BillingSubject, found: Excess) -> None:
         """Count and log that something under way is stopped for a used-up budget."""
         self.refusals[found.scope, found.resource] += 1
         if self._refused is not None:
             self._refused.labels(found.scope.value, found.resource.value).inc()
         budget = f"{found.scope.value}.{found.resource.value}"
-        security_event(SecurityEvent.BUDGET_STOPPED, payer, "a budget is used up", budget=budget, limit=found.limit)
+        security_event(SecurityEvent.BUDGET_STOPPED, billed, "a budget is used up", budget=budget, limit=found.limit)
 
     def show_in(self, registry: CollectorRegistry) -> None:
         """Show everybody's use, the ceiling and the refusals in `/metrics`."""
@@ -199,29 +220,46 @@ class Budgets:
             registry=registry,
         )
 
+    def _excess(
+        self, billed: BillingSubject, used: Mapping[Subject, Usage], needs: frozenset[Resource], wanted: Usage
+    ) -> Excess | None:
+        """Return the first budget that has no room for `wanted`, and at least one unit, of what is needed."""
+        for subject in billed.subjects:
+            limits = self._limits_of(subject, billed)
+            for resource in sorted(needs):
+                limit = limits.get(resource)
+                if limit is not None and used[subject][resource] + max(1, wanted[resource]) > limit:
+                    return Excess(subject.scope, resource, limit)
+        return None
+
+    def _limits_of(self, subject: Subject, billed: BillingSubject | None = None) -> dict[Resource, int]:
+        """Return what the subject may use in a day; a user no more tokens than their credential allows."""
+        limits = {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
+        most = billed.most_tokens if billed and subject.scope is Scope.USER else None
+        if most is not None:
+            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, most), most)
+        return limits
+
     async def _top(self, scope: Scope) -> list[Json]:
         used = await self.day_counts.top(scope)
         return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
-    def _shown(self, subject: Subject, used: Usage, payer: Payer | None = None) -> Json:
-        all_limits = self._limits[subject.scope]
-        limits = {resource: limit for resource, limit in all_limits.items() if limit}
-        if subject.scope is Scope.USER and payer is not None and payer.most_tokens is not None:
-            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, payer.most_tokens), payer.most_tokens)
+    def _shown(self, subject: Subject, used: Usage, billed: BillingSubject | None = None) -> Json:
+        limits = self._limits_of(subject, billed)
         return {
-            "used": {resource.value: used[resource] for resource in all_limits},
+            "used": {resource.value: used[resource] for resource in self._limits[subject.scope]},
             "limits": {resource.value: limit for resource, limit in limits.items()},
         }
 
-    def _refusal(self, payer: Payer, found: Excess) -> OverBudget | CeilingReached:
-        self.stop(payer, found)
+    def _refusal(self, billed: BillingSubject, found: Excess) -> OverBudget | CeilingReached:
+        self.stop(billed, found)
         owner, hint = OWNERS[found.scope]
         message = f"{owner} of {WORDS[found.resource]} is used up for today."
         error = CeilingReached if found.scope is Scope.TOTAL else OverBudget
         return error(message, retry_after_s=self._left_s(), hint=hint)
 
-    def _refuses_new_user(self, payer: Payer) -> bool:
-        self.stop(payer, Excess(Scope.ADDRESS, Resource.NEW_USERS, self.settings.new_users_per_day))
+    def _refuses_new_user(self, billed: BillingSubject) -> bool:
+        self.stop(billed, Excess(Scope.ADDRESS, Resource.NEW_USERS, self.settings.new_users_per_day))
         return False
 
     def _used_by_all(self, resource: Resource) -> int:

@@ -6,16 +6,17 @@ learns why.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
+from starlette.types import Scope
 
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
 from backend.access.keys import ApiKeys, Signed, looks_signed
 from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
 from backend.access.signatures import KnownUser, OpenedSession, Signatures, new_user
-from backend.access.token_sockets import token_socket
 from backend.runtime.json_objects import Json
 
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -25,6 +26,15 @@ OIDC_USER = "oidc."
 COOKIE = "caller"
 OVER_TLS = "__Host-"
 """Browsers take a cookie with this prefix from this very host only, over TLS, and send it to no other."""
+
+WriteRefusal = Callable[[str], bytes]
+"""Writes the message that tells a client why it is refused."""
+TokenSockets = Mapping[str, WriteRefusal]
+"""Paths of WebSockets of clients that show their token in the address, as `?token=…`.
+
+A page cannot choose the headers of a WebSocket, and learns nothing of a handshake that was refused. So these are
+accepted, get the reason in a message of their protocol, and are closed.
+"""
 
 
 @dataclass(slots=True)
@@ -90,8 +100,8 @@ class Credentials:
             known = None
         principal = Principal(
             user=known.user if known else new_user(),
-            tier=self.access.visitor_tier(here=is_from_here(connection)),
-            grants=self.access.visitor_grants,
+            tier=self.access.tier_here if is_from_here(connection) else Tier.ANONYMOUS,
+            grants=USER_GRANTS if "open" in self.access.modes else frozenset(),
             tools=None,
             address=address,
             credential="cookie" if known else "none",
@@ -119,8 +129,7 @@ def cookie_name(scheme: str, name: str = COOKIE) -> str:
 def bearer(connection: HTTPConnection) -> str | None:
     """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
 
-    A page cannot choose the headers of a WebSocket. Clients of the Realtime protocol name their key in a subprotocol,
-    others put it into the address (`token_sockets`).
+    Clients of the Realtime protocol name their key in a subprotocol, those of `TokenSockets` in the address.
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -129,6 +138,14 @@ def bearer(connection: HTTPConnection) -> str | None:
     if token_socket(connection.scope):
         return connection.query_params.get("token")
     return next(named, "").removeprefix(KEY_PROTOCOL) or None
+
+
+def token_socket(scope: Scope) -> WriteRefusal | None:
+    """Return what writes the refusal of this WebSocket; None where the token is not shown in the address."""
+    if scope["type"] != "websocket" or "app" not in scope:
+        return None
+    sockets: TokenSockets = scope["app"].state.token_sockets
+    return sockets.get(scope["path"])
 
 
 def _signed_in(known: KnownUser, address: str) -> Identity:

@@ -1,4 +1,4 @@
-"""Metering charges what models and calls use to the payer, and stops them when a budget is used up."""
+"""Metering charges what models and calls use to the billing subject, and stops them when a budget is used up."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from backend.access.billing import BillingSubject, current_billing
 from backend.access.budgets import Budgets
-from backend.access.payers import current_payer
 from backend.access.prices import PriceTable, ReplyPrice, TokensByKind
-from backend.access.usage import CALL, Payer, Resource
+from backend.access.usage import CALL, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
 from backend.observability.work_metrics import WorkMetrics
@@ -31,9 +31,9 @@ LOOK_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class MeteredModel:
-    """This `ChatModel` charges the current payer for every answer, by the usage that the API reports.
+    """This `ChatModel` charges the current billing subject for every answer, by the usage that the API reports.
 
-    An answer that is broken off is charged by an estimate. Without a current payer nothing is charged.
+    An answer that is broken off is charged by an estimate. Without a current billing subject nothing is charged.
     """
 
     model: ChatModel
@@ -44,9 +44,9 @@ class MeteredModel:
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Stream from the model; see `ChatModel.stream`. Raises `OverBudget` or `CeilingReached` before it asks."""
-        payer = current_payer.get()
-        if payer:
-            self.budgets.check(payer, NEEDS)
+        billed = current_billing.get()
+        if billed:
+            self.budgets.check(billed, NEEDS)
         characters, finished, begun = 0, None, False
         began = time.perf_counter()
         try:
@@ -68,22 +68,22 @@ class MeteredModel:
             if finished and (work := current_work.get()):
                 answered, tokens = finished.model or model, (finished.tokens_in, finished.tokens_out)
                 work.model_answered(answered, sum(tokens), self.budgets.cost_of(answered, *tokens))
-            if payer and finished and finished.tokens_in + finished.tokens_out:
-                self._charge(payer, finished.model or model, finished.tokens_in, finished.tokens_out)
-            elif payer and begun:
+            if billed and finished and finished.tokens_in + finished.tokens_out:
+                self._charge(billed, finished.model or model, finished.tokens_in, finished.tokens_out)
+            elif billed and begun:
                 sent = sum(len(message["content"]) for message in messages)
-                self._charge(payer, model, sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN)
+                self._charge(billed, model, sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN)
 
-    def _charge(self, payer: Payer, model: str, tokens_in: int, tokens_out: int) -> None:
-        """Charge the payer, and the call for which the model was asked."""
-        self.budgets.charge_tokens(payer, model, tokens_in, tokens_out)
+    def _charge(self, billed: BillingSubject, model: str, tokens_in: int, tokens_out: int) -> None:
+        """Charge the billing subject, and the call for which the model was asked."""
+        self.budgets.charge_tokens(billed, model, tokens_in, tokens_out)
         if call := current_call.get():
             call.cost(self.budgets.cost_of(model, tokens_in, tokens_out) or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class MeteredEmbedder:
-    """This `Embedder` charges the current payer for every request, by an estimate of its tokens."""
+    """This `Embedder` charges the current billing subject for every request, by an estimate of its tokens."""
 
     embedder: Embedder
     budgets: Budgets
@@ -95,13 +95,13 @@ class MeteredEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the vectors; see `Embedder.embed`. Raises `OverBudget` or `CeilingReached` before it asks."""
-        payer = current_payer.get()
-        if payer:
-            self.budgets.check(payer, NEEDS)
+        billed = current_billing.get()
+        if billed:
+            self.budgets.check(billed, NEEDS)
         vectors = await self.embedder.embed(texts)
-        if payer:
+        if billed:
             characters = sum(map(len, texts))
-            self.budgets.charge_tokens(payer, self.model, -(-characters // CHARACTERS_PER_TOKEN), 0)
+            self.budgets.charge_tokens(billed, self.model, -(-characters // CHARACTERS_PER_TOKEN), 0)
         return vectors
 
 
@@ -109,7 +109,7 @@ class MeteredEmbedder:
 class MeteredCall:
     """A live call, and what its models have cost so far."""
 
-    payer: Payer
+    billed: BillingSubject
     hang_up: Callable[[str], None]
     """Ends the call for a reason: `call_budget` or `budget`."""
     charged_to: float
@@ -151,10 +151,12 @@ class CallMeter:
         return f"CallMeter({len(self._calls)} calls)"
 
     @asynccontextmanager
-    async def metering(self, session_id: str, payer: Payer, hang_up: Callable[[str], None]) -> AsyncIterator[None]:
+    async def metering(
+        self, session_id: str, billed: BillingSubject, hang_up: Callable[[str], None]
+    ) -> AsyncIterator[None]:
         """Charge the call within the block; `hang_up` is called once, with a reason, when a budget is used up."""
         most = round(self.budgets.settings.call_usd * 1_000_000)
-        call = self._calls[session_id] = MeteredCall(payer, hang_up, self.now(), most)
+        call = self._calls[session_id] = MeteredCall(billed, hang_up, self.now(), most)
         token = current_call.set(call)
         try:
             yield
@@ -170,7 +172,7 @@ class CallMeter:
     def spent(self, session_id: str, model: str, tokens: TokensByKind) -> int | None:
         """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
 
-        Ends the call when money is used up: its own, or a payer's. Never waits.
+        Ends the call when money is used up: its own, or a billing subject's. Never waits.
         """
         tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
         tokens_out = tokens["text_out"] + tokens["audio_out"]
@@ -181,7 +183,7 @@ class CallMeter:
             cost = price.micro_usd(tokens)
         if call := self._calls.get(session_id):
             used = Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0})
-            self.budgets.charge(call.payer, used)
+            self.budgets.charge(call.billed, used)
             call.cost(cost or 0)
             self._stop_over_budget(call, MONEY)
         return cost
@@ -199,12 +201,12 @@ class CallMeter:
             self._stop_over_budget(call, CALL)
 
     def _stop_over_budget(self, call: MeteredCall, needs: frozenset[Resource]) -> None:
-        if not call.stopped and (found := self.budgets.excess(call.payer, needs)):
-            self.budgets.stop(call.payer, found)
+        if not call.stopped and (found := self.budgets.excess(call.billed, needs)):
+            self.budgets.stop(call.billed, found)
             call.stop("budget")
 
     def _charge_time(self, call: MeteredCall) -> None:
         seconds = round(self.now() - call.charged_to)
         if seconds > 0:
             call.charged_to += seconds
-            self.budgets.charge(call.payer, Counter({Resource.VOICE_SECONDS: seconds}))
+            self.budgets.charge(call.billed, Counter({Resource.VOICE_SECONDS: seconds}))

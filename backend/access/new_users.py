@@ -1,7 +1,5 @@
 """The data of new users expires soon, unless they return as users who have proven themselves.
 
-    user:{id}:new   there while the user is new: from their first visit on, for BUDGETS__PROVEN_AFTER_H
-
 Stores keep users' data without a limit, or for USER_RETENTION_DAYS. This looks after those who were active in the last
 minutes: what a new user has written expires after `keep_s`; of one who is not new any more it is kept like anybody's.
 A user without the mark is never taken for new, so a Redis that has lost the mark costs no data.
@@ -10,58 +8,36 @@ A user without the mark is never taken for new, so a Redis that has lost the mar
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 
 from redis.asyncio import Redis
 
+from backend.access.billing import new_key
 from backend.errors import MemoryUnavailable
 from backend.storage.client import RedisStore
 
 LOOK_EVERY_S = 20.0
 ACTIVE_S = 900.0
 """Seconds after their last request in which a user's data is looked at: calls and turns write a little later."""
-USERS_LIMIT = 2_000
-"""Active users that are looked at; of more, those active longest ago are left out."""
 DATA = ("context", "memories", "reminders")
 """The names of a user's keys that stores keep for longer than new users are worth."""
 
-mark_key = "user:{}:new".format
 
-
-class NewUsers(RedisStore):
-    """Knows who is new, and has their data expire; `now` gives seconds of a steady clock."""
+class NewUserData(RedisStore):
+    """Has the data of new users expire."""
 
     def __init__(
-        self,
-        redis: Redis,
-        *,
-        new_s: float,
-        keep_s: float,
-        retention_s: int | None,
-        now: Callable[[], float] = time.monotonic,
+        self, redis: Redis, active: Callable[[float], list[str]], *, keep_s: float, retention_s: int | None
     ) -> None:
-        """Users are new for `new_s`; `retention_s` is how long others' data is kept, None: for good."""
+        """`active` gives the users of the last seconds; `retention_s` is how long others' data is kept, None: for good.
+
+        `keep_s` is how long that of new users is; 0: as others'.
+        """
         super().__init__(redis)
-        self._new_s = round(new_s)
+        self._active = active
         self._keep_s = round(keep_s)
         self._retention_s = retention_s
-        self._now = now
-        self._active: OrderedDict[str, float] = OrderedDict()
-
-    async def mark(self, user_id: str) -> None:
-        """Note that the user is new. Raises `MemoryUnavailable`."""
-        if self._new_s and self._keep_s:
-            await self._client.call(lambda redis: redis.set(mark_key(user_id), "1", ex=self._new_s))
-
-    def touch(self, user_id: str) -> None:
-        """Note that the user is active. Never waits."""
-        self._active[user_id] = self._now()
-        self._active.move_to_end(user_id)
-        if len(self._active) > USERS_LIMIT:
-            self._active.popitem(last=False)
 
     async def run(self) -> None:
         """Look after the data of active users, again and again, until cancelled."""
@@ -72,15 +48,12 @@ class NewUsers(RedisStore):
 
     async def look(self) -> None:
         """Have new users' data expire, and keep that of others. Raises `MemoryUnavailable`."""
-        since = self._now() - ACTIVE_S
-        for user in [user for user, at in self._active.items() if at < since]:
-            del self._active[user]
-        users = list(self._active)
-        if not users or not self._keep_s:
+        users = self._active(ACTIVE_S) if self._keep_s else []
+        if not users:
             return
         pipe = self._client.pipeline(transaction=False)
         for user in users:
-            pipe.exists(mark_key(user))
+            pipe.exists(new_key(user))
             for key in _data_of(user):
                 pipe.ttl(key)
         answers = iter(await self._client.execute(pipe))

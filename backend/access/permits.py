@@ -22,7 +22,8 @@ from typing import Any, Self
 
 from redis.asyncio import Redis
 
-from backend.access.usage import Payer, Scope, Subject
+from backend.access.billing import BillingSubject
+from backend.access.usage import Scope, Subject
 from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among
@@ -115,9 +116,9 @@ class Permits(RedisStore):
     def __repr__(self) -> str:
         return f"Permits({len(self._held)} held here)"
 
-    async def take(self, kind: PermitKind, payer: Payer) -> Permit:
+    async def take(self, kind: PermitKind, billed: BillingSubject) -> Permit:
         """Take a permit of that user, address and machine. Raises `TooMany` when one of them has none left."""
-        permit = self._new(kind, payer, secrets.token_urlsafe(16))
+        permit = self._new(kind, billed, secrets.token_urlsafe(16))
         if not permit.subjects:
             return permit
         try:
@@ -127,14 +128,14 @@ class Permits(RedisStore):
         for subject, count in zip(permit.subjects, counts, strict=True):
             if count > self._limit(kind, subject):
                 await permit.release()
-                raise self._refused(kind, subject, payer)
+                raise self._refused(kind, subject, billed)
         self._held[kind, permit.id] = permit
         return permit
 
     def _limit(self, kind: PermitKind, subject: Subject) -> int:
         return self.machine_calls if subject == self._machine else self._limits[kind]
 
-    def _refused(self, kind: PermitKind, subject: Subject, payer: Payer) -> TooMany:
+    def _refused(self, kind: PermitKind, subject: Subject, billed: BillingSubject) -> TooMany:
         limit = self._limit(kind, subject)
         if subject == self._machine:
             hint = (
@@ -142,13 +143,13 @@ class Permits(RedisStore):
                 "raise LOCAL_CALLS if it has cores to spare, or add a machine."
             )
             return Overloaded("All lines are busy.", retry_after_s=BUSY_RETRY_S, hint=hint)
-        security_event(SecurityEvent.REQUEST_REFUSED, payer, f"more than {limit} {WORDS[kind]} in parallel")
+        security_event(SecurityEvent.REQUEST_REFUSED, billed, f"more than {limit} {WORDS[kind]} in parallel")
         hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
         return TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
 
-    def hold(self, kind: PermitKind, payer: Payer, id_: str) -> Permit:
+    def hold(self, kind: PermitKind, billed: BillingSubject, id_: str) -> Permit:
         """Return the permit of that id, taken here or in another process, or now, whatever the limit. Never waits."""
-        permit = self._held.get((kind, id_)) or self._new(kind, payer, id_)
+        permit = self._held.get((kind, id_)) or self._new(kind, billed, id_)
         if permit.subjects and (kind, id_) not in self._held:
             self._held[kind, id_] = permit
             start_among(self.writing, "permit", self._write_quietly(permit))
@@ -183,14 +184,14 @@ class Permits(RedisStore):
             with suppress(MemoryUnavailable):
                 await self._renew()
 
-    def _new(self, kind: PermitKind, payer: Payer, id_: str) -> Permit:
-        return Permit(self, kind, self._subjects(kind, payer), id_, self._clock() + HELD_S)
+    def _new(self, kind: PermitKind, billed: BillingSubject, id_: str) -> Permit:
+        return Permit(self, kind, self._subjects(kind, billed), id_, self._clock() + HELD_S)
 
-    def _subjects(self, kind: PermitKind, payer: Payer) -> tuple[Subject, ...]:
+    def _subjects(self, kind: PermitKind, billed: BillingSubject) -> tuple[Subject, ...]:
         """Return the subjects of a permit, the machine last."""
         if kind in OF_ADDRESSES:
-            return (payer.at_address,)
-        callers = payer.with_address if self._limits[kind] and not payer.exempt else ()
+            return (billed.at_address,)
+        callers = billed.with_address if self._limits[kind] and not billed.exempt else ()
         return (*callers, self._machine) if kind is PermitKind.CALLS and self.machine_calls else callers
 
     async def _write_quietly(self, permit: Permit) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
+from backend.errors import Forbidden
+
 
 class Tier(IntEnum):
     """How well a caller is known, and so which tools they reach; a tool's tier is the least one that it asks for."""
@@ -47,6 +49,21 @@ USER_GRANTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """The tools a caller reaches, which travel with the caller's work into calls, turns and tasks."""
+
+    tier: Tier = Tier.ANONYMOUS
+    tools: frozenset[str] | None = None
+    """The tools that the caller's token names, and no others; None: every tool of the tier and of those below."""
+
+
+PUBLIC = Reach()
+"""What an unknown caller reaches: public tools only."""
+EVERYTHING = Reach(Tier.OPERATOR)
+"""What the operator's own work reaches."""
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """The one who makes a request, with their rights."""
 
@@ -65,9 +82,20 @@ class Principal:
     budget: int | None = None
     """The most model tokens this credential may spend; None: no ceiling of its own."""
 
+    @property
+    def reach(self) -> Reach:
+        """The tools they reach."""
+        return Reach(self.tier, self.tools)
+
     def opens(self, conversation: str) -> bool:
         """Return whether they may name this conversation, if it is their own."""
         return self.conversation in (None, conversation)
+
+    def conversation_for(self, named: str | None) -> str | None:
+        """Return the conversation that a request is about. Raises `Forbidden` for another than their one."""
+        if named is not None and not self.opens(named):
+            raise Forbidden("This token is for another conversation.", hint="Leave `conversation_id` out.")
+        return self.conversation or named
 
     def as_user(self) -> Principal:
         """Return the same without what makes an operator of them."""

@@ -1,16 +1,43 @@
-"""Usage is counted by the day and by the subject, until a budget is used up. Pure."""
+"""Usage is counted by the day (UTC) and by the subject, in Redis, for all processes together.
+
+    budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
+    budget:{YYYY-MM-DD}:top:{scope}   sorted set: of those who used most, name → model tokens
+
+`take` counts and reads in one round trip. `charge` never waits: amounts are added up in this process and written by
+`run` once a second, all in one round trip, which also brings back what the other processes have charged. While Redis
+does not answer, what this process knows decides, and what it has charged waits for Redis to return.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Mapping
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
+from heapq import nlargest
+from itertools import count
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-import msgspec
+from redis.asyncio import Redis
 
-from backend.settings.budgets import AddressBudget, BudgetSettings, KeyBudget, TotalBudget, UserBudget
+from backend.errors import MemoryUnavailable
+from backend.storage.client import Pipe, RedisStore
+
+KEEP_S = 2 * 86_400
+WRITE_EVERY_S = 1.0
+"""Seconds between two writes of what was charged."""
+RANK_EVERY = 20
+"""Writes after which those who used most are listed again."""
+KNOWN_LIMIT = 10_000
+"""Subjects that this process remembers the use of; the one looked at longest ago is forgotten first."""
+TOP = 20
+"""Of each scope, those who used most that are listed."""
+WAITING_LIMIT = 20_000
+"""Subjects with charges that may wait for Redis; of more, everybody's total is still counted."""
 
 
 class Resource(StrEnum):
@@ -53,8 +80,6 @@ class Subject(NamedTuple):
 
 EVERYBODY = Subject(Scope.TOTAL, "")
 Usage: TypeAlias = Counter[Resource]
-Limits: TypeAlias = Mapping[Scope, Mapping[Resource, int]]
-"""Of each scope, the most that may be used in a day; what is missing, or 0, has no limit."""
 
 CALL = frozenset({Resource.MODEL_TOKENS, Resource.VOICE_SECONDS, Resource.MICRO_USD})
 """What a voice call uses."""
@@ -65,87 +90,130 @@ WRITE = frozenset({Resource.KEPT_BYTES})
 """What a request uses that is only stored."""
 
 
-class Payer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The owner of the budgets that are charged."""
+class DayCounts(RedisStore):
+    """The counts of all processes; `clock` gives Unix time in seconds."""
 
-    user: str
-    address: str = ""
-    credential: str = ""
-    """As `Principal` has it, for the security log."""
-    key: str = ""
-    """The id of the API key that signed their token."""
-    proven: bool = False
-    """False: they are new, and charged to their address, too."""
-    exempt: bool = False
-    """True: counted, but never refused."""
-    most_tokens: int | None = None
-    """The model tokens that their token lets them use."""
+    def __init__(self, redis: Redis, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(redis)
+        self._clock = clock
+        self._day = ""
+        self._known: OrderedDict[Subject, Usage] = OrderedDict()
+        self._waiting: dict[Subject, Usage] = {}
+        self._unranked: set[Subject] = set()
 
-    @property
-    def subjects(self) -> tuple[Subject, ...]:
-        """Everyone who is charged."""
-        charged = [Subject(Scope.USER, _hashed(self.user)), EVERYBODY]
-        if self.address and not self.proven:
-            charged.insert(1, self.at_address)
-        if self.key:
-            charged.insert(1, Subject(Scope.KEY, self.key))
-        return tuple(charged)
+    def __repr__(self) -> str:
+        return f"DayCounts({len(self._waiting)} subjects to be written)"
 
-    @property
-    def at_address(self) -> Subject:
-        """The address alone."""
-        return Subject(Scope.ADDRESS, _hashed(self.address))
+    def charge(self, subjects: Collection[Subject], amounts: Usage) -> None:
+        """Count `amounts` for each of the subjects; written within a second."""
+        self._turn_day()
+        for subject in subjects:
+            if subject in self._waiting or subject == EVERYBODY or len(self._waiting) < WAITING_LIMIT:
+                self._waiting.setdefault(subject, Counter()).update(amounts)
 
-    @property
-    def with_address(self) -> tuple[Subject, ...]:
-        """The user and the address, by which permits are limited."""
-        user = Subject(Scope.USER, _hashed(self.user))
-        return (user, self.at_address) if self.address and not self.key else (user,)
+    def known(self, subject: Subject) -> Usage:
+        """Return what a subject has used today, as far as this process knows."""
+        self._turn_day()
+        return Counter(self._known.get(subject, {})) + self._waiting.get(subject, Counter())
 
+    async def take(self, subjects: Collection[Subject], amounts: Usage) -> dict[Subject, Usage]:
+        """Count `amounts` for each subject now, and return what each had used before. Raises `MemoryUnavailable`.
 
-class Excess(NamedTuple):
-    """The budget that is used up."""
+        Of two that take at the same time, in whatever process, one sees the other's amounts.
+        """
+        found = await self._write(dict.fromkeys(subjects, amounts))
+        used = {subject: usage + self._waiting.get(subject, Counter()) for subject, usage in found.items()}
+        for usage in used.values():
+            usage.subtract(amounts)
+        return used
 
-    scope: Scope
-    resource: Resource
-    limit: int
+    async def give_back(self, subjects: Collection[Subject], amounts: Usage) -> None:
+        """Take back what `take` has counted. Raises `MemoryUnavailable`."""
+        negative: Usage = Counter()
+        negative.subtract(amounts)
+        await self._write(dict.fromkeys(subjects, negative))
 
+    async def used(self, subjects: Collection[Subject]) -> dict[Subject, Usage]:
+        """Return what each subject has used today. Raises `MemoryUnavailable`."""
+        return await self.take(subjects, Counter())
 
-def limits_of(settings: BudgetSettings) -> Limits:
-    """Return the limits that the settings set, in the units of `Resource`."""
-    scopes: dict[Scope, UserBudget | AddressBudget | KeyBudget | TotalBudget] = {
-        Scope.USER: settings.user,
-        Scope.ADDRESS: settings.address,
-        Scope.KEY: settings.key,
-        Scope.TOTAL: settings.total,
-    }
-    limits = {
-        scope: {
-            Resource.MODEL_TOKENS: budget.model_tokens,
-            Resource.VOICE_SECONDS: round(budget.voice_minutes * 60),
-            Resource.TASKS: budget.tasks,
-            Resource.KEPT_BYTES: budget.kept_kilobytes * 1000,
-            Resource.MICRO_USD: round(budget.usd * 1_000_000),
-        }
-        for scope, budget in scopes.items()
-    }
-    limits[Scope.ADDRESS][Resource.NEW_USERS] = settings.new_users_per_day
-    return limits
+    async def top(self, scope: Scope) -> dict[str, Usage]:
+        """Return what those used who used most today, by name. Raises `MemoryUnavailable`."""
+        self._turn_day()
+        raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(scope), 0, TOP - 1))
+        used = await self.used([Subject(scope, name.decode()) for name in raw or []])
+        return {subject.name: usage for subject, usage in used.items()}
 
+    async def run(self) -> None:
+        """Write what was charged, again and again, and now and then who used most, until cancelled."""
+        for second in count(1):
+            await asyncio.sleep(WRITE_EVERY_S)
+            with suppress(MemoryUnavailable):
+                await self.flush()
+                if second % RANK_EVERY == 0:
+                    await self.rank()
 
-def excess(
-    payer: Payer, used: Mapping[Subject, Usage], limits: Limits, needs: frozenset[Resource], wanted: Usage
-) -> Excess | None:
-    """Return the first budget that has no room for `wanted`, and at least one unit, of what is needed."""
-    for subject in payer.subjects:
-        for resource in sorted(needs):
-            limit = limits.get(subject.scope, {}).get(resource, 0) or None
-            if subject.scope is Scope.USER and resource is Resource.MODEL_TOKENS and payer.most_tokens is not None:
-                limit = min(limit or payer.most_tokens, payer.most_tokens)
-            if limit is not None and used[subject][resource] + max(1, wanted[resource]) > limit:
-                return Excess(subject.scope, resource, limit)
-    return None
+    async def flush(self) -> None:
+        """Write what was charged, and learn what all processes have. Raises `MemoryUnavailable`; then it waits."""
+        self._turn_day()
+        written, self._waiting = self._waiting, {}
+        try:
+            if written:
+                await self._write(written)
+        except MemoryUnavailable:
+            for subject, amounts in written.items():
+                self.charge([subject], amounts)
+            raise
 
+    async def rank(self) -> None:
+        """List the subjects that have used something since, if they are among the top. Raises `MemoryUnavailable`."""
+        ranked, self._unranked = self._unranked, set()
+        if not ranked:
+            return
+        pipe = self._client.pipeline(transaction=False)
+        for scope in {subject.scope for subject in ranked}:
+            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.scope is scope}
+            pipe.zadd(self._top_key(scope), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
+            pipe.zremrangebyrank(self._top_key(scope), 0, -TOP - 1)
+            pipe.expire(self._top_key(scope), KEEP_S)
+        await self._client.execute(pipe)
 
-def _hashed(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:20]
+    async def _write(self, amounts: dict[Subject, Usage]) -> dict[Subject, Usage]:
+        """Add the amounts, and return what each subject has used with them."""
+        self._turn_day()
+        pipe = self._client.pipeline(transaction=False)
+        lengths = [self._queue(pipe, subject, usage) for subject, usage in amounts.items()]
+        answers = iter(await self._client.execute(pipe))
+        for subject, length in zip(amounts, lengths, strict=True):
+            *_, raw = (next(answers) for _ in range(length))
+            self._known[subject] = Counter({r: int(raw[r.encode()]) for r in Resource if r.encode() in raw})
+            self._known.move_to_end(subject)
+            if any(amounts[subject].values()) and subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
+                self._unranked.add(subject)
+        used = {subject: self._known[subject].copy() for subject in amounts}
+        while len(self._known) > KNOWN_LIMIT:
+            self._known.popitem(last=False)
+        return used
+
+    def _top_key(self, scope: Scope) -> str:
+        return f"budget:{self._day}:top:{scope}"
+
+    def _queue(self, pipe: Pipe, subject: Subject, amounts: Usage) -> int:
+        """Queue one subject's commands, and return how many."""
+        key = f"budget:{self._day}:{subject.key}"
+        counted = [(resource, amount) for resource, amount in amounts.items() if amount]
+        for resource, amount in counted:
+            pipe.hincrby(key, resource.value, amount)
+        begins = bool(counted) and not self._known.get(subject)
+        if begins:  # as far as this process knows
+            pipe.expire(key, KEEP_S)
+        pipe.hgetall(key)
+        return len(counted) + begins + 1
+
+    def _turn_day(self) -> None:
+        """Forget what is known at the turn of the day; what waits is charged to the new one."""
+        day = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
+        if day != self._day:
+            self._day = day
+            self._known.clear()
+            self._unranked.clear()

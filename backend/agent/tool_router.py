@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.access.reach import Reach
+from backend.access.principal import Reach
 from backend.agent.events import ModelAnswered, ModelAsked, OnEvent
 from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted

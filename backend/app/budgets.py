@@ -9,12 +9,11 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
+from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
-from backend.access.day_counts import DayCounts
-from backend.access.new_users import NewUsers
-from backend.access.payers import Payers
+from backend.access.new_users import NewUserData
 from backend.access.permits import Permits
-from backend.access.usage import TASK, Resource
+from backend.access.usage import TASK, DayCounts, Resource
 from backend.errors import MemoryUnavailable
 from backend.runtime.supervisor import supervising
 from backend.settings.budgets import BudgetSettings
@@ -28,10 +27,10 @@ async def open_budgets(
     settings: BudgetSettings, redis: Redis, retention_s: int | None, machine: str = ""
 ) -> AsyncIterator[Budgets]:
     """Open the budgets; what was charged is written before they close. `retention_s` is how long data is kept."""
-    new_s, keep_s = settings.proven_after_h * 3600, settings.new_user_keep_h * 3600
-    new_users = NewUsers(redis, new_s=new_s, keep_s=keep_s, retention_s=retention_s)
-    permits = Permits(redis, settings, machine=machine)
-    budgets = Budgets(DayCounts(redis), Payers(redis), permits, new_users, settings)
+    billing, permits = BillingSubjects(redis), Permits(redis, settings, machine=machine)
+    budgets = Budgets(DayCounts(redis), billing, permits, settings)
+    keep_s = settings.new_user_keep_h * 3600
+    new_users = NewUserData(redis, billing.active, keep_s=keep_s, retention_s=retention_s)
     async with (
         supervising("budget counts", budgets.day_counts.run),
         supervising("budget permits", budgets.permits.run),
@@ -51,7 +50,7 @@ def paid_by(
     """Return `work`, charged to the user that `owner` names."""
 
     async def paid(each: Work) -> Result:
-        async with budgets.payers.paying_for(owner(each)):
+        async with budgets.billing.billing_to(owner(each)):
             return await work(each)
 
     return paid
@@ -59,5 +58,5 @@ def paid_by(
 
 async def admit_task(budgets: Budgets, owner: str) -> None:
     """Charge a new task to its owner. Raises `OverBudget` or `CeilingReached`."""
-    async with budgets.payers.paying_for(owner) as payer:
-        await budgets.admit(payer, TASK, Counter({Resource.TASKS: 1}))
+    async with budgets.billing.billing_to(owner) as billed:
+        await budgets.admit(billed, TASK, Counter({Resource.TASKS: 1}))

@@ -19,8 +19,8 @@ from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
-from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
+from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
@@ -35,7 +35,6 @@ from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.recorder import no_recorder
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
@@ -141,7 +140,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
 
 
 def _require_turns_found(providers: Providers) -> None:
-    """Raise `SetupError` where nobody would find the turns of a provider's calls."""
+    """Raise `SetupError` where nothing would find the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
             f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",
@@ -170,9 +169,9 @@ async def _run_call(
 
     with log_ids(session=session.id):
         async with (
-            budgets.payers.paying_for(session.owner) as payer,
-            meter.metering(session.id, payer, hang_up),
-            budgets.permits.hold(PermitKind.CALLS, payer, session.id),
+            budgets.billing.billing_to(session.owner) as billed,
+            meter.metering(session.id, billed, hang_up),
+            budgets.permits.hold(PermitKind.CALLS, billed, session.id),
         ):
             return await open_call(dependencies, session, transport).run()
 
@@ -205,7 +204,7 @@ def _dependencies(
             earlier=partial(_earlier, stores),
         ),
         ledger=stores.ledger,
-        open_recorder=foundation.open_recorder or no_recorder,
+        open_recorder=foundation.open_recorder,
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         enqueue=stores.outbox.enqueue,
         learning=LearnerDependencies(

@@ -114,8 +114,8 @@ def doctor(
     console = Console(highlight=False)
     marks = {"fine": "[green]✓[/]", "note": "[yellow]![/]", "broken": "[bold red]✗[/]"}
 
-    def show(finding: Finding) -> None:
-        console.print(f"{marks[finding.verdict]} {finding.name:<11}", end="")
+    def show(name: str, finding: Finding) -> None:
+        console.print(f"{marks[finding.verdict]} {name:<11}", end="")
         console.print(finding.message, markup=False, soft_wrap=True)
         if finding.advice:
             console.print(f"  {'':<11}→ {finding.advice}", markup=False, soft_wrap=True)

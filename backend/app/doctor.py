@@ -12,7 +12,6 @@ import os
 import platform
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -20,6 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -64,56 +64,52 @@ class Verdict(StrEnum):
 class Finding:
     """The finding of one check."""
 
-    name: str
     verdict: Verdict
     message: str
     advice: str = ""
     """What to do about it; empty where there is nothing to do."""
 
 
+fine = partial(Finding, Verdict.FINE)
+note = partial(Finding, Verdict.NOTE)
+broken = partial(Finding, Verdict.BROKEN)
+
 Check = Callable[[Settings, int], Awaitable[Finding]]
 
 
-async def run_checks(settings: Settings, port: int, show: Callable[[Finding], None]) -> bool:
-    """Make all checks, and show each finding at once; return whether nothing is broken."""
+async def run_checks(settings: Settings, port: int, show: Callable[[str, Finding], None]) -> bool:
+    """Make all checks, and show each finding as it comes, by its name; return whether nothing is broken."""
     sound = True
     for name, check in CHECKS.items():
-        finding = await _run(name, check, settings, port)
-        show(finding)
+        finding = await _run(check, settings, port)
+        show(name, finding)
         sound = sound and finding.verdict is not Verdict.BROKEN
     return sound
 
 
-async def _run(name: str, check: Check, settings: Settings, port: int) -> Finding:
+async def _run(check: Check, settings: Settings, port: int) -> Finding:
     try:
         async with asyncio.timeout(CHECK_WITHIN_S):
             return await check(settings, port)
     except TimeoutError:
-        return Finding(
-            name,
-            Verdict.BROKEN,
-            f"no answer within {CHECK_WITHIN_S:.0f} s",
-            "Check for a firewall, and whether this machine is overloaded.",
-        )
+        advice = "Check for a firewall, and whether this machine is overloaded."
+        return broken(f"no answer within {CHECK_WITHIN_S:.0f} s", advice)
     except VoiceError as error:
-        return Finding(name, Verdict.BROKEN, str(error), error.hint)
+        return broken(str(error), error.hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, the checks after it are made
-        return Finding(name, Verdict.BROKEN, f"{type(error).__name__}: {error}")
+        return broken(f"{type(error).__name__}: {error}")
 
 
 async def _python(settings: Settings, port: int) -> Finding:
-    version, least = platform.python_version(), (3, 11)
-    message = f"{version} on {platform.system()} {platform.machine()}, server {importlib.metadata.version(PACKAGE)}"
-    if sys.version_info < least:
-        return Finding("Python", Verdict.BROKEN, message, "Use Python 3.11 or newer.")
-    return Finding("Python", Verdict.FINE, message)
+    server = importlib.metadata.version("responder-thinker")
+    return fine(f"{platform.python_version()} on {platform.system()} {platform.machine()}, server {server}")
 
 
 async def _settings(settings: Settings, port: int) -> Finding:
     slips = unknown_settings(os.environ)
     if slips:
-        return Finding("Settings", Verdict.NOTE, " ".join(slips), "Correct the name, in the environment or in .env.")
-    return Finding("Settings", Verdict.FINE, "no misspelled names")
+        return note(" ".join(slips), "Correct the name, in the environment or in .env.")
+    return fine("no misspelled names")
 
 
 async def _codecs(settings: Settings, port: int) -> Finding:
@@ -124,30 +120,19 @@ async def _codecs(settings: Settings, port: int) -> Finding:
         encoder.close()
         decoder.close()
     if not pcm:
-        return Finding(
-            "Codecs", Verdict.BROKEN, "libopus could not decode its own sound", "Install another version of libopus."
-        )
+        return broken("libopus could not decode its own sound", "Install another version of libopus.")
     if settings.turns.echo_cancellation == "auto" and load_canceller() is None:
-        return Finding(
-            "Codecs",
-            Verdict.NOTE,
-            "libopus works; echo cancellation is not available",
-            "Callers without headphones may interrupt replies by echo.",
-        )
-    return Finding("Codecs", Verdict.FINE, "libopus encodes and decodes")
+        advice = "Callers without headphones may interrupt replies by echo."
+        return note("libopus works; echo cancellation is not available", advice)
+    return fine("libopus encodes and decodes")
 
 
 async def _detector(settings: Settings, port: int) -> Finding:
     name = detector(settings.vad, provider_can=True)
     if name is None:
-        message = "the provider's own (semantic_vad)"
-        return Finding(
-            "Detector",
-            Verdict.NOTE,
-            message,
-            "Interruptions are slower this way. VAD__ENGINE=auto uses a local detector.",
-        )
-    return Finding("Detector", Verdict.FINE, f"{name} runs")
+        advice = "Interruptions are slower this way. VAD__ENGINE=auto uses a local detector."
+        return note("the provider's own (semantic_vad)", advice)
+    return fine(f"{name} runs")
 
 
 async def _redis(settings: Settings, port: int) -> Finding:
@@ -156,18 +141,18 @@ async def _redis(settings: Settings, port: int) -> Finding:
         binary = find_binary()
         if binary is None:
             advice = "Install it (Debian, Ubuntu: `apt install redis-server`), or set REDIS_URL."
-            return Finding("Redis", Verdict.BROKEN, "REDIS_URL is not set, and redis-server is not installed", advice)
-        return Finding("Redis", Verdict.FINE, f"embedded: the server will start {binary}")
+            return broken("REDIS_URL is not set, and redis-server is not installed", advice)
+        return fine(f"embedded: the server will start {binary}")
     place = f"{urlsplit(url).hostname or urlsplit(url).path}"
     client = connect(url)
     try:
         version = (await client.info("server"))["redis_version"]
     except (RedisError, OSError) as error:
         advice = "Check REDIS_URL and its password, and that Redis is running there."
-        return Finding("Redis", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
+        return broken(f"{place} does not answer ({type(error).__name__})", advice)
     finally:
         await client.aclose()
-    return Finding("Redis", Verdict.FINE, f"Redis {version} at {place}")
+    return fine(f"Redis {version} at {place}")
 
 
 async def _database(settings: Settings, port: int) -> Finding:
@@ -175,17 +160,17 @@ async def _database(settings: Settings, port: int) -> Finding:
     is_file = url.get_backend_name() == "sqlite"
     place = f"SQLite in {url.database}" if is_file else f"PostgreSQL at {url.host}:{url.port or 5432}"
     if is_file and not await asyncio.to_thread(Path(url.database or "").exists):
-        return Finding("Database", Verdict.FINE, f"{place}, which the server will create")
+        return fine(f"{place}, which the server will create")
     engine = open_engine(url)
     try:
         async with engine.connect() as connection:
             await connection.execute(text("select 1"))
     except (SQLAlchemyError, OSError) as error:
         advice = "Check DATABASE_URL, and that its user may create tables."
-        return Finding("Database", Verdict.BROKEN, f"{place} does not answer ({type(error).__name__})", advice)
+        return broken(f"{place} does not answer ({type(error).__name__})", advice)
     finally:
         await engine.dispose()
-    return Finding("Database", Verdict.FINE, place)
+    return fine(place)
 
 
 async def _provider(settings: Settings, port: int) -> Finding:
@@ -203,7 +188,7 @@ async def _provider(settings: Settings, port: int) -> Finding:
             except VoiceError as error:
                 results.append(f"{name}: {error}")
                 verdict, advice = Verdict.BROKEN, error.hint or advice
-    return Finding("Provider", verdict, "; ".join(results), advice)
+    return Finding(verdict, "; ".join(results), advice)
 
 
 async def _models(settings: Settings, port: int) -> Finding:
@@ -214,19 +199,17 @@ async def _models(settings: Settings, port: int) -> Finding:
         "EMBEDDING_MODEL": settings.models.embedding_model,
     }
     if settings.provider.openai_api_key is None:
-        return Finding("Models", Verdict.FINE, "the Thinkers use the model of the calls")
+        return fine("the Thinkers use the model of the calls")
     if listed is None:
         advice = (
             "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs never list their models: ignore this if yours is one."
         )
-        return Finding("Models", Verdict.NOTE, f"{settings.provider.openai_base_url} does not list its models", advice)
+        return note(f"{settings.provider.openai_base_url} does not list its models", advice)
     missing = [f"{name}={model}" for name, model in wanted.items() if model and model not in listed]
     if missing:
         some = ", ".join(sorted(listed)[:8])
-        return Finding(
-            "Models", Verdict.BROKEN, f"not available: {', '.join(missing)}", f"Available, among others: {some}"
-        )
-    return Finding("Models", Verdict.FINE, ", ".join(dict.fromkeys(filter(None, wanted.values()))))
+        return broken(f"not available: {', '.join(missing)}", f"Available, among others: {some}")
+    return fine(", ".join(dict.fromkeys(filter(None, wanted.values()))))
 
 
 async def _clock(settings: Settings, port: int) -> Finding:
@@ -234,12 +217,12 @@ async def _clock(settings: Settings, port: int) -> Finding:
     now = time.time()
     here = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
     if there is None:
-        return Finding("Clock", Verdict.FINE, f"{here} UTC; not compared with another clock")
+        return fine(f"{here} UTC; not compared with another clock")
     skew = now - there
     if abs(skew) > SKEW_S:
         message = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's clock"
-        return Finding("Clock", Verdict.BROKEN, message, "Set the clock, e.g. `timedatectl set-ntp true`.")
-    return Finding("Clock", Verdict.FINE, f"{here} UTC, the same as the provider's clock")
+        return broken(message, "Set the clock, e.g. `timedatectl set-ntp true`.")
+    return fine(f"{here} UTC, the same as the provider's clock")
 
 
 async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
@@ -274,35 +257,31 @@ async def _ice(settings: Settings, port: int) -> Finding:
     for scheme, kind in (("stun", "srflx"), ("turn", "relay")):
         if f"{scheme}:" in urls and kind not in kinds:
             advice = "Check its address, user name and password in ICE_SERVERS, and that UDP to it is allowed."
-            return Finding("ICE", Verdict.BROKEN, f"{message}; the {scheme.upper()} server did not answer", advice)
+            return broken(f"{message}; the {scheme.upper()} server did not answer", advice)
     if settings.rtc.rtc_force_host:
-        return Finding("ICE", Verdict.FINE, f"{message}; callers are told {settings.rtc.rtc_force_host}")
+        return fine(f"{message}; callers are told {settings.rtc.rtc_force_host}")
     if not hosts:
-        return Finding("ICE", Verdict.BROKEN, message, "Set RTC_FORCE_HOST to the IP address that callers reach.")
+        return broken(message, "Set RTC_FORCE_HOST to the IP address that callers reach.")
     if not servers:
         advice = (
             "Behind NAT or in a container, set RTC_FORCE_HOST. For callers behind firewalls, set ICE_SERVERS with TURN."
         )
-        return Finding("ICE", Verdict.NOTE, message, advice)
-    return Finding("ICE", Verdict.FINE, f"{message}; {', '.join(sorted(kinds - {'host'}))}")
+        return note(message, advice)
+    return fine(f"{message}; {', '.join(sorted(kinds - {'host'}))}")
 
 
 async def _ports(settings: Settings, port: int) -> Finding:
     if _taken(socket.SOCK_STREAM, port):
-        return Finding(
-            "Ports",
-            Verdict.NOTE,
-            f"{port}/tcp is in use, perhaps by this server",
-            "If it is another program, choose another port with --port.",
-        )
+        advice = "If it is another program, choose another port with --port."
+        return note(f"{port}/tcp is in use, perhaps by this server", advice)
     if settings.rtc.rtc_port_range is None:
-        return Finding("Ports", Verdict.FINE, f"{port}/tcp is free; calls take any free UDP port")
+        return fine(f"{port}/tcp is free; calls take any free UDP port")
     first, last = settings.rtc.rtc_port_range
     free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
     message = f"{port}/tcp is free; {free} of the {last - first + 1} UDP ports from {first} to {last} are free"
     if free < min(settings.limits.session_cap, last - first + 1):
-        return Finding("Ports", Verdict.NOTE, message, "Widen RTC_PORT_RANGE: each call needs one port.")
-    return Finding("Ports", Verdict.FINE, f"{message}; the firewall must let them through")
+        return note(message, "Widen RTC_PORT_RANGE: each call needs one port.")
+    return fine(f"{message}; the firewall must let them through")
 
 
 def _taken(kind: socket.SocketKind, port: int) -> bool:
@@ -321,13 +300,9 @@ async def _microphone(settings: Settings, port: int) -> Finding:
     plain = [each for each in settings.access.allowed_origins if each.startswith("http://") and not _is_local(each)]
     message = f"browsers allow it on http://localhost:{port} and on https:// addresses"
     if plain:
-        return Finding(
-            "Microphone",
-            Verdict.BROKEN,
-            f"{message}, but not on {', '.join(plain)}",
-            "Serve the page over HTTPS (see nginx-tls.conf).",
-        )
-    return Finding("Microphone", Verdict.FINE, f"{message} only")
+        advice = "Serve the page over HTTPS (see nginx-tls.conf)."
+        return broken(f"{message}, but not on {', '.join(plain)}", advice)
+    return fine(f"{message} only")
 
 
 def _is_local(origin: str) -> bool:
@@ -341,20 +316,15 @@ async def _disk(settings: Settings, port: int) -> Finding:
         with tempfile.TemporaryFile(dir=nearest) as file:
             file.write(b"x")
     except OSError as error:
-        return Finding(
-            "Disk",
-            Verdict.BROKEN,
-            f"{nearest} cannot be written to: {error}",
-            "Set DATA_DIR to a writable folder, or change its owner.",
-        )
+        advice = "Set DATA_DIR to a writable folder, or change its owner."
+        return broken(f"{nearest} cannot be written to: {error}", advice)
     free_mb = shutil.disk_usage(nearest).free // 1_000_000
     message = f"{free_mb:,} MB free for {folder}"
     if free_mb < DISK_MB:
-        return Finding("Disk", Verdict.NOTE, message, "Free some space: conversations and documents are stored there.")
-    return Finding("Disk", Verdict.FINE, message)
+        return note(message, "Free some space: conversations and documents are stored there.")
+    return fine(message)
 
 
-PACKAGE = "responder-thinker"
 CHECKS: dict[str, Check] = {
     "Python": _python,
     "Settings": _settings,
@@ -370,4 +340,4 @@ CHECKS: dict[str, Check] = {
     "Ports": _ports,
     "Microphone": _microphone,
 }
-"""The checks in their order, each by the name its finding has."""
+"""The checks in their order, by name."""

@@ -23,7 +23,8 @@ from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
-from backend.http.context import (
+from backend.http.ice_servers import listed
+from backend.http.services import (
     CallServices,
     DataServices,
     NewsServices,
@@ -35,7 +36,6 @@ from backend.http.context import (
     UserDataStore,
     WorkServices,
 )
-from backend.http.ice_servers import listed
 from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, at_webhook
 from backend.responders.failover import Provider
 from backend.runtime.page_folder import page_folder
@@ -182,7 +182,7 @@ def user_data_stores(
         "notices": notifications.notices,
         "memories": stores.memories,
         "confirmations": stores.confirmations,
-        "payer": foundation.budgets.payers,
+        "billing": foundation.budgets.billing,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
         **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),

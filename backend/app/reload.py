@@ -1,6 +1,6 @@
 """Loads the plugins again when a file of theirs changes: RELOAD=true, for development.
 
-What is loaded takes the place of what was there at once and as a whole; what cannot be loaded is named in the log, and
+What is loaded takes the place of what was there, as a whole; what cannot be loaded is named in the log, and
 everything stays as it was.
 """
 
@@ -48,7 +48,7 @@ class PluginReloader:
                 log.error("The plugins stay as they were: %s %s", error, error.hint)
             else:
                 swap()
-                log.info("The plugins were loaded anew.")
+                log.info("The plugins were loaded again.")
 
 
 def _signature(folders: Sequence[Path]) -> Signature:

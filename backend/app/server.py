@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
             await event_or_timeout(self._over, TICK_S)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal says goodbye to callers; a second one leaves at once."""
+        """The first signal says goodbye to callers; a second one ends the process."""
         if self._ending is not None:  # the child processes notice by themselves that we are gone
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)

@@ -56,7 +56,7 @@ def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -
 
 
 async def _run(workers: list[ChildProcess]) -> None:
-    """Keep them all running until a signal comes, then end them in order; a second signal ends them at once."""
+    """Keep them all running until a signal comes, then end them in order; a second signal kills them."""
     loop, ending = asyncio.get_running_loop(), asyncio.Event()
 
     def on_signal() -> None:

@@ -19,12 +19,6 @@ from backend.turns import events as ev
 
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""
-TRACED: tuple[type[page.PageEvent], ...] = (
-    *(page.ThinkerChanged, page.TurnMeasured, page.AnswerMeasured, page.ReplyDiscarded, page.MurmurHeard),
-    *(page.TranscriptCompleted, page.TranscriptInterrupted, page.PlaybackFinished),
-    *(page.IdleNudged, page.IdleDisconnected, page.ErrorShown),
-)
-"""The events of which `on_event` notes something."""
 
 
 @dataclass(slots=True)
@@ -97,13 +91,13 @@ class CallTrace:
         self._turn.touch()
 
     def thinker(self, call: str) -> AbstractContextManager[Span]:
-        """Return a block whose tasks work for tool call `call`."""
+        """Return a block; its tasks work for tool call `call`."""
         span = self._turn.span.open("thinker", "route_to_thinker")
         self._turn.works[call] = _Work(span)
         return within(span)
 
     def on_event(self, event: page.PageEvent) -> None:
-        """Note in the spans what `event` says of a turn or a Thinker."""
+        """Note in the spans what `event` says of a turn or a Thinker, if anything."""
         turn = self._turn
         match event:
             case page.ThinkerChanged():

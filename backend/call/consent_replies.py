@@ -18,7 +18,7 @@ WAITING_LIMIT = 16
 
 
 class ConsentReplies:
-    """Takes each utterance of one call as a possible answer. Without `take_answer`, nobody is asked anything."""
+    """Takes each utterance of one call as a possible answer. Without `take_answer`, callers are asked nothing."""
 
     def __init__(self, session: Session, take_answer: TakeAnswer | None) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class ConsentReplies:
         return f"ConsentReplies({len(self._waiting)} waiting)"
 
     def on_words(self, words: str) -> None:
-        """Take what the caller has said or typed. Returns at once."""
+        """Take what the caller has said or typed. Does not wait."""
         if self._take_answer is not None and len(self._waiting) < WAITING_LIMIT:
             start_among(self._waiting, "answer to a question", self._heard(self._take_answer, words))
 

@@ -16,7 +16,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
 from backend.runtime.json_objects import Json
-from backend.sessions.recorder import OpenRecorder, no_recorder
+from backend.sessions.recorder import OpenRecorder
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
@@ -89,11 +89,11 @@ class CallDependencies:
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None
     """Keeps what was said for longer than memory; None: nothing does."""
-    open_recorder: OpenRecorder = no_recorder
-    """Makes the recorder of each call."""
+    open_recorder: OpenRecorder | None = None
+    """Makes the recorder of each call; None: nothing records calls."""
     transfers: Mapping[str, str] = field(default_factory=dict)
     """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
-    """Hears what callers answer to the question whether something shall be done; None: nobody is asked."""
+    """Hears what callers answer to the question whether something shall be done; None: no caller is asked."""
     agree: Agree = _nobody_agrees
     """Finds out whether the caller has agreed to a call that the provider makes by itself."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from backend import page_events as page
-from backend.call.parts import CallParts
 from backend.call.prompts import clip_audio, filler_hint
 from backend.call.tool_calls import ToolCallRunner
 from backend.notifications.dispatcher import Subscribe, Subscription
@@ -21,6 +21,10 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from backend.turns.turn import TurnMachine
+from backend.users.profile import UserProfile
+
+if TYPE_CHECKING:
+    from backend.call.parts import CallParts
 
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
 """The events that bear on responses outside of the conversation."""
@@ -33,10 +37,9 @@ class CallEngine:
     def __init__(self, parts: CallParts, subscribe: Subscribe | None, max_s: float) -> None:
         """`subscribe` subscribes to the notices of the call's user; `max_s` is how long it may last, 0: any time."""
         self._parts = parts
+        parts.board.engine = self
         self._session = parts.session
-        self._transport = parts.transport
         self._machine = parts.machine
-        self._recorder = parts.recorder
         self._observers = parts.observers
         self._subscribe = subscribe
         self._subscription: Subscription | None = None
@@ -56,7 +59,7 @@ class CallEngine:
 
     def __repr__(self) -> str:
         parts = self._parts
-        return f"CallEngine({self._machine!r}, {self._transport!r}, {parts.link!r}, {parts.tool_calls!r})"
+        return f"CallEngine({self._machine!r}, {parts.transport!r}, {parts.link!r}, {parts.tool_calls!r})"
 
     # --- events in ------------------------------------------------------------------------------------
 
@@ -85,8 +88,8 @@ class CallEngine:
         if event is None:
             commands = self._machine.expire(self._now())
         else:
-            if self._recorder.is_recording:
-                self._recorder.on_event(event)
+            if (recorder := self._parts.recorder) and recorder.is_recording:
+                recorder.on_event(event)
             commands = self._machine.receive(event, self._now())
         if not isinstance(event, ev.ReplyAudio):
             self._show_observers(event)
@@ -122,7 +125,7 @@ class CallEngine:
     # --- commands out ---------------------------------------------------------------------------------
 
     def _execute(self, command: do.Command) -> None:
-        transport, parts = self._transport, self._parts
+        transport, parts = self._parts.transport, self._parts
         match command:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
@@ -148,12 +151,11 @@ class CallEngine:
             case do.EstimateSentenceEnd(words):
                 parts.tap.estimate(words)
             case do.RunThinker(call, name):
-                runner = self._runners[call] = self._runner_of(name)
-                runner.run(command)
-            case do.CancelThinker(call) if call in self._runners:
-                self._runners[call].cancel(call)
-            case do.CancelThinker():
-                pass
+                self._runners[call] = self._runner_of(name)
+                self._runners[call].run(command)
+            case do.CancelThinker(call):
+                if runner := self._runners.get(call):
+                    runner.cancel(call)
             case do.Remember(role, text):
                 self._observers.on_message(role, text)
                 if role == "user" and not self._session.shared:
@@ -198,9 +200,10 @@ class CallEngine:
                 event = self._subscription.shown(event)
             case page.FloorChanged(floor):
                 parts.uplink.floor = floor
-        if self._recorder.is_recording:
-            self._recorder.on_page_event(event)
+        if parts.recorder and parts.recorder.is_recording:
+            parts.recorder.on_page_event(event)
         self._show_observers(event)
+        self._observers.trace.on_event(event)
         self._session.publish(event)
 
     def _show_observers(self, event: ev.Event | page.PageEvent | None) -> None:
@@ -217,6 +220,31 @@ class CallEngine:
         """Take no notices any more."""
         if self._subscription:
             self._subscription.close()
+
+    def brief(self) -> None:
+        """Brief the Responder with what is known of the caller, their program's wishes, and the tools of their line."""
+        self._parts.link.brief(self._parts.phone.brief(self._parts.caller.briefing()))
+
+    def brief_first(self) -> None:
+        """Brief the Responder before its first connection; a profile that has changed meanwhile has done so already."""
+        caller, link = self._parts.caller, self._parts.link
+        if link.briefing is None:
+            caller.use_mode()
+            self._follow_profile()
+        if caller.options is None:
+            link.prefer(caller.preferences.responder)
+
+    def brief_again(self, profile: UserProfile) -> None:
+        """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
+        self.publish(page.UserContextChanged())
+        self._parts.caller.learn(profile)
+        self._follow_profile()
+
+    def _follow_profile(self) -> None:
+        """Take turns as the caller has chosen, unless a program has chosen itself, and brief the Responder."""
+        if self._parts.caller.options is None:
+            self.dispatch(ev.OptionsChanged(self._parts.caller.limits, answered=True))
+        self.brief()
 
     # --- time -----------------------------------------------------------------------------------------
 
@@ -240,26 +268,15 @@ class CallEngine:
 
 
 class Switchboard:
-    """The parts of a call speak to its engine, which is built of them, by this; messages before that wait."""
+    """What the parts of a call may ask of its engine. None of them does before the engine is there."""
+
+    engine: CallEngine
 
     def __init__(self, machine: TurnMachine) -> None:
         self._machine = machine
-        self._now = asyncio.get_running_loop().time
-        self._engine: CallEngine | None = None
-        self._waiting: list[ev.Event | page.PageEvent] = []
 
     def __repr__(self) -> str:
-        return f"Switchboard({self._engine!r}, {len(self._waiting)} waiting)"
-
-    def connect(self, engine: CallEngine) -> None:
-        """Pass everything to `engine` from here on, beginning with what waits."""
-        self._engine = engine
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if isinstance(each, ev.Event):
-                engine.dispatch(each)
-            else:
-                engine.publish(each)
+        return f"Switchboard({self._machine!r})"
 
     def turn(self) -> int:
         """Return the number of the caller's latest turn."""
@@ -267,18 +284,16 @@ class Switchboard:
 
     def turn_age_ms(self) -> int:
         """Return the milliseconds since the caller's last sound of that turn."""
-        return self._machine.turn_age_ms(self._now())
+        return self._machine.turn_age_ms(asyncio.get_running_loop().time())
 
     def dispatch(self, event: ev.Event) -> None:
         """Give the machine an event."""
-        if self._engine:
-            self._engine.dispatch(event)
-        else:
-            self._waiting.append(event)
+        self.engine.dispatch(event)
 
     def publish(self, event: page.PageEvent) -> None:
         """Show an event on the page."""
-        if self._engine:
-            self._engine.publish(event)
-        else:
-            self._waiting.append(event)
+        self.engine.publish(event)
+
+    def brief_again(self, profile: UserProfile) -> None:
+        """Brief the Responder on a changed profile."""
+        self.engine.brief_again(profile)

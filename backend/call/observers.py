@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend import page_events as page
-from backend.call.call_trace import TRACED, CallTrace
+from backend.call.call_trace import CallTrace
 from backend.call.caller import Caller
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, count_ended
@@ -106,8 +106,6 @@ class CallObservers:
         }
         for heard, decision in VAD_DECISIONS.items():
             takes[heard] = (self._counting(decision),)
-        for kind in TRACED:
-            takes[kind] = (*takes.get(kind, ()), self.trace.on_event)
         return takes
 
     def _counting(self, decision: str) -> Take:

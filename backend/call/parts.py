@@ -1,24 +1,31 @@
-"""The parts of one voice call, complete before its engine is built of them."""
+"""The parts of one voice call, each complete before the engine is built of them."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
-from backend.call.briefer import Briefer
 from backend.call.caller import Caller
 from backend.call.client_calls import ClientCalls
 from backend.call.consent_replies import ConsentReplies
+from backend.call.dependencies import CallDependencies
+from backend.call.engine import Switchboard
+from backend.call.history import CallHistory
 from backend.call.inbox import Inbox
 from backend.call.observers import CallObservers
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall
 from backend.call.provider_calls import ProviderCalls
+from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
-from backend.call.tool_calls import ToolCallDispatcher
+from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.uplink import Uplink
+from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
+from backend.responders.failover import ProviderChoice
+from backend.runtime.faults import call_listener
 from backend.sessions.recorder import Recorder
 from backend.sessions.session import Session
 from backend.transports.base import Transport
@@ -32,12 +39,12 @@ class CallParts:
     session: Session
     transport: Transport
     machine: TurnMachine
+    board: Switchboard
     over: asyncio.Event
     """The call is to end."""
 
-    # whose call it is, and what they say beside speaking
+    # the caller, and what they say beside speaking
     caller: Caller
-    briefer: Briefer
     inbox: Inbox
     consent: ConsentReplies
     observers: CallObservers
@@ -46,7 +53,8 @@ class CallParts:
     link: ResponderLink
     uplink: Uplink
     echo: EchoGuard
-    recorder: Recorder
+    recorder: Recorder | None
+    """None where nothing records calls."""
     tap: UtteranceTap
     out_of_band: OutOfBandResponses
 
@@ -55,3 +63,67 @@ class CallParts:
     phone: PhoneCall
     client_calls: ClientCalls
     tool_calls: ToolCallDispatcher
+
+
+def make_parts(dependencies: CallDependencies, session: Session, transport: Transport) -> CallParts:
+    """Return the parts of a call over `transport`."""
+    choice = ProviderChoice(dependencies.providers)
+    caller = Caller(dependencies, session, choice)
+    machine = TurnMachine(caller.limits)
+    board = Switchboard(machine)
+    over = asyncio.Event()
+    inbox = Inbox(board.dispatch, choice, over)
+
+    enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
+    record = CallRecord(dependencies.ledger, session, lambda: choice.about.model)
+    history = CallHistory(session.owner, session.conversation_id, enqueue, record.on_message)
+    usage = CallUsage(session.id, lambda: choice.about, dependencies.spent, dependencies.metrics, board.publish)
+
+    out_of_band = OutOfBandResponses(board.dispatch, usage.on_reply)
+    times = dependencies.times
+    link = ResponderLink(
+        choice,
+        history,
+        lambda: machine.at_rest and not out_of_band.under_way,
+        times.line_patience_s,
+        times.connection_max_s,
+    )
+    observers = CallObservers(dependencies, session, caller, record, history, usage, enqueue, board.brief_again)
+
+    echo = dependencies.open_echo_guard()
+    open_recorder = dependencies.open_recorder
+    recorder = open_recorder and open_recorder(session, transport, echo.played, board.publish, board.dispatch)
+    tap = UtteranceTap(dependencies.reader, board.dispatch)
+    provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, board.turn)
+    view = CallView(
+        question=caller.question,
+        turn=board.turn,
+        turn_age_ms=board.turn_age_ms,
+        dispatch=board.dispatch,
+        publish=board.publish,
+        record=record,
+        untrusted=provider_calls.untrusted,
+        history=history.tail,
+        traced=observers.trace.thinker,
+    )
+    return CallParts(
+        session=session,
+        transport=transport,
+        machine=machine,
+        board=board,
+        over=over,
+        caller=caller,
+        inbox=inbox,
+        consent=ConsentReplies(session, dependencies.take_answer),
+        observers=observers,
+        link=link,
+        uplink=Uplink(dependencies, session, caller.finder, link, board.dispatch, echo, recorder, tap),
+        echo=echo,
+        recorder=recorder,
+        tap=tap,
+        out_of_band=out_of_band,
+        provider_calls=provider_calls,
+        phone=PhoneCall(board, transport, inbox.type_if_live, dependencies.transfers),
+        client_calls=ClientCalls(board.dispatch),
+        tool_calls=ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics),
+    )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
 from backend import page_events as page
-from backend.call.keys import KeyCollector, key_words
+from backend.call.engine import Switchboard
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
@@ -22,7 +22,7 @@ from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
 from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
 from backend.turns.commands import RunThinker
-from backend.turns.events import Event, ThinkerFailed, ThinkerFinished, TransportClosed
+from backend.turns.events import ThinkerFailed, ThinkerFinished, TransportClosed
 
 HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0
@@ -33,6 +33,12 @@ QUIET_LOOKS = 4
 ORDER_WITHIN_S = 8.0
 """Seconds an order to the line may take."""
 KEYS_LIMIT = 32
+"""Keys in one message; the caller's next key begins another."""
+KEY_PAUSE_S = 1.5
+"""Seconds after a key in which the next one belongs to the same number."""
+LAST_KEY = "#"
+"""The key that ends a number."""
+KEYS_PRESSED = "(The caller pressed these keys on the telephone: {keys})"
 MOVED_ON = "The caller went on speaking: the call goes on. Answer what was said."
 
 PHONE = """\
@@ -42,19 +48,6 @@ TRANSFERRING = """\
 If the caller asks for somebody you can transfer to, say in a few words that you are connecting them, and call \
 {transfer} in the same reply. Never promise another transfer."""
 PRESSING = "If a machine at the other end asks for keys, press them with {press}."
-
-
-@dataclass(frozen=True, slots=True)
-class PhoneView:
-    """The parts of a voice call that its telephone side needs."""
-
-    transport: Transport
-    turn: Callable[[], int]
-    """The number of the caller's latest turn."""
-    dispatch: Callable[[Event], None]
-    publish: Callable[[page.PageEvent], None]
-    type_text: Callable[[str], None]
-    """Puts a message of the caller's into the conversation."""
 
 
 class _Transfer(msgspec.Struct, frozen=True):
@@ -68,11 +61,21 @@ class _Press(msgspec.Struct, frozen=True):
 class PhoneCall:
     """One call's telephone side. A call that comes another way has none of it."""
 
-    def __init__(self, call: PhoneView, transfers: Mapping[str, str]) -> None:
-        self._call = call
-        self._line: PhoneLine | None = phone_line(call.transport)
+    def __init__(
+        self,
+        board: Switchboard,
+        transport: Transport,
+        type_text: Callable[[str], None],
+        transfers: Mapping[str, str],
+    ) -> None:
+        """`type_text` puts a message of the caller's into the conversation."""
+        self._board = board
+        self._transport = transport
+        self._line: PhoneLine | None = phone_line(transport)
+        self._type_text = type_text
         self._transfers = transfers
-        self._collector = KeyCollector()
+        self._keys = ""
+        """The keys that the caller has pressed of a number."""
         self._alarm = Alarm(self._take_keys)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Tool call → its work."""
@@ -82,7 +85,7 @@ class PhoneCall:
             self._line.listen_to_keys(self._on_key)
 
     def __repr__(self) -> str:
-        return f"PhoneCall({self._line!r}, {self._collector!r})"
+        return f"PhoneCall({self._line!r}, {len(self._keys)} keys)"
 
     def brief(self, briefing: Briefing) -> Briefing:
         """Return the briefing with the tools of the line, and with what to do on the telephone."""
@@ -131,11 +134,11 @@ class PhoneCall:
             async with asyncio.timeout(HEARD_WITHIN_S + ORDER_WITHIN_S):
                 if name == PRESS:
                     await line.press(_keys(arguments))
-                    self._call.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
+                    self._board.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
                     return
                 target = self._target(arguments) if name == TRANSFER else ""
                 if not await self._was_heard():
-                    self._call.dispatch(ThinkerFailed(call_id, MOVED_ON))
+                    self._board.dispatch(ThinkerFailed(call_id, MOVED_ON))
                     return
                 if name == TRANSFER:
                     await line.transfer(target)
@@ -143,22 +146,22 @@ class PhoneCall:
                     await line.hang_up()
         except LineFailed as error:
             if name == HANG_UP:  # closing the transport ends the call as well
-                self._call.dispatch(TransportClosed("hung_up"))
+                self._board.dispatch(TransportClosed("hung_up"))
             else:
-                self._call.dispatch(ThinkerFailed(call_id, str(error)))
+                self._board.dispatch(ThinkerFailed(call_id, str(error)))
         except TimeoutError:
-            self._call.dispatch(ThinkerFailed(call_id, "The telephone network did not answer in time."))
+            self._board.dispatch(ThinkerFailed(call_id, "The telephone network did not answer in time."))
         else:
-            self._call.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
+            self._board.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
 
     async def _was_heard(self) -> bool:
         """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
-        turn, stats = self._call.turn(), self._call.transport.stats
+        turn, stats = self._board.turn(), self._transport.stats
         deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
         quiet = 0
         while quiet < QUIET_LOOKS and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(LOOK_EVERY_S)
-            if self._call.turn() != turn:
+            if self._board.turn() != turn:
                 return False
             now = stats()
             quiet = 0 if now["queued_ms"] or now.get("unheard_ms") else quiet + 1
@@ -171,18 +174,16 @@ class PhoneCall:
             raise LineFailed(f"Calls can be transferred to {', '.join(sorted(self._transfers))} only.") from None
 
     def _on_key(self, key: str) -> None:
-        now = asyncio.get_running_loop().time()
-        self._collector.press(key, now)
-        if self._collector.due is not None:
-            self._alarm.set(self._collector.due)
+        self._keys += key
+        is_last = key == LAST_KEY or len(self._keys) >= KEYS_LIMIT
+        self._alarm.stop()
+        self._alarm.set(asyncio.get_running_loop().time() + (0.0 if is_last else KEY_PAUSE_S))
 
     def _take_keys(self) -> None:
-        keys = self._collector.take(asyncio.get_running_loop().time())
-        if keys:
-            self._call.publish(page.KeysPressed(keys))
-            self._call.type_text(key_words(keys))
-        elif self._collector.due is not None:
-            self._alarm.set(self._collector.due)
+        """Put the keys into the conversation, each by itself, as a number is read out."""
+        keys, self._keys = self._keys, ""
+        self._board.publish(page.KeysPressed(keys))
+        self._type_text(KEYS_PRESSED.format(keys=" ".join(keys)))
 
 
 def _object(**properties: object) -> dict[str, object]:

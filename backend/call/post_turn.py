@@ -69,7 +69,7 @@ class PostTurnHook:
             if self._turn.heard:
                 self._end_turn()
             self._turn.asked = f"{self._turn.asked} {text}".strip()
-        elif self._turn.asked:  # a greeting, a nudge or a notice answers nobody
+        elif self._turn.asked:  # a greeting, a nudge or a notice is no answer
             self._turn.heard.append(text)
             self._turn.messages.append(message_id)
         self._restart_timer()
@@ -85,7 +85,7 @@ class PostTurnHook:
         self._restart_timer()
 
     def close(self, reason: str) -> None:
-        """End the last turn; of a session that was deleted, it is dropped. Returns at once."""
+        """End the last turn; of a session that was deleted, it is dropped. Does not wait."""
         if reason == "deleted":
             self._turn = _Turn()
         self._end_turn()

@@ -1,8 +1,8 @@
 """The tool calls that the Responder's provider makes itself, on MCP servers; what needs it is asked of the caller.
 
-A question of the provider's is answered at once: yes where the caller has agreed to this very call, else no, with the
-advice to ask them and to call again, which then finds their agreement. So a question lives as long as any other
-confirmation, on the page and in the conversation, and not only as long as a connection.
+A question of the provider's is answered without waiting: yes where the caller has agreed to this very call, else no,
+with the advice to ask them and to call again, which then finds their agreement. So a question lives as long as any
+other confirmation, on the page and in the conversation, and not only as long as a connection.
 """
 
 from __future__ import annotations

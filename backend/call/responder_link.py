@@ -11,6 +11,7 @@ from backend.call.history import CallHistory
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
 from backend.responders.failover import MUTE, ProviderChoice, ResponderInfo
+from backend.runtime.supervisor import cancel_all
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import ResponderCommand
@@ -192,8 +193,7 @@ class ResponderLink:
     async def _stop_moving(self) -> None:
         task, self._moving = self._moving, None
         if task and task is not asyncio.current_task():
-            task.cancel()
-            await asyncio.wait([task])
+            await cancel_all([task])
 
     async def _connect_first(self) -> bool:
         """Make the call's first connection; return whether it was reported as late in coming."""
@@ -214,7 +214,7 @@ class ResponderLink:
     async def _connected(self) -> Responder:
         """Return a connection that knows the conversation and what is known of the caller by now.
 
-        Raises `ResponderUnavailable` when every attempt failed, at once when another would not help.
+        Raises `ResponderUnavailable` when every attempt failed, or when another would not help.
         """
         assert self.briefing is not None
         attempts = AsyncRetrying(

@@ -16,7 +16,6 @@ from typing import Protocol
 from msgspec import Struct
 
 from backend.call.delegations import ALREADY, Delegations, read_task
-from backend.call.question_topic import topic_of
 from backend.call.record import CallRecord
 from backend.citations import as_json
 from backend.errors import BadRequest, NotFound
@@ -72,7 +71,7 @@ class CallView(Struct, frozen=True):
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
-    """Returns a block whose tasks belong to the trace of a tool call."""
+    """Returns a block; its tasks belong to the trace of a tool call."""
 
 
 class ToolCallDispatcher:
@@ -218,7 +217,7 @@ class ToolCallDispatcher:
                 self._thinkers.hand_off_later(call)
 
     def _manifest(self, call: ThinkerCall) -> Manifest | None:
-        """Return the manifest of the Thinker that works on a call; None while nobody does."""
+        """Return the manifest of the Thinker that works on a call; None while none does."""
         domain = call.question.domain
         return self._thinkers.registry.manifest_of(domain) if domain else None
 
@@ -248,7 +247,7 @@ class ToolCallDispatcher:
         domain, answer = call.question.domain, call.answer
         manifest = self._manifest(call)
         dropped = manifest is not None and manifest.late == "drop"
-        late = "" if dropped or answer.task_id else f"About {topic_of(call.question.query)}: {answer.text}"
+        late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
         output = _output(domain, answer)
         if call.turn != self._call.turn() and not answer.task_id and dropped:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})

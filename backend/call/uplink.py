@@ -37,7 +37,7 @@ class Uplink:
         link: ResponderLink,
         dispatch: Callable[[ev.Event], None],
         echo: EchoGuard,
-        recorder: Recorder,
+        recorder: Recorder | None,
         tap: UtteranceTap,
     ) -> None:
         self._open_local = dependencies.open_endpointing
@@ -64,7 +64,7 @@ class Uplink:
     def on_frame(self, frame: Frame) -> None:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
         frame = self._echo.clean(frame)
-        if self._recorder.is_recording:
+        if self._recorder and self._recorder.is_recording:
             self._recorder.on_frame(frame)
         for result in self._endpointing.process(frame):
             if isinstance(result, bytes):

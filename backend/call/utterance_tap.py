@@ -8,15 +8,13 @@ machine has decided without it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.utterance_classifier import LONGEST_MS, Reading
+from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns import events as ev
-
-log = logging.getLogger(__name__)
 
 KEPT_FRAMES = LONGEST_MS // FRAME_MS + 1
 """The longest utterance that is read, with its pre-roll and the pause after it; one more, and it is none."""
@@ -78,33 +76,19 @@ class UtteranceTap:
 
     async def close(self) -> None:
         """Stop what is under way."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_all(self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        if len(self._tasks) >= AT_ONCE:
+        if len(self._tasks) < AT_ONCE:
+            start_among(self._tasks, "utterance reading", work)
+        else:
             work.close()
-            return
-        task = asyncio.create_task(work, name="utterance reading")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _read(self, reader: Reader, pcm: bytes, partial: bool) -> None:
-        try:
-            reading = await reader.read(pcm)
-        except Exception:
-            log.exception("an utterance could not be read")
-            reading = None
+        reading = await reader.read(pcm)
         kind, words = (reading.kind, reading.words) if reading else (None, "")
         self._dispatch(ev.UtteranceRead(kind, words, partial))
 
     async def _estimate(self, reader: Reader, words: str) -> None:
-        try:
-            log10 = await reader.sentence_end(words)
-        except Exception:
-            log.exception("a sentence's end could not be estimated")
-            return
-        if log10 is not None:
+        if (log10 := await reader.sentence_end(words)) is not None:
             self._dispatch(ev.SentenceEndEstimated(words, log10))

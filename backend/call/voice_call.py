@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from backend import page_events as page
-from backend.call.dependencies import Earlier
+from backend.call.dependencies import CallDependencies, Earlier
 from backend.call.engine import CallEngine
-from backend.call.parts import CallParts
+from backend.call.parts import CallParts, make_parts
 from backend.errors import (
     BadRequest,
     MediaFailed,
@@ -24,11 +25,21 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
+from backend.sessions.recorder import not_recorded
+from backend.sessions.session import Session
+from backend.transports.base import Transport
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
 
 log = logging.getLogger(__name__)
+
+
+def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> VoiceCall:
+    """Return a call over `transport`, ready to run."""
+    parts = make_parts(dependencies, session, transport)
+    engine = CallEngine(parts, dependencies.subscribe, dependencies.times.max_s)
+    return VoiceCall(parts, engine, dependencies.knowledge.earlier)
 
 
 class VoiceCall:
@@ -103,7 +114,7 @@ class VoiceCall:
         parts = self.parts
         if not parts.session.shared:
             await asyncio.gather(parts.caller.load(), self._recall())
-        parts.briefer.brief_first()
+        self.engine.brief_first()
         await parts.transport.wait_arrived()
         try:
             await parts.link.run(self._on_connected, self.engine.on_link_event)
@@ -138,7 +149,7 @@ class VoiceCall:
             )
         )
         self.engine.dispatch(ev.CallStarted())
-        if session.record and parts.recorder.is_possible:
+        if session.record and parts.recorder and parts.recorder.is_possible:
             parts.recorder.start()
         parts.inbox.open()
         self.engine.subscribe()
@@ -160,7 +171,7 @@ class VoiceCall:
             parts.tap.close,
             parts.link.close,
             parts.transport.close,
-            lambda: parts.recorder.close(reason),
+            *([partial(parts.recorder.close, reason)] if parts.recorder else []),
             parts.uplink.close,
             lambda: setattr(parts.session, "call", None),
             self.engine.unsubscribe,
@@ -199,7 +210,7 @@ class VoiceCall:
         parts.session.options = options
         self.engine.dispatch(ev.OptionsChanged(caller.limits, options.answers))
         if parts.link.briefing is not None:
-            parts.briefer.brief()
+            self.engine.brief()
         if before is None or before.finds_turns_as != options.finds_turns_as:
             parts.uplink.change_finder(caller.finder)
 
@@ -225,9 +236,11 @@ class VoiceCall:
 
     def record(self, on: bool) -> str:
         """Record the call from now on, or no more; return the recording's id. Raises `BadRequest` or `Forbidden`."""
+        if (recorder := self.parts.recorder) is None:
+            raise not_recorded()
         if on:
-            return self.parts.recorder.start()
-        self.parts.recorder.stop()
+            return recorder.start()
+        recorder.stop()
         return ""
 
     def say_answer(self, call: str) -> None:

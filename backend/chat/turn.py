@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.models.base import ToolCall

@@ -12,14 +12,14 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.access.credentials import Credentials
+from backend.access.credentials import Credentials, TokenSockets
 from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
-from backend.access.token_sockets import TokenSockets
 from backend.http import (
     admin,
+    calls,
     chat,
     chat_completions,
     confirmations,
@@ -31,24 +31,21 @@ from backend.http import (
     page,
     reasoning,
     sessions,
-    signalling,
     tasks,
     tickets,
 )
-from backend.http.api_docs import serve_docs
 from backend.http.bodies import BodyLimit
 from backend.http.callers import PhoneCallers
 from backend.http.client_secrets import ClientSecrets
-from backend.http.context import Context, Services
+from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
 from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.metrics_access import MetricsPort
-from backend.http.openapi import complete_openapi
+from backend.http.openapi import complete_openapi, serve_docs
 from backend.http.origins import Origins
-from backend.http.refusals import RefusalLog
+from backend.http.services import Services
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -65,7 +62,7 @@ AS_THEY_ARE = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json", "text/plain"
 """What goes out uncompressed: streams of events, and answers that a call may wait for."""
 
 ROUTES = (
-    signalling,
+    calls,
     ice_servers,
     sessions,
     tasks,
@@ -119,12 +116,10 @@ def build_app(
         title="responder-thinker",
         middleware=[  # outermost first
             Middleware(ProxyHeadersMiddleware, trusted_hosts=settings.server.trusted_proxies),
-            Middleware(RefusalLog),
             Middleware(RequestMetrics, registry=services.state.metrics.registry),
             Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
-            Middleware(MetricsPort, port=settings.server.metrics_port),
             Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.server.metrics_port),
             Middleware(Origins, allowed=settings.access.allowed_origins, credentials=credentials),
             Middleware(
@@ -138,7 +133,7 @@ def build_app(
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
-        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `api_docs`
+        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `openapi`
         redoc_url=None,
     )
     app.state.token_sockets = joined.token_sockets

@@ -15,8 +15,8 @@ from hashlib import sha256
 
 from itsdangerous import BadSignature
 
+from backend.access.billing import BillingSubject
 from backend.access.signatures import BETWEEN, Signer, new_user
-from backend.access.usage import Payer
 
 PHONE_USER = "phone-"
 """How the user ids of callers by telephone begin."""
@@ -34,14 +34,14 @@ class PhoneCallers:
         self._key = keys[0]
         self._tokens = Signer(list(reversed(keys)), "phone-stream", clock)
 
-    def payer(self, number: str) -> Payer:
+    def billed(self, number: str) -> BillingSubject:
         """Return who pays for a call from `number`: the number itself, as user and in place of an address."""
         normal = re.sub(r"[\s().-]", "", number.lower()).removeprefix("sip:").removeprefix("tel:").partition(";")[0]
         if not normal or normal.partition("@")[0].lstrip("+") in WITHHELD:
-            return Payer(new_user(), "withheld number", "phone")
+            return BillingSubject(new_user(), "withheld number", "phone")
         digest = hmac.new(self._key, b"phone|" + normal.encode(), sha256).digest()
         user = PHONE_USER + urlsafe_b64encode(digest[:16]).decode().rstrip("=")
-        return Payer(user, user, "phone")
+        return BillingSubject(user, user, "phone")
 
     def token(self, session_id: str, call: str) -> str:
         """Return the token with which the stream of the provider's `call` opens the session, within a minute."""

@@ -1,96 +1,223 @@
-"""How a call begins, whatever way it comes by: it is admitted at its payer's expense, and a session is reserved."""
+"""A call begins here, whatever way it comes by: it is admitted at the caller's expense, and a session is reserved.
+
+`POST /api/rtc/offer` begins a browser's call, `/ws/{session_id}` carries one without WebRTC, and
+`POST /api/rtc/disconnect` ends either. The order of an offer is the order of its cost: origin (middleware), rate, size,
+parse, a permit, and only then the WebRTC work. Whatever fails after the permit was taken gives it back.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
 
-from starlette.requests import HTTPConnection
+import msgspec
+from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
+from starlette.requests import ClientDisconnect, HTTPConnection
 
-from backend.access.payers import current_payer
+from backend.access.addresses import address_key
+from backend.access.billing import BillingSubject, current_billing
+from backend.access.credentials import Identity
 from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
-from backend.access.reach import Reach
-from backend.access.usage import CALL, Payer
-from backend.errors import Forbidden, VoiceError
-from backend.http.budgets import payer_of
-from backend.http.context import Context, identity_of
+from backend.access.usage import CALL
+from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
+from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
+from backend.http.context import Caller, Context, Here, billing_of, context_of, identity_of, principal_of, take_permit
+from backend.http.errors import note_error, refuse
+from backend.http.identity import note_fingerprint, note_time_zone, restore
+from backend.sessions.handles import SessionHandle
+from backend.sessions.offers import AcceptOffer, CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded
-from backend.sessions.session import Session, SessionRequest
+from backend.sessions.session import Session, SessionRequest, SessionState
+from backend.transports.websocket_framing import SentToken
 
 PHONE = "telephone"
 """The name of calls by a telephone line, as events and descriptions show it."""
+AS_USUAL = NewSession()
+"""A session without wishes."""
+TOKEN_WITHIN_S = 5.0
+"""Seconds a WebSocket may take to send its session's token."""
+UNKNOWN = 4404
+"""Close code: no such session, not the caller's, or over."""
+TAKEN = 4409
+"""Close code: the session has its transport already."""
+
+router = APIRouter(tags=["signalling"])
 
 
-async def admit_client(connection: HTTPConnection, here: Context) -> Permit:
-    """Admit a call of a client that speaks another protocol. Raises `TooMany` over a limit or a budget."""
-    return await _admit(here, payer_of(connection))
+@router.post("/api/rtc/offer", openapi_extra=documented(Offer))
+async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, str]:
+    """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
+    await here.offers.take(address_key(request), here.now())
+    body = await read_body(request, Offer)
+    services = here.services
+    permit = await admit_call(here, billing_of(request))
+    try:
+        session = await reserve(request, caller, body, background, permit)
+    except TooMany:
+        asked = session_request(caller.principal, body)
+        placed = await services.calls.sessions.offer_to_peer(body.sdp, asked)
+        if placed is None:
+            raise
+        return {"sdp": placed["sdp"], **ticket(here, caller, placed["session_id"], placed["conversation_id"])}
+    answer = await answer_offer(request, session, permit, services.calls.accept_offer, body.sdp)
+    return {"sdp": answer, **ticket(here, caller, session.id, session.conversation_id)}
 
 
-async def reserve_phone_call(here: Context, payer: Payer) -> Session:
-    """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
-    permit = await _admit(here, payer)
-    return await _reserve(here, permit, SessionRequest(payer.user, session_id=permit.id))
+@router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))
+async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, bool]:
+    """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
+    body = await read_body(request, Disconnect)
+    session = await here.session(body.session_id, caller, body.token, request.headers.get("origin", ""))
+    await session.end("disconnected")
+    return {"ok": True}
 
 
-async def reserve_for(
-    connection: HTTPConnection,
-    here: Context,
-    permit: Permit,
-    conversation_id: str | None = None,
-    *,
-    interruptions: bool | None = None,
-    record: bool = False,
+@router.websocket("/ws/{session_id}")
+async def call(websocket: WebSocket, session_id: str) -> None:
+    """Carry a reserved session's call; returns when the call is over.
+
+    A client without the owner's cookie sends the session's token first: `{"type": "token", "token": …}`.
+    """
+    try:
+        async with await take_permit(websocket, PermitKind.HANDSHAKES):
+            await websocket.accept()
+            session = await _asked_for(websocket, session_id)
+    except TooMany as error:
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        return
+    # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
+    refusal = session if isinstance(session, int) else _refusal(session)
+    if isinstance(session, int) or refusal:
+        await websocket.close(refusal)
+        return
+    services = context_of(websocket).services
+    current_billing.set(billing_of(websocket))
+    services.calls.registry.connect(session, services.calls.attach_socket(websocket), "websocket")
+    await services.calls.registry.wait(session)
+
+
+async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
+    """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
+    try:
+        handle = await _opened(websocket, session_id)
+        session = await context_of(websocket).services.calls.sessions.take(handle)
+        if identity_of(websocket).user != session.owner:
+            session.share()
+        return session
+    except BadRequest:
+        return TAKEN
+    except VoiceError as error:
+        note_error(websocket, error)
+        return UNKNOWN
+
+
+async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
+    """Return the session, for its owner or a client that sends its token first. Raises the one `NotFound`."""
+    here, caller = context_of(websocket), identity_of(websocket)
+    try:
+        return await here.session(session_id, caller)
+    except NotFound:
+        token = await _first_token(websocket)
+        session = await here.session(session_id, caller, token, websocket.headers.get("origin", ""))
+        opened = here.signatures.opened(token)
+        if websocket.scope["state"].get("foreign") and (opened is None or not opened.origin):
+            raise  # a page of another site, which this token was not made for
+        return session
+
+
+async def _first_token(websocket: WebSocket) -> str | None:
+    """Return the token in the first message; None when none comes in time, or it holds none."""
+    try:
+        async with asyncio.timeout(TOKEN_WITHIN_S):
+            message = await websocket.receive()
+        return msgspec.json.decode(message.get("text") or b"", type=SentToken).token
+    except (TimeoutError, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _refusal(session: Session) -> int:
+    if session.state is SessionState.ENDED:
+        return UNKNOWN
+    return 0 if session.state is SessionState.RESERVED else TAKEN
+
+
+async def admit_call(here: Context, billed: BillingSubject) -> Permit:
+    """Admit a call, and return its permit, which has the session's id. Raises `TooMany` over a limit or a budget."""
+    current_billing.set(billed)
+    budgets = here.services.people.budgets
+    await budgets.admit(billed, CALL)
+    return await budgets.permits.take(PermitKind.CALLS, billed)
+
+
+async def reserve(
+    request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
 ) -> Session:
+    """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
+    services = context_of(request).services
+    fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
+    if fingerprint is not None:
+        await restore(caller, fingerprint, services.data.memory, services.people.access_store)
+    session = await reserve_for(request, permit, asked)
+    if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
+        background.add_task(note_fingerprint, services.data.memory, fingerprint, caller.user)
+    if asked.time_zone:
+        background.add_task(note_time_zone, services.data.memory, asked.time_zone, caller.user)
+    return session
+
+
+async def reserve_for(connection: HTTPConnection, permit: Permit, asked: NewSession = AS_USUAL) -> Session:
     """Reserve a session for the caller, which may continue a conversation of theirs. Raises `TooMany` or `Forbidden`.
 
     The permit is released when there is no session.
     """
-    principal = identity_of(connection).principal
+    here, principal = context_of(connection), principal_of(connection)
     try:
         if principal.credential == "session":
             raise Forbidden(
                 "A session's token gives access to that session only.", hint="Leave it out to start another call."
             )
-        if record and not here.services.calls.records:
+        if asked.record and not here.services.calls.records:
             raise not_recorded()
-        asked = session_request(principal, conversation_id, interruptions, record=record, session_id=permit.id)
+        return here.services.calls.registry.reserve(session_request(principal, asked, permit.id))
     except VoiceError:
         await permit.release()
         raise
-    return await _reserve(here, permit, asked)
 
 
-def session_request(
-    principal: Principal,
-    conversation_id: str | None,
-    interruptions: bool | None = None,
-    *,
-    record: bool = False,
-    session_id: str | None = None,
-) -> SessionRequest:
-    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
-    conversation_id = conversation_for(principal, conversation_id)
-    return SessionRequest(principal.user, conversation_id, interruptions, record, Reach.of(principal), session_id)
-
-
-def conversation_for(principal: Principal, named: str | None) -> str | None:
-    """Return the conversation that a request is about. Raises `Forbidden` for another than the caller's one."""
-    if principal.conversation is not None and named not in (None, principal.conversation):
-        raise Forbidden("This token is for another conversation.", hint="Leave `conversation_id` out.")
-    return principal.conversation or named
-
-
-async def _admit(here: Context, payer: Payer) -> Permit:
-    await here.offers.take(payer.address, here.now())
-    current_payer.set(payer)
-    budgets = here.services.people.budgets
-    await budgets.admit(payer, CALL, Counter())
-    return await budgets.permits.take(PermitKind.CALLS, payer)
-
-
-async def _reserve(here: Context, permit: Permit, asked: SessionRequest) -> Session:
+async def reserve_phone_call(here: Context, billed: BillingSubject) -> Session:
+    """Admit a call by telephone and reserve its session. Raises `TooMany` over a limit or a budget, or when full."""
+    await here.offers.take(billed.address, here.now())
+    permit = await admit_call(here, billed)
     try:
-        return here.services.calls.registry.reserve(asked)
+        return here.services.calls.registry.reserve(SessionRequest(billed.user, session_id=permit.id))
     except VoiceError:
         await permit.release()
         raise
+
+
+def session_request(principal: Principal, asked: NewSession, session_id: str | None = None) -> SessionRequest:
+    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
+    conversation_id = principal.conversation_for(asked.conversation_id)
+    return SessionRequest(
+        principal.user, conversation_id, asked.interruptions, asked.record, principal.reach, session_id
+    )
+
+
+async def answer_offer(request: Request, session: Session, permit: Permit, accept: AcceptOffer, sdp: str) -> str:
+    """Return the SDP answer once the session's call runs; where it cannot, the permit is released."""
+    services = context_of(request).services
+    try:
+        answer = await connect_offer(services.calls.registry, session, accept, sdp, has_left=request.is_disconnected)
+    except BaseException as error:
+        await permit.release()
+        if isinstance(error, CallerLeft):
+            raise ClientDisconnect from None
+        raise
+    await services.calls.sessions.announce(session)
+    return answer
+
+
+def ticket(here: Context, caller: Identity, session_id: str, conversation_id: str) -> dict[str, str]:
+    """Return what names a session, and the token that opens it, for pages of the caller's origin if it claimed one."""
+    token = here.signatures.token(session_id, caller.origin)
+    return {"session_id": session_id, "conversation_id": conversation_id, "token": token}

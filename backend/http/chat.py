@@ -18,16 +18,15 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.addresses import address_key
 from backend.access.permits import PermitKind
-from backend.access.principal import Grant
-from backend.access.reach import Reach
+from backend.access.principal import Grant, Principal
 from backend.access.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.budgets import spend, take_permit
-from backend.http.context import Caller, Context, Here, forget_conversation, forgetting, identity_of, principal_of
+from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, take_permit
 from backend.http.long_answers import json_response
 from backend.http.on_behalf import USER_LIMIT, speak_for
+from backend.http.services import forget_conversation, forgetting
 from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall
@@ -73,11 +72,12 @@ class SingleTurn(BaseModel):
             raise ValueError("the last of `messages` must be the user's")
         return self
 
-    def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
-        """Return the request, in no conversation, whatever `own` opens."""
+    def turn(self, principal: Principal) -> ChatRequest:
+        """Return the request, in no conversation."""
         text = self.message if self.message is not None else self.messages[-1].content
         earlier = tuple((message.role, message.content) for message in self.messages[:-1])
-        return ChatRequest(user_id, text, earlier=earlier, platform=self.platform, mode=self.mode)
+        asked = ChatRequest(principal.user, text, earlier=earlier, platform=self.platform, mode=self.mode)
+        return replace(asked, reach=principal.reach)
 
 
 class MultiTurn(SingleTurn):
@@ -86,18 +86,11 @@ class MultiTurn(SingleTurn):
     conversation_id: ConversationId | None = None
     message_id: MessageId | None = None
 
-    def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
-        """Return the request in `conversation_id` or a new conversation; `own` is the only one this caller may name.
-
-        Raises `NotFound` for another.
-        """
-        if own is not None and self.conversation_id not in (None, own):
-            raise NotTheirs(
-                "No such conversation.", hint="A session's token gives access to that session's conversation only."
-            )
-        named = self.conversation_id or own
+    def turn(self, principal: Principal) -> ChatRequest:
+        """Return the request in `conversation_id` or a new one. Raises `NotFound` for one that is not theirs."""
+        named = own_conversation(principal, self.conversation_id)
         return replace(
-            super().turn(user_id),
+            super().turn(principal),
             conversation_id=named or secrets.token_urlsafe(16),
             named_conversation=named is not None,
             message_id=self.message_id or new_message_id(),
@@ -194,10 +187,19 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
     return {"ok": True}
 
 
+def own_conversation(principal: Principal, named: str | None) -> str | None:
+    """Return the conversation that a turn belongs to: the one named, or the only one the caller may name.
+
+    Raises `NotFound` for another than that one.
+    """
+    if named is not None and not principal.opens(named):
+        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
+    return named or principal.conversation
+
+
 def _owner(request: Request, conversation_id: str) -> str:
     principal = principal_of(request)
-    if not principal.opens(conversation_id):
-        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
+    own_conversation(principal, conversation_id)
     return principal.user
 
 
@@ -214,8 +216,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
         raise Forbidden("The request names no user.", hint="Send user_id and platform.")
     if is_program:
         await here.turns.take(identity.user, here.now())
-    asked = replace(body.turn(identity.user, identity.principal.conversation), reach=Reach.of(identity.principal))
-    turn = await begin_turn(request, here, asked)
+    turn = await begin_turn(request, here, body.turn(identity.principal))
     if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse(asdict(await turn.wait()))

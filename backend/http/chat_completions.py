@@ -17,11 +17,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from backend.access.addresses import address_key
-from backend.access.reach import Reach
 from backend.chat.turn import ChatTurn
-from backend.errors import BadField, NotTheirs, VoiceError
+from backend.errors import BadField, VoiceError
 from backend.http.bodies import CONVERSATION_ID, documented, read_raw
-from backend.http.chat import NO_CONVERSATION_HINT, begin_turn
+from backend.http.chat import begin_turn, own_conversation
 from backend.http.completion_request import MODEL, Completion, as_turn, parse
 from backend.http.completion_shapes import DONE, Shape, encode
 from backend.http.context import Context, Here, identity_of
@@ -43,7 +42,7 @@ async def complete(request: Request, here: Here) -> Response:
     _check_mode(here, completion)
     asked = as_turn(completion, identity.user)
     kept = _conversation(request, completion)
-    asked = replace(asked, reach=Reach.of(identity.principal), conversation_id=kept)
+    asked = replace(asked, reach=identity.principal.reach, conversation_id=kept)
     turn = await begin_turn(request, here, asked)
     shape = Shape(
         f"chatcmpl-{secrets.token_hex(12)}",
@@ -89,16 +88,15 @@ def _check_mode(here: Context, completion: Completion) -> None:
 def _conversation(request: Request, completion: Completion) -> str | None:
     """Return the conversation that the turn belongs to; None where nothing is kept."""
     identity = identity_of(request)
-    named, own = (completion.metadata or {}).get("conversation_id"), identity.principal.conversation
+    named = (completion.metadata or {}).get("conversation_id")
     if named is not None and not re.fullmatch(CONVERSATION_ID, named):
         hint = "Use up to 64 letters, digits, hyphens and underscores."
         raise BadField("That is not a conversation ID.", param="metadata.conversation_id", hint=hint)
     if named is not None and not identity.known:
         hint = "Send a token signed with a key from API_KEYS or a visitor's cookie, or leave the conversation out."
         raise BadField("Only known callers have conversations.", param="metadata.conversation_id", hint=hint)
-    if own is not None and named not in (None, own):
-        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
-    return named or own or (secrets.token_urlsafe(16) if completion.store and identity.known else None)
+    own = own_conversation(identity.principal, named)
+    return own or (secrets.token_urlsafe(16) if completion.store and identity.known else None)
 
 
 async def _stream(turn: ChatTurn, shape: Shape, heartbeat_s: float) -> AsyncGenerator[bytes, None]:

@@ -1,6 +1,8 @@
 """Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words.
 
-Those of `/v1/` have the shape of the OpenAI API (`openai_errors`): its clients call there.
+Those of `/v1/` have the shape of the OpenAI API (`openai_errors`): its clients call there. A request that is refused is
+written to the security log, whichever middleware or route refused it: a handler of errors leaves its reason in the
+request's state; a refusal that has none is known by its status.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +22,8 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
+from backend.access.addresses import address_key
+from backend.access.credentials import Identity, token_socket
 from backend.errors import (
     Forbidden,
     NotAdmitted,
@@ -30,13 +35,32 @@ from backend.errors import (
     VoiceError,
 )
 from backend.http.openai_errors import OPENAI_PATHS, details_of, openai_error, status_of
-from backend.http.refusals import Refusal, explain_refusal
-from backend.observability.security_log import SecurityEvent
+from backend.observability.request_metrics import route_template
+from backend.observability.security_log import Requester, SecurityEvent, security_event
 
 log = logging.getLogger(__name__)
 
 PEER_RETRY_S = 5
 """Seconds after which a failed peer is worth another try."""
+REFUSED = frozenset({401, 403, 421, 429})
+"""Statuses that are refusals whatever their reason; a 404 or 503 is one where its error says so."""
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Why a request was refused, for the log."""
+
+    reason: str
+    kind: SecurityEvent = SecurityEvent.REQUEST_REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Unidentified:
+    """A caller known only by their address, refused before they were asked who they are."""
+
+    address: str
+    user: str = ""
+    credential: str = "none"
 
 
 def error_response(
@@ -68,7 +92,10 @@ def explain(problems: Iterable[Mapping[str, Any]]) -> str:
 
 
 class ErrorBoundary:
-    """Middleware: an unforeseen error is logged under an id, and the caller is given that id only."""
+    """Middleware: logs refusals by the status of the answer, and an unforeseen error under an id.
+
+    The caller is given that id only.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -78,7 +105,14 @@ class ErrorBoundary:
 
         async def watched(message: Message) -> None:
             nonlocal begun
-            begun = begun or message["type"] in ("http.response.start", "websocket.accept")
+            match message["type"]:
+                case "http.response.start" | "websocket.http.response.start":
+                    begun = True
+                    _log_refusal(scope, message["status"])
+                case "websocket.accept":
+                    begun = True
+                case "websocket.close":
+                    _log_refusal(scope, message.get("code", 1000) if begun else HTTPStatus.FORBIDDEN)
             await send(message)
 
         try:
@@ -98,6 +132,11 @@ class ErrorBoundary:
             hint = f"Try again. The details are in the server's log, under {number}."
             answer = error_response(500, "Something went wrong on the server.", hint, path=scope["path"])
             await answer(scope, receive, send)
+
+
+def explain_refusal(connection: HTTPConnection, refusal: Refusal) -> None:
+    """Leave for the log why this request is about to be refused."""
+    connection.scope.setdefault("state", {})["refusal"] = refusal
 
 
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
@@ -131,6 +170,23 @@ def refusal_response(error: VoiceError, path: str) -> JSONResponse:
     return error_response(status, str(error), error.hint, headers, path=path, **more)
 
 
+async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
+
+    A client that shows its token in the address gets the reason in a message, and one of the OpenAI API in the answer.
+    """
+    note_error(HTTPConnection(scope), error)
+    answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
+    if scope["type"] == "websocket" and not answers:
+        if write_refusal := token_socket(scope):
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.send", "bytes": write_refusal(f"{error} {error.hint}".strip())})
+        await send({"type": "websocket.close", "code": 1008, "reason": ""})
+    else:
+        await refusal_response(error, scope["path"])(scope, receive, send)
+
+
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     hint = "See /api/openapi.json for what this route takes."
@@ -141,3 +197,23 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     phrase = f"{HTTPStatus(error.status_code).phrase}."
     return error_response(error.status_code, phrase, headers=error.headers, path=request.url.path)
+
+
+def _log_refusal(scope: Scope, status: int) -> None:
+    refusal = scope.get("state", {}).get("refusal")
+    if status in REFUSED:
+        refusal = refusal or Refusal(HTTPStatus(status).phrase)
+    if refusal is not None:
+        security_event(refusal.kind, _who(scope), refusal.reason, status=int(status), route=_route(scope))
+
+
+def _route(scope: Scope) -> str:
+    """Return the route, or, of a request that was refused before it got there, the beginning of its path."""
+    template = route_template(scope)
+    shown = scope.get("state", {}).get("prefix", template) if template == "other" else template
+    return f"{scope.get('method', 'WebSocket')} {shown}"
+
+
+def _who(scope: Scope) -> Requester:
+    identity = scope.get("state", {}).get("identity")
+    return identity.principal if isinstance(identity, Identity) else Unidentified(address_key(HTTPConnection(scope)))

@@ -18,8 +18,8 @@ from backend.access.credentials import bearer
 from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
 from backend.errors import CallerError, Forbidden, NotAdmitted, NotFound, TooMany
 from backend.http.context import context_of, identity_of, principal_of
-from backend.http.identity import refuse
-from backend.http.on_behalf import may_name_user, speak_by_header
+from backend.http.errors import refuse
+from backend.http.on_behalf import HEADER, may_name_user, speak_by_header
 
 Grants = Mapping[str, Grant | None]
 
@@ -92,10 +92,11 @@ class GrantCheck:
 
     async def _refusal_of(self, connection: HTTPConnection, prefix: str, grant: Grant | None) -> CallerError | None:
         """Return why the request is not admitted to the route; None: it is."""
-        try:
-            speak_by_header(connection, prefix)
-        except CallerError as error:
-            return error
+        if HEADER in connection.headers:
+            try:
+                speak_by_header(connection, prefix)
+            except CallerError as error:
+                return error
         principal = principal_of(connection)
         if grant is None or grant in principal.grants or may_name_user(principal, prefix):
             return None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from backend.access.addresses import is_from_here
+from backend.access.credentials import bearer
+from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here
-from backend.http.metrics_access import require_metrics_access
+from backend.http.hosts import on_port
 from backend.runtime.supervisor import failing_loops
+from backend.settings.settings import Settings
 
 READY_WITHIN_S = 3
 """Seconds the checks may take together."""
@@ -42,22 +47,30 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
     response.status_code = 200 if ready else 503
     status = "ready" if ready else "not ready"
     answer: dict[str, str | list[str] | dict[str, str]] = {"status": status, "checks": checks}
-    if loading := here.services.state.loading():
-        answer["loading"] = loading
-    if responders := here.services.state.responders():
-        answer["responders"] = responders
-    if servers := here.services.state.tool_servers():
-        answer["tool_servers"] = servers
     for name, parts in here.services.state.further_states.items():
         answer[name] = {part: state() for part, state in parts.items()}
-    if failing := failing_loops():
-        answer["failing_loops"] = failing
-    return answer
+    shown: dict[str, list[str] | dict[str, str]] = {
+        "loading": here.services.state.loading(),
+        "responders": here.services.state.responders(),
+        "tool_servers": here.services.state.tool_servers(),
+        "failing_loops": failing_loops(),
+    }
+    return answer | {name: found for name, found in shown.items() if found}
 
 
 @router.get("/metrics")
 async def metrics(request: Request, here: Here) -> Response:
     """Return the metrics in Prometheus's text format: with METRICS_TOKEN, on METRICS_PORT, or to this machine."""
-    require_metrics_access(request, here.services.settings)
+    _require_metrics_access(request, here.services.settings)
     own = generate_latest(here.services.state.metrics.registry).decode()
     return Response(await here.services.calls.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
+
+
+def _require_metrics_access(request: Request, settings: Settings) -> None:
+    """Raise `NotAdmitted` without the token, `NotFound` where the metrics are not shown."""
+    if settings.server.metrics_token is not None:
+        shown, wanted = bearer(request) or "", settings.server.metrics_token.get_secret_value()
+        if not hmac.compare_digest(shown.encode(), wanted.encode()):
+            raise NotAdmitted("The metrics require a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
+    elif not on_port(request.scope, settings.server.metrics_port) and not is_from_here(request):
+        raise NotFound("The metrics are off.", hint="Set METRICS_TOKEN, or METRICS_PORT for a separate port.")

@@ -18,13 +18,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from backend.access.credentials import COOKIE, Credentials, Identity, cookie_name
 from backend.access.signatures import COOKIE_AGE_S
 from backend.access.store import AccessStore
-from backend.access.token_sockets import token_socket
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
-from backend.http.budgets import admits_new_user
+from backend.http.client_secrets import PATH as SECRETS_PATH
 from backend.http.client_secrets import ClientSecrets
-from backend.http.errors import note_error, refusal_response
+from backend.http.context import admits_new_user
+from backend.http.errors import refuse
 from backend.http.headers import with_headers
-from backend.http.tickets import identity_by_ticket
+from backend.http.tickets import STREAMS, identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumePreference, update_profile
@@ -82,8 +82,11 @@ class IdentityMiddleware:
 
     async def _identify(self, scope: Scope) -> Identity:
         """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
-        connection = HTTPConnection(scope)
-        shown = await identity_by_ticket(connection, self._store) or await self._secrets.identity(connection)
+        connection, shown = HTTPConnection(scope), None
+        if scope["path"].startswith(STREAMS):
+            shown = await identity_by_ticket(connection, self._store)
+        elif scope["path"].startswith(SECRETS_PATH):
+            shown = await self._secrets.identity(connection)
         if shown is not None:
             scope.setdefault("state", {})["identity"] = shown
             return shown
@@ -135,23 +138,6 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
         state["identity"] = credentials.identify(HTTPConnection(scope))
     identity: Identity = state["identity"]
     return identity
-
-
-async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
-
-    A client that shows its token in the address gets the reason in a message, and one of the OpenAI API in the answer.
-    """
-    note_error(HTTPConnection(scope), error)
-    answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
-    if scope["type"] == "websocket" and not answers:
-        if write_refusal := token_socket(scope):
-            await receive()
-            await send({"type": "websocket.accept"})
-            await send({"type": "websocket.send", "bytes": write_refusal(f"{error} {error.hint}".strip())})
-        await send({"type": "websocket.close", "code": 1008, "reason": ""})
-    else:
-        await refusal_response(error, scope["path"])(scope, receive, send)
 
 
 async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:

@@ -20,8 +20,7 @@ from backend.access.permits import PermitKind
 from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.bodies import documented, read_body
-from backend.http.budgets import holding, payer_of, spend, take_permit
-from backend.http.context import Caller, Context, Here
+from backend.http.context import Caller, Context, Here, billing_of, holding, spend, take_permit
 from backend.http.identity import set_cookie
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
@@ -150,7 +149,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 @router.get("/api/me/usage")
 async def show_usage(request: Request, here: Here) -> Json:
     """Return what the caller has used today, and may: of their own, their address's and their key's budgets."""
-    return await here.services.people.budgets.shown_to(payer_of(request))
+    return await here.services.people.budgets.shown_to(billing_of(request))
 
 
 @router.get("/api/me/export")

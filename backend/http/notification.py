@@ -17,8 +17,7 @@ from backend.access.principal import Grant
 from backend.access.usage import WRITE
 from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
-from backend.http.budgets import spend
-from backend.http.context import Context, Here, context_of, identity_of, principal_of
+from backend.http.context import Context, Here, context_of, identity_of, principal_of, spend
 from backend.runtime.json_objects import Json
 
 ME = "me"

@@ -1,7 +1,9 @@
-"""Completes the OpenAPI document that FastAPI writes: where schemas are found, and how refusals look.
+"""The API's description: FastAPI's OpenAPI document, completed, and where it is served.
 
 Routes read their bodies by hand (`bodies`), so that pydantic's definitions stand within each body's schema; OpenAPI
-looks for them under `components`. Every refusal has a shape of `errors`, and not FastAPI's.
+looks for them under `components`. Every refusal has a shape of `errors`, and not FastAPI's. Where API_DOCS allows it,
+the document is served at `/openapi.json`, too, and shown at `/docs` by a page of our own, `frontend/docs/`: the usual
+one loads scripts from elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
+from backend.errors import NotFound
 from backend.http.openai_errors import OPENAI_PATHS
 from backend.runtime.json_objects import Json
 
@@ -63,6 +69,22 @@ def complete_openapi(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = completed  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def serve_docs(app: FastAPI, *, allowed: bool) -> None:
+    """Have `app` answer at both paths with what they hold, or with 404; before the page's files, which hold `/docs`."""
+
+    async def document(_request: Request) -> Response:
+        return JSONResponse(app.openapi())
+
+    async def absent(_request: Request) -> Response:
+        raise NotFound("The API documentation is off.", hint="The operator can turn it on: API_DOCS=true.")
+
+    if allowed:
+        app.router.routes.append(Route("/openapi.json", document))
+        return
+    for path in ("/openapi.json", "/docs", "/docs/{file:path}"):
+        app.router.routes.append(Route(path, absent))
 
 
 def _complete(document: Json) -> Json:

@@ -20,14 +20,12 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.credentials import Credentials
-from backend.access.token_sockets import token_socket
+from backend.access.credentials import Credentials, token_socket
 from backend.errors import NotAdmitted
 from backend.http.client_secrets import PATH, shown_secret
-from backend.http.errors import error_response
+from backend.http.errors import Refusal, error_response, explain_refusal
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
-from backend.http.refusals import Refusal, explain_refusal
 from backend.http.tickets import STREAMS
 
 PREFLIGHT_HEADERS = {

@@ -9,8 +9,8 @@ from typing import Literal
 
 from fastapi import APIRouter, FastAPI
 
-from backend.access.reach import Reach
-from backend.http.context import Caller, Here, PageConfig
+from backend.http.context import Caller, Here
+from backend.http.services import PageConfig
 from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
@@ -35,5 +35,5 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 @router.get("/api/tools")
 async def tools(here: Here, caller: Caller, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
-    shown = here.services.work.toolbox.described(client, Reach.of(caller.principal))
+    shown = here.services.work.toolbox.described(client, caller.principal.reach)
     return {"tools": shown, "servers": here.services.state.tool_servers()}

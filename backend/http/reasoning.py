@@ -15,12 +15,10 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from backend.access.addresses import address_key
 from backend.access.permits import Permit, PermitKind
-from backend.access.reach import Reach
 from backend.access.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
-from backend.http.budgets import spend, take_permit
-from backend.http.context import Caller, Here, principal_of
+from backend.http.context import Caller, Here, principal_of, spend, take_permit
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage, Strategy
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
@@ -55,7 +53,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     if reasoner is None:
         raise NotFound("Reasoning is off on this server.")
     body = await read_body(request, ReasoningTask)
-    rights = ToolRights(Reach.of(principal_of(request)), attended=False)
+    rights = ToolRights(principal_of(request).reach, attended=False)
     user = caller.user if caller.known else ""
     context = ToolContext(user, f"reasoning-{secrets.token_hex(6)}", rights=rights)
     task = ReasoningRequest(body.task, body.strategy, context, tools=reasoner.tools)

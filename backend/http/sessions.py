@@ -6,9 +6,10 @@ from fastapi import APIRouter, BackgroundTasks, Request, Response
 
 from backend.access.addresses import address_key
 from backend.http.bodies import Interruptions, NewSession, ShownPicture, TypedMessage, documented, read_body
-from backend.http.context import Caller, Here, OwnSession, forget_conversation, forgetting
+from backend.http.calls import admit_call, reserve, ticket
+from backend.http.context import Caller, Here, OwnSession, billing_of
 from backend.http.long_answers import json_response
-from backend.http.signalling import admit_call, reserve, ticket
+from backend.http.services import forget_conversation, forgetting
 from backend.media.pictures import checked_picture
 from backend.runtime.json_objects import Json
 
@@ -20,7 +21,7 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
-    session = await reserve(request, caller, body, background, await admit_call(request))
+    session = await reserve(request, caller, body, background, await admit_call(here, billing_of(request)))
     await here.services.calls.sessions.announce(session)
     return ticket(here, caller, session.id, session.conversation_id)
 

@@ -14,14 +14,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
-from backend.access.reach import Reach
 from backend.access.usage import TURN
 from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.budgets import spend
-from backend.http.calls import conversation_for
-from backend.http.context import Caller, Context, Here, principal_of
+from backend.http.context import Caller, Context, Here, principal_of, spend
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
@@ -53,7 +50,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     """Begin a task; while the same is queued or running, that one is returned."""
     await here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
-    conversation_id = conversation_for(caller.principal, body.conversation_id)
+    conversation_id = caller.principal.conversation_for(body.conversation_id)
     await spend(request, TURN)
     task = await here.services.work.tasks.create(
         caller.user,
@@ -61,7 +58,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
         body.instruction,
         conversation_id or "",
         source_mode="chat",
-        reach=Reach.of(principal_of(request)),
+        reach=principal_of(request).reach,
     )
     return _shown(task)
 

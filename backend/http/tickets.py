@@ -61,7 +61,7 @@ async def identity_by_ticket(connection: HTTPConnection, store: AccessStore) -> 
     Raises `NotAdmitted` for a ticket that is unknown, used or too old, and `MemoryUnavailable`.
     """
     ticket = connection.query_params.get("ticket")
-    if ticket is None or not connection.url.path.startswith(STREAMS):
+    if ticket is None:
         return None
     content = await store.take_ticket(ticket)
     if content is None:

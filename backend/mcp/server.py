@@ -24,7 +24,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 from starlette.requests import Request
 
-from backend.access.reach import Reach
 from backend.mcp.endpoint import CALLER, McpCaller
 from backend.tools.base import ToolContext, ToolRights
 from backend.tools.consent import canonical
@@ -47,7 +46,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         caller = _caller(context)  # tools that need a user are hidden from a client without one
         hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not caller.principal.user}
-        shown = registry.get_mcp_tools(caller.client, Reach.of(caller.principal))
+        shown = registry.get_mcp_tools(caller.client, caller.principal.reach)
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -60,7 +59,7 @@ def tool_server(registry: Registry) -> Server[Any]:
             f"mcp:{caller.id}:{act}",
             secrets.token_hex(8),
             caller.client,
-            rights=ToolRights(Reach.of(caller.principal)),
+            rights=ToolRights(caller.principal.reach),
         )
         result = await registry.call_tool(params.name, arguments, asking)
         return CallToolResult(

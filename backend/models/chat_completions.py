@@ -134,7 +134,7 @@ class ChatCompletions:
         """Make one request and yield its deltas; close the HTTP stream however it ends. Raise `_Failed`."""
         import openai
 
-        assembly = _Assembly()
+        assembly = Assembly()
         began = time.perf_counter()
         try:
             try:
@@ -167,7 +167,7 @@ class _Failed(ModelUnavailable):
 
 
 @dataclass
-class _Assembly:
+class Assembly:
     """The state of one stream: the parts of its tool calls, why it ended, and the tokens used."""
 
     reason: str | None = None
@@ -208,12 +208,14 @@ class _Assembly:
         return [*deltas, Finished(self.reason, self.tokens_in, self.tokens_out)]
 
     def _add(self, piece: Any) -> None:
-        """Add a part of a call. Some servers omit the index, or send a whole call under the previous index."""
-        index = piece.index if isinstance(piece.index, int) else len(self.calls)
-        call = self.calls.get(index, ToolCall("", "", ""))
-        if piece.id and call.id and piece.id != call.id:
-            index, call = max(self.calls) + 1, ToolCall("", "", "")
+        """Add a part of a call. Some servers omit the index, or send whole calls under one index."""
         name, more = (piece.function.name, piece.function.arguments) if piece.function is not None else ("", "")
+        index = piece.index if isinstance(piece.index, int) else len(self.calls)
+        if index not in self.calls and self.calls and not name:
+            index = max(self.calls)
+        call = self.calls.get(index, ToolCall("", "", ""))
+        if (name and call.arguments and not call.id) or (piece.id and call.id and piece.id != call.id):
+            index, call = max(self.calls) + 1, ToolCall("", "", "")
         self.calls[index] = ToolCall(call.id or piece.id or "", call.name or name or "", call.arguments + (more or ""))
 
 

@@ -163,7 +163,7 @@ class ChildProcess:
         await self._end()
 
     def kill(self) -> None:
-        """End the child at once, with SIGKILL."""
+        """End the child with SIGKILL."""
         self._up.clear()
         self._signal(signal.SIGKILL)
 

@@ -1,7 +1,7 @@
 """Faults that cost one record or one message instead of the loop that met it: they are skipped, counted and logged.
 
 `/metrics` shows both counters. A log line is written for the first fault of a kind and whenever their number has
-doubled, so that a bad record that is read every second does not fill the log; nobody's words are in it.
+doubled, so that a bad record that is read every second does not fill the log; no words of users are in it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def skip_record(kind: str, error: Exception) -> None:
 
 
 def call_listener(name: str, listener: Callable[..., object], *arguments: Any) -> None:
-    """Call `listener`; when it raises, that is counted under `name` and logged, and costs nobody else anything."""
+    """Call `listener`; when it raises, that is counted under `name` and logged, and costs the others nothing."""
     try:
         listener(*arguments)
     except Exception as error:  # noqa: BLE001 - other listeners and messages wait behind it

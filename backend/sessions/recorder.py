@@ -57,31 +57,6 @@ OpenRecorder = Callable[[Session, Transport, OnPlayed, Callable[[PageEvent], Non
 """(session, transport, the present listener to played frames, publish, dispatch) → the recorder of a call."""
 
 
-class NoRecorder:
-    """The recorder of calls that nothing records."""
-
-    is_recording = False
-    is_possible = False
-
-    def start(self) -> str:
-        raise not_recorded()
-
-    def stop(self) -> None: ...
-
-    def on_frame(self, frame: Frame) -> None: ...
-
-    def on_event(self, event: Event) -> None: ...
-
-    def on_page_event(self, event: PageEvent) -> None: ...
-
-    async def close(self, reason: str) -> None: ...
-
-
-def no_recorder(*_: object) -> Recorder:
-    """Open no recorder: `OpenRecorder`."""
-    return NoRecorder()
-
-
 def not_recorded() -> BadRequest:
     """Return the error of a request to record a call without a recorder."""
     return BadRequest("Calls are not recorded on this server.", hint="The operator can allow it.")

@@ -11,7 +11,7 @@ from typing import NotRequired, Protocol, TypedDict
 
 from msgspec import Struct
 
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach
 from backend.errors import BadRequest
 from backend.media.endpointing import Levels
 from backend.page_events import (

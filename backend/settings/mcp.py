@@ -1,4 +1,4 @@
-"""Settings of the Model Context Protocol (`MCP__…`): who may use our tools, and whose tools we use."""
+"""Settings of the Model Context Protocol (`MCP__…`): who may use our tools, and which tools of others we use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class McpServerEntry(BaseModel):
 
 
 class McpSettings(PluginSettings, env_prefix="MCP__"):
-    """How our tools are served, and whose tools are used. Tokens of API keys open the endpoints."""
+    """How our tools are served, and which of other servers are used. Tokens of API keys open the endpoints."""
 
     allowed_hosts: str = Field(
         "", description="Host names under which /mcp/ is reached, comma-separated; localhost and loopback always are."

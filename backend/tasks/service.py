@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach
 from backend.citations import as_json
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher

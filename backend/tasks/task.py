@@ -25,7 +25,7 @@ from typing import Literal
 
 import msgspec
 
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach
 from backend.citations import Citation
 from backend.errors import PeerError
 from backend.storage.record_format import FORMAT, Format

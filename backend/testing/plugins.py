@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeVar
 
-from backend.access.reach import EVERYTHING
+from backend.access.principal import EVERYTHING
 from backend.agent.session import Agent
 from backend.errors import BadPlugin
 from backend.middleware.base import Asked, MiddlewareStep, Output, StepOptions, WholeTurn

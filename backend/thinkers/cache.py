@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from prometheus_client import CollectorRegistry, Counter
 
-from backend.access.reach import Reach
+from backend.access.principal import Reach
 from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip

@@ -33,8 +33,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
-from backend.access.principal import Tier
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach, Tier
 from backend.citations import Citation
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json

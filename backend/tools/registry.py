@@ -12,8 +12,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from backend.access.principal import Tier
-from backend.access.reach import EVERYTHING, Reach
+from backend.access.principal import EVERYTHING, Reach, Tier
 from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from backend.access.reach import EVERYTHING, Reach
+from backend.access.principal import EVERYTHING, Reach
 from backend.citations import Citation, as_json
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from backend.access.access import access_summary, decide_access
-from backend.access.principal import Grant, Tier
+from backend.access.principal import USER_GRANTS, Grant, Tier
 from backend.app.extensions import installed
 from backend.errors import SetupError
 from tests.http.world import settings_with
 
+SECRETS_OF_EXTENSIONS = [name for each in installed().extensions for name in each.secrets]
 CREDENTIALS: list[dict[str, Any]] = [
     {"openai_api_key": "sk-of-the-operator"},
     {"finnhub_api_key": "of-the-operator"},
-    {"github": {"token": "ghp_of_the_operator", "repo": "octocat/hello-world"}},
-    {"calendar": {"url": "https://cal.example.com/me/"}},
     {"mcp": {"servers": '{"files": {"command": "files"}}'}},
+    *({name.lower(): "https://secret.of-the-operator.example/"} for name in SECRETS_OF_EXTENSIONS),
 ]
 
 
@@ -28,16 +28,16 @@ def test_an_open_server_with_credentials_does_not_listen_beyond_loopback(credent
             settings = settings_with(**credential)
             decide_access(settings, host, installed().credentials(settings))
         assert "ACCESS_OPEN_ANYWHERE" in refused.value.hint
-        assert "of" not in str(refused.value).split(), "the credential itself is not shown"
+        assert "of-the-operator" not in str(refused.value), "the credential itself is not shown"
 
 
 def test_an_open_server_without_credentials_listens_anywhere() -> None:
-    assert decide_access(settings_with(), "0.0.0.0").default_tier is Tier.ANONYMOUS
+    assert decide_access(settings_with(), "0.0.0.0").tier_here is Tier.ANONYMOUS
 
 
 def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one_published_elsewhere_is() -> None:
     here = settings_with(openai_api_key="sk-1", publish_on="127.0.0.1")
-    assert decide_access(here, "0.0.0.0").visitor_tier(here=False) is Tier.ANONYMOUS
+    assert decide_access(here, "0.0.0.0").tier_here is Tier.OPERATOR
     assert "on this machine" in access_summary(here, "0.0.0.0")
     with pytest.raises(SetupError):
         decide_access(settings_with(openai_api_key="sk-1", publish_on="0.0.0.0"), "0.0.0.0")
@@ -45,24 +45,25 @@ def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one
 
 def test_the_operator_may_open_the_server_all_the_same() -> None:
     settings = settings_with(openai_api_key="sk-1", access_open_anywhere=True)
-    assert decide_access(settings, "0.0.0.0").default_tier is Tier.ANONYMOUS
+    assert decide_access(settings, "0.0.0.0").tier_here is Tier.ANONYMOUS
     assert "ACCESS_OPEN_ANYWHERE" in access_summary(settings, "0.0.0.0")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.3.2.1"])
 def test_a_caller_of_an_open_server_that_only_this_machine_reaches_is_the_operator(host: str) -> None:
-    access = decide_access(settings_with(openai_api_key="sk-1"), host)
-    assert access.visitor_tier(here=True) is Tier.OPERATOR
-    assert access.visitor_tier(here=False) is Tier.ANONYMOUS
+    assert decide_access(settings_with(openai_api_key="sk-1"), host).tier_here is Tier.OPERATOR
+
+
+def test_without_the_open_mode_nobody_here_is_an_operator() -> None:
+    settings = settings_with(access="key", api_keys=f"shop:{'s' * 32}", openai_api_key="sk-1")
+    assert decide_access(settings, "127.0.0.1").tier_here is Tier.ANONYMOUS
 
 
 def test_a_visitor_of_an_open_server_may_do_everything_but_administer_and_what_programs_do() -> None:
-    of_programs = {Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL, Grant.ON_BEHALF}
-    granted = decide_access(settings_with(), "127.0.0.1").visitor_grants
-    assert granted == frozenset(Grant) - of_programs - {Grant.ADMIN}
-
-
-def test_without_the_open_mode_a_visitor_may_do_nothing() -> None:
-    access = decide_access(settings_with(access="key", api_keys=f"shop:{'s' * 32}", openai_api_key="sk-1"), "0.0.0.0")
-    assert access.visitor_grants == frozenset()
-    assert access.default_tier is Tier.ANONYMOUS
+    assert frozenset(Grant) - USER_GRANTS == {
+        Grant.MCP,
+        Grant.MCP_COPILOT,
+        Grant.MCP_EXTERNAL,
+        Grant.ON_BEHALF,
+        Grant.ADMIN,
+    }

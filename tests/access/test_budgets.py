@@ -19,7 +19,7 @@ from backend.access.usage import Resource, Scope
 from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
-from tests.http.world import SDP, World
+from tests.http.world import SDP, World, message_of
 from tests.support.agents import call
 
 USED_UP = {"model_tokens": TURN_TOKENS}
@@ -32,10 +32,6 @@ async def order(here: World, headers: dict[str, str]) -> httpx2.Response:
     """Begin a task, without a cookie."""
     async with here.browser(headers=headers) as client:
         return await client.post("/api/tasks", json={"instruction": f"look {time.monotonic_ns()}"})
-
-
-def message_of(answer: httpx2.Response) -> str:
-    return str(answer.json()["error"]["message"])
 
 
 async def test_tasks_of_an_address_are_counted_over_both_processes_whatever_their_cookies(tmp_path: Path) -> None:
@@ -227,15 +223,6 @@ async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Pa
             assert "model tokens is used up" in message_of(refused)
             assert "midnight UTC" in refused.json()["error"]["hint"] and int(refused.headers["retry-after"]) > 0
         assert here.services.people.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
-
-
-async def test_a_turn_over_everybodys_budget_answers_503_with_a_hint(tmp_path: Path) -> None:
-    async with (
-        paying(tmp_path, budgets={"total": USED_UP}, scenes=[AGAIN, "Four."]) as here,
-        here.browser(headers=STRANGER) as client,
-    ):
-        refused = await client.post("/api/singleturn", json=ASKED)
-        assert refused.status_code == 503 and "BUDGETS__TOTAL__" in refused.json()["error"]["hint"]
 
 
 async def test_a_streamed_turn_over_its_budget_ends_with_an_error_and_a_hint(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ async def test_a_thinker_over_the_budget_is_told_so_and_the_call_ends_with_a_goo
 async def test_an_address_holds_sixteen_sockets_that_say_nothing_and_keeps_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.http.signalling.TOKEN_WITHIN_S", 1.0)
+    monkeypatch.setattr("backend.http.calls.TOKEN_WITHIN_S", 1.0)
     async with paying(tmp_path, budgets={}) as here, here.browser(headers=OTHER) as other:
 
         async def hold(_: int) -> int:

@@ -7,12 +7,16 @@ import asyncio
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
+from backend.access.billing import BillingSubject
 from backend.access.permits import HANDSHAKES, Permit, PermitKind, Permits
-from backend.access.usage import Payer
 from backend.errors import Overloaded, TooMany
 from backend.settings.budgets import BudgetSettings
 
-ADA, BEN, HOME = Payer("ada", "192.0.2.1"), Payer("ben", "192.0.2.2"), Payer("cleo", "127.0.0.1", exempt=True)
+ADA, BEN, HOME = (
+    BillingSubject("ada", "192.0.2.1"),
+    BillingSubject("ben", "192.0.2.2"),
+    BillingSubject("cleo", "127.0.0.1", exempt=True),
+)
 SETTINGS = BudgetSettings.model_validate({"live_calls": 0})
 
 
@@ -23,8 +27,8 @@ def permits(server: FakeServer, machine: str = "one", calls: int = 2) -> Permits
     return made
 
 
-async def call(of: Permits, payer: Payer) -> Permit:
-    return await of.take(PermitKind.CALLS, payer)
+async def call(of: Permits, billed: BillingSubject) -> Permit:
+    return await of.take(PermitKind.CALLS, billed)
 
 
 async def test_the_processes_of_a_machine_share_its_calls_and_another_machine_has_its_own() -> None:
@@ -75,7 +79,7 @@ async def test_without_redis_each_process_counts_its_own() -> None:
 async def test_an_address_has_so_many_sockets_without_a_token_whoever_they_are_of() -> None:
     of = permits(FakeServer())
     for number in range(HANDSHAKES):
-        await of.take(PermitKind.HANDSHAKES, Payer(f"user {number}", "192.0.2.1", exempt=True))
+        await of.take(PermitKind.HANDSHAKES, BillingSubject(f"user {number}", "192.0.2.1", exempt=True))
     with pytest.raises(TooMany, match="WebSockets"):
         await of.take(PermitKind.HANDSHAKES, ADA)
     await of.take(PermitKind.HANDSHAKES, BEN)

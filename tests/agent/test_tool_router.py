@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from backend.access.reach import EVERYTHING as REACH
+from backend.access.principal import EVERYTHING as REACH
 from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen
 from backend.app.thinkers import build_thinkers

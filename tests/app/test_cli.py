@@ -9,18 +9,15 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from backend.media.wav import read_wav, write_wav
-from tests.responder_thinker.test_audio_file import written
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech
 from tests.support.tones import audible, pitch
 
 RUN_WITHIN_S = 60.0
-TONE = {"hz": 660, "ms": 900}
 
 
 def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -71,17 +68,8 @@ def test_a_setting_that_makes_no_sense_is_named_with_its_mend(tmp_path: Path) ->
     assert ".env.example" in said
 
 
-def test_a_port_in_use_is_said_before_anything_is_started(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        said = refused(run("serve", "--port", str(port), folder=tmp_path))
-    assert f"127.0.0.1:{port}" in said and "--port" in said
-    assert not (tmp_path / "var").exists()
-
-
-@pytest.mark.parametrize("option", [("--port", "70000"), ("--log-level", "loud"), ("--host", "192.0.2.1")])
-def test_an_option_out_of_range_is_refused_in_words(tmp_path: Path, option: tuple[str, str]) -> None:
-    assert option[0] in refused(run("serve", *option, folder=tmp_path))
+def test_an_address_that_is_not_this_machines_is_refused_in_words(tmp_path: Path) -> None:
+    assert "--host" in refused(run("serve", "--host", "192.0.2.1", folder=tmp_path))
 
 
 def test_the_log_level_is_a_setting_too(tmp_path: Path) -> None:
@@ -126,24 +114,3 @@ async def test_talk_prints_the_conversation_and_saves_what_it_hears(
     heard = [frame for frame in frames_of(read_wav(out)) if audible(frame)]
     assert abs(len(heard) * 20 - 900) <= 60
     assert abs(pitch(b"".join(heard)) - 660) < 15
-
-
-@pytest.mark.parametrize(
-    ("name", "codec", "form", "rate"),
-    [
-        ("question.wav", "pcm_f32le", "flt", 24_000),
-        ("question.mp3", "libmp3lame", "fltp", 24_000),
-        ("question.ogg", "libopus", "flt", 24_000),
-    ],
-)
-async def test_talk_plays_sound_files_of_other_formats(
-    peer: OfflinePeer, server: RunningServer, tmp_path: Path, name: str, codec: str, form: str, rate: int
-) -> None:
-    await peer.follow(
-        {"turns": [{"hear": "how high is the Eiffel tower", "reply": {"text": "330 metres.", "tone": TONE}}]}
-    )
-    sound = np.frombuffer(speech("how high is the Eiffel tower"), np.int16) / 32_768
-    file = written(tmp_path / name, codec, form, rate, "mono", sound)
-    ended = await asyncio.to_thread(run, "talk", file, "--url", server.url, folder=tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "assistant: 330 metres." in ended.stdout.splitlines()

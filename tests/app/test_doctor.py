@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
+from backend.app.doctor import CHECKS, Finding, Verdict
+from backend.settings.settings import load_settings
 from tests.app.test_cli import run
+from tests.support.http_server import serve
 from tests.support.offline_peer import running_peer
 from tests.support.redis_server import running_redis
 
@@ -38,31 +42,9 @@ def findings(said: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-@contextmanager
-def a_model_list(models: tuple[str, ...], ahead: timedelta = timedelta()) -> Iterator[str]:
-    """An API that lists models, by a clock of its own."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"data": [{"id": model} for model in models]}).encode()
-            self.send_response_only(200)
-            self.send_header("Date", format_datetime(datetime.now(UTC) + ahead, usegmt=True))
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+async def check(name: str, port: int = 0, **given: Any) -> Finding:
+    """Make one check, with these settings."""
+    return await CHECKS[name](load_settings(_env_file=None, **given), port)
 
 
 def test_on_a_machine_without_a_key_everything_is_tried_and_nothing_is_left_behind(tmp_path: Path) -> None:
@@ -95,34 +77,30 @@ def test_what_is_broken_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert KEY not in ended.stdout + ended.stderr and "secret" not in ended.stdout + ended.stderr
 
 
-def test_a_provider_is_asked_for_a_real_session(tmp_path: Path) -> None:
+def test_a_provider_is_asked_for_a_real_session() -> None:
     with running_peer() as peer, running_redis() as redis:
-        ended = run(
-            "doctor",
-            folder=tmp_path,
-            OPENAI_API_KEY=KEY,
-            OPENAI_BASE_URL=f"{peer.url}/v1",
-            REDIS_URL=redis.url,
-        )
-    found = findings(ended.stdout)
-    assert found["Provider"][0] == "✓" and "gpt-realtime-2 in" in found["Provider"][1], ended.stdout
-    assert found["Redis"][0] == "✓"
+        given: dict[str, Any] = {"openai_api_key": KEY, "openai_base_url": f"{peer.url}/v1", "redis_url": redis.url}
+        provider, memory = (asyncio.run(check(name, **given)) for name in ("Provider", "Redis"))
+    assert provider.verdict is Verdict.FINE and "gpt-realtime-2 in" in provider.message
+    assert memory.verdict is Verdict.FINE
 
 
-@pytest.mark.parametrize(("minutes", "mark"), [pytest.param(0, "✓", marks=pytest.mark.long), (10, "✗")])
-def test_the_clock_is_compared_with_the_providers(tmp_path: Path, minutes: int, mark: str) -> None:
-    with a_model_list(("gpt-5.4-mini", "gpt-5.4"), timedelta(minutes=minutes)) as url:
-        ended = run("doctor", folder=tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=url, RESPONDER="local")
-    clock, models = findings(ended.stdout)["Clock"], findings(ended.stdout)["Models"]
-    assert clock[0] == mark
-    assert not minutes or "behind" in clock[1]
-    assert models[0] == "✗" and "EMBEDDING_MODEL=text-embedding-3-small" in models[1]
-    assert "THINKER_MODEL" not in models[1]
+@pytest.mark.parametrize(("minutes", "verdict"), [(0, Verdict.FINE), (10, Verdict.BROKEN)])
+async def test_the_clock_is_compared_with_the_providers(minutes: int, verdict: Verdict) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes), usegmt=True)
+
+    async def list_models(_: Request) -> JSONResponse:
+        return JSONResponse({"data": [{"id": "gpt-5.4-mini"}, {"id": "gpt-5.4"}]}, headers={"date": date})
+
+    async with serve(Starlette(routes=[Route("/v1/models", list_models)]), date_header=False) as url:
+        given: dict[str, Any] = {"openai_api_key": KEY, "openai_base_url": f"{url}/v1"}
+        clock, models = await check("Clock", **given), await check("Models", **given)
+    assert clock.verdict is verdict and ("behind" in clock.message) is bool(minutes)
+    assert models.verdict is Verdict.BROKEN and "EMBEDDING_MODEL=text-embedding-3-small" in models.message
+    assert "THINKER_MODEL" not in models.message
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        ended = run("doctor", "--port", str(taken.getsockname()[1]), folder=tmp_path)
-    assert findings(ended.stdout)["Ports"][0] == "!" and "in use" in findings(ended.stdout)["Ports"][1]
+async def test_a_port_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        finding = await check("Ports", taken.getsockname()[1])
+    assert finding.verdict is Verdict.NOTE and "in use" in finding.message

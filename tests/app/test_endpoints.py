@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 from itertools import combinations
 from typing import Any
 
-import httpx2
 import pytest
 
 from backend.app.endpoints import Endpoints, open_endpoints
@@ -15,9 +14,7 @@ from backend.app.no_provider import HINT as NO_PROVIDER_HINT
 from backend.app.no_provider import MESSAGE as NO_PROVIDER
 from backend.errors import SetupError
 from backend.settings.settings import load_settings
-from tests.support.offline_peer import offline_peer
 from tests.support.responder_rigs import Provider, providers
-from tests.support.running_server import running_server
 
 WITH_KEYS = [provider for provider in providers() if provider.keys]
 PROVIDER = "http://127.0.0.1:9/v1"
@@ -40,20 +37,6 @@ async def test_with_a_key_the_provider_does_both() -> None:
     assert (chosen.models.base_url, chosen.most_calls) == (PROVIDER, 0)
 
 
-async def test_without_a_key_the_local_responder_does_both() -> None:
-    async with offline_peer({"turns": []}) as peer:
-        chosen = await endpoints(offline_url=peer.url)
-        assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == peer.base_url
-
-
-async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:
-    async with offline_peer({"turns": []}, "--require-key", "local") as peer:
-        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responder="local")
-        assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
-        assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
-        assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
-
-
 @pytest.mark.parametrize(("first", "second"), [*combinations(WITH_KEYS, 2)], ids=lambda provider: provider.name)
 async def test_who_may_find_the_turns_is_what_all_providers_have_in_common(first: Provider, second: Provider) -> None:
     names = f"{first.name},{second.name}"
@@ -62,13 +45,6 @@ async def test_who_may_find_the_turns_is_what_all_providers_have_in_common(first
     assert found.without("provider") == [
         each.name for each in (first, second) if "provider" not in each.can.endpointers
     ]
-
-
-def test_a_server_is_refused_where_nobody_would_find_the_turns() -> None:
-    keys = {"XAI__API_KEY": "k", "QWEN__API_KEY": "k", "OPENAI_API_KEY": "k", "VAD__ENABLED": "false"}
-    refused = pytest.raises(AssertionError, match="nobody finds the turns of calls with qwen")
-    with refused, running_server(None, RESPONDERS="xai,qwen", **keys):
-        pass
 
 
 @pytest.mark.parametrize("provider", WITH_KEYS, ids=lambda provider: provider.name)
@@ -82,18 +58,6 @@ async def test_a_provider_that_there_is_not_is_refused_with_those_there_are() ->
     with pytest.raises(SetupError) as refused:
         await endpoints(responders="openai,nobody", openai_api_key="k")
     assert all(name in refused.value.hint for name in ("openai", *installed().responders))
-
-
-async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_a_hint() -> None:
-    with running_server(LOCAL_CALLS="1") as server:
-        async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
-            first = await http.post("/api/sessions", json={})
-            assert first.status_code == 200, first.text
-            second = await http.post("/api/sessions", json={})
-            assert second.status_code == 503 and "LOCAL_CALLS" in second.json()["error"]["hint"]
-            assert second.headers["Retry-After"]
-            responder = (await http.get("/api/config")).json()["responder"]
-            assert responder["name"] == "local Responder" and responder["model"].count(",") == 2
 
 
 async def test_where_nothing_converses_the_server_starts_and_each_call_says_what_to_set() -> None:

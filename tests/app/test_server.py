@@ -12,6 +12,7 @@ import pytest
 
 from backend.app.server import serve
 from backend.errors import SetupError
+from backend.media.frame import FRAME_MS
 from backend.settings.settings import load_settings
 from tests.support.offline_peer import offline_peer
 from tests.support.processes import children, gone
@@ -30,16 +31,33 @@ async def test_a_taken_port_is_said_before_anything_is_started(tmp_path: Path) -
     assert not (tmp_path / "var").exists()
 
 
-def test_the_address_can_be_called_in_the_moment_it_is_printed_and_sigint_ends_it_with_status_0() -> None:
+async def test_a_server_serves_when_it_says_so_and_a_signal_says_goodbye_and_leaves_no_process() -> None:
     with running_server(OFFLINE_URL="") as server:
-        answer = httpx2.get(f"{server.url}/healthz", trust_env=False)
-        assert answer.status_code == 200
-        for word in ("Responder", "Memory", "Thinkers", "Detector", "weather"):
+        assert httpx2.get(f"{server.url}/healthz", trust_env=False).status_code == 200
+        for word in ("Responder", "Memory", "Thinkers", "Detector", "weather", "Warm-up"):
             assert word in server.printed
         offspring = children(server.pid)
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(EXIT_WITHIN_S) == 0
-        asyncio.run(gone(offspring, within_s=1))
+        assert len(offspring) >= 3, "redis-server, the local Responder and its recogniser"
+        async with placed_call(server) as call, placed_call(server, transport="ws") as other:
+            server.process.send_signal(signal.SIGINT)
+            await asyncio.gather(call.hears_something(), other.hears_something())
+            for each in (call, other):
+                ended = await each.told("session_ended", within_s=8)
+                assert ended.data == {"reason": "shutdown"}
+                assert each.all_told("transcript")[-1]["content"] == "I have to go now. Goodbye!"
+                assert len(each.audible()) * FRAME_MS > 1000, "the goodbye was heard, not only begun"
+            assert await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S) == 0
+        await gone(offspring, within_s=1)
+        assert "Traceback" not in (server.folder / "stderr.log").read_text()
+
+
+async def test_a_server_killed_in_a_call_leaves_no_process() -> None:
+    with running_server(OFFLINE_URL="") as server:
+        offspring = children(server.pid)
+        async with placed_call(server, transport="ws"):
+            server.process.kill()
+            await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S)
+            await gone(offspring, within_s=5)
 
 
 async def test_a_second_signal_does_not_wait_for_the_goodbye() -> None:

@@ -12,8 +12,9 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
+from backend.access.billing import BillingSubject
 from backend.access.budgets import Budgets
-from backend.access.usage import TURN, Payer, Resource
+from backend.access.usage import TURN, Resource
 from backend.errors import OverBudget
 from backend.observability.call_metrics import RecentMetrics
 from backend.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
@@ -140,13 +141,13 @@ async def used_by_three() -> Budgets:
     prices = {"dear": {"input_usd_per_million_tokens": 10, "output_usd_per_million_tokens": 50}}
     budgets = budgets_over(FakeAsyncRedis(), BudgetSettings.model_validate(limits | {"prices": prices}))
     for number, user in enumerate(("ada", "bob", "cleo"), 1):
-        payer = Payer(user, "203.0.113.7", key="shop" if user == "cleo" else "")
-        budgets.charge_tokens(payer, "dear", 15_000 * number, 1_000 * number)
-        budgets.charge(payer, Counter({Resource.VOICE_SECONDS: 600 * number, Resource.TASKS: number}))
+        billed = BillingSubject(user, "203.0.113.7", key="shop" if user == "cleo" else "")
+        budgets.charge_tokens(billed, "dear", 15_000 * number, 1_000 * number)
+        budgets.charge(billed, Counter({Resource.VOICE_SECONDS: 600 * number, Resource.TASKS: number}))
     await budgets.day_counts.flush()
     await budgets.day_counts.rank()
     with suppress(OverBudget):
-        await budgets.admit(Payer("cleo"), TURN, Counter({Resource.MODEL_TOKENS: 10_000}))
+        await budgets.admit(BillingSubject("cleo"), TURN, Counter({Resource.MODEL_TOKENS: 10_000}))
     return budgets
 
 

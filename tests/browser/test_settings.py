@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from backend.http.context import PageConfig, ResponderChoice
+from backend.http.services import PageConfig, ResponderChoice
 from tests.browser.test_memory import USER, field, known_user
 from tests.http.world import World
 from tests.support.browser import Tab, tab_in

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.access.principal import Tier
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach, Tier
 from backend.call.consent_replies import WAITING_LIMIT, ConsentReplies
 from backend.errors import MemoryUnavailable
 from backend.sessions.session import Session, SessionRequest

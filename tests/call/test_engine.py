@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import pytest
 
@@ -13,12 +14,10 @@ from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.testing.memory import FakeMemory
 from backend.turns import commands as do
-from backend.turns import events as ev
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.turns.machine.pending_turn.waiting import HINTED_S
-from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
-from tests.call.world import TONE, LoudnessVad, placed_call, settle, think_at_once, thinkers
+from tests.call.world import TONE, LoudnessVad, placed_call, think_at_once, thinkers
 from tests.support.tones import loudness_db
 
 
@@ -37,7 +36,7 @@ class EchoingGuard(EchoGuard):
 
 async def test_typed_text_is_added_answered_played_and_remembered() -> None:
     async with placed_call() as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         assert call.done(do.AddUserText) == [do.AddUserText("hello")]
         assert [entry["content"] for entry in call.session.transcript] == ["hello", "one two three four"]
         assert b"".join(call.transport.played).startswith(TONE)
@@ -51,7 +50,7 @@ async def test_typed_text_is_added_answered_played_and_remembered() -> None:
 async def test_the_echo_guard_gets_what_is_played_and_takes_it_out_of_what_is_received() -> None:
     guard = EchoingGuard()
     async with placed_call(open_echo_guard=lambda: guard) as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         await call.speak(30, then_silent=5)
         assert call.done(do.CommitInput) == [] and call.responder.frames == []
     assert b"".join(frame for frame in guard.frames if frame) == TONE
@@ -85,47 +84,35 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
         assert call.live.parts.machine.deadline() == due
 
 
-async def test_the_first_frame_of_speech_turns_the_reply_down_at_once() -> None:
-    async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await play_out(call, 3)
+@pytest.mark.parametrize(("onset", "quieter_db"), [("duck", 12), ("hold", 60)])
+async def test_the_first_frame_of_speech_turns_the_reply_down_at_once(
+    onset: Literal["duck", "hold"], quieter_db: float
+) -> None:
+    async with placed_call(limits=TurnLimits(interruption_onset=onset)) as call:
+        await call.ask()
+        await call.play_out(3)
         await call.speak(1)
         call.transport.tick(5)
-        before, ducked = call.transport.played[2], call.transport.played[7]
-        assert loudness_db(ducked) < loudness_db(before) - 12
+        before, after = call.transport.played[2], call.transport.played[7]
+        assert loudness_db(after) < loudness_db(before) - quieter_db
         assert call.told("floor")[-1] == {"floor": "held"}
 
 
-async def test_the_first_frame_of_speech_holds_the_reply_at_once_if_that_is_set() -> None:
-    async with placed_call(limits=TurnLimits(interruption_onset="hold")) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await play_out(call, 3)
-        await call.speak(1)
-        call.transport.tick(5)
-        assert not any(map(any, call.transport.played[3:]))
-        assert call.told("floor")[-1] == {"floor": "held"}
-
-
+@pytest.mark.parametrize("switched", [False, True])
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_be_switched(allowed: bool) -> None:
+async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_be_switched(
+    allowed: bool, switched: bool
+) -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
         assert call.told("session_started")[0]["interruptions"] is allowed
-        call.live.type_text("hello")
-        await begin_reply(call)
-        await play_out(call, 3)
+        if switched:
+            call.live.allow_interruptions(not allowed)
+            assert call.session.interruptions is not allowed
+        await call.ask()
+        await call.play_out(3)
         await call.speak(20)
-        assert bool(call.done(do.CancelReply)) is allowed
-    async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
-        call.live.allow_interruptions(not allowed)
-        call.live.type_text("hello")
-        await begin_reply(call)
-        await play_out(call, 3)
-        await call.speak(20)
-        assert bool(call.done(do.CancelReply)) is not allowed
-        assert call.told("interruptions") == [{"allowed": not allowed}]
-        assert call.session.interruptions is not allowed
+        assert bool(call.done(do.CancelReply)) is (allowed is not switched)
+        assert call.told("interruptions") == ([{"allowed": not allowed}] if switched else [])
 
 
 async def test_murmurs_and_discarded_replies_are_counted() -> None:
@@ -139,14 +126,13 @@ async def test_murmurs_and_discarded_replies_are_counted() -> None:
 
 async def test_a_cough_resumes_with_no_sample_lost() -> None:
     async with placed_call(limits=TurnLimits(interruption_onset="hold")) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
-        await play_out(call, 3)
+        await call.ask()
+        await call.finish_reply()
+        await call.play_out(3)
         await call.speak(2)
         call.transport.tick(5)
         await call.speak(0, then_silent=3)
-        await play_out(call, 10)
+        await call.play_out(10)
         heard = b"".join(call.transport.played[:3] + call.transport.played[8:])
         assert heard.startswith(TONE)
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
@@ -154,9 +140,8 @@ async def test_a_cough_resumes_with_no_sample_lost() -> None:
 
 async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_heard() -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0)) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await play_out(call, 5)
+        await call.ask()
+        await call.play_out(5)
         await call.speak(1)
         item = f"i-{call.responder.requests[0].request}"
         kinds = [type(command) for command in call.responder.commands[2:]]
@@ -171,11 +156,7 @@ async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_
 async def test_a_tool_call_is_thought_about_submitted_and_spoken_of() -> None:
     async with placed_call(thinkers=thinkers(moon=think_at_once)) as call:
         call.session.live_call().type_text("how far is the moon")
-        request = call.responder.requests[-1].request
-        arguments = json.dumps({"domain": "moon", "query": "how far"})
-        call.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", TOOL, arguments))
-        call.responder.say(ev.ReplyFinished("r1", "completed"))
-        await settle()
+        await call.call_thinker("moon", "how far")
         [result] = call.done(do.SubmitResult)
         assert (result.call, json.loads(result.output)["answer"]) == ("c1", "About how far.")
         assert [request.purpose for request in call.responder.requests] == [do.Purpose.ANSWER, do.Purpose.RESULT]
@@ -192,7 +173,7 @@ async def test_the_page_is_told_how_the_call_was_made() -> None:
 
 async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> None:
     async with placed_call() as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         [legs] = call.told("turn_metrics")
         registry = call.line.metrics.registry
         assert registry.get_sample_value("voice_turn_leg_seconds_count", {"leg": "first_sound"}) == 1
@@ -203,7 +184,6 @@ async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> N
 
 async def test_a_reply_that_does_not_fit_in_the_queue_is_cut_and_said_to_be() -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call, pcm=bytes(48 * 301_000))
+        await call.ask(pcm=bytes(48 * 301_000))
         [error] = call.told("error")
     assert "too long" in error["message"]

@@ -11,7 +11,6 @@ from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import PastMessage
 from backend.testing.responder import ScriptedResponder
 from backend.turns import commands as do
-from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import placed_call, settle
 from tests.support.waiting import until
 
@@ -29,12 +28,12 @@ async def test_what_is_typed_and_said_while_dialling_is_not_lost() -> None:
 
 async def test_a_broken_line_is_dialled_again_with_the_history() -> None:
     async with placed_call() as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
         assert [first.closed for first in call.responders] == [True, False]
         assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
-        await type_and_answer(call, "again")
+        await call.type_and_answer("again")
         assert call.done(do.AddUserText) == [do.AddUserText("again")]
 
 
@@ -53,12 +52,11 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responder_link, "PAUSES_S", (0.3,))
     async with placed_call(ScriptedResponder(), ResponderUnavailable("busy")) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.ask()
+        await call.finish_reply()
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
-        await play_out(call)
+        await call.play_out()
         await until(lambda: len(call.responders) == 2)
         assert call.histories[1] == [PastMessage("user", "hello")]
         assert call.histories[2] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
@@ -68,12 +66,11 @@ async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.Mo
 async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -> None:
     line_is_free = asyncio.Event()
     async with placed_call(ScriptedResponder(), line_is_free) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.ask()
+        await call.finish_reply()
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
-        await play_out(call)
+        await call.play_out()
         line_is_free.set()
         await settle()
         [note] = call.done(do.AddNote)
@@ -124,10 +121,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new_one_unheard() -> None:
     async with placed_call(connection_max_s=0.2) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
-        await play_out(call)
+        await call.ask()
+        await call.finish_reply()
+        await call.play_out()
         first = call.responder
         await until(lambda: len(call.responders) == 2)
         await until(lambda: first.closed)
@@ -136,21 +132,20 @@ async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new
         call.session.live_call().type_text("go on")
         await settle()
         assert [len(each.requests) for each in (first, call.responder)] == [1, 1]
-        await begin_reply(call)
-        await finish_reply(call)
-        await play_out(call)
+        await call.begin_reply()
+        await call.finish_reply()
+        await call.play_out()
         await until(lambda: len(call.responders) == 3)
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_connection_is_not_renewed_while_something_is_said_or_owed() -> None:
     async with placed_call(connection_max_s=0.1) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
+        await call.ask()
         await asyncio.sleep(0.3)
         assert len(call.responders) == 1
-        await finish_reply(call)
-        await play_out(call)
+        await call.finish_reply()
+        await call.play_out()
         await until(lambda: len(call.responders) == 2)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
@@ -12,9 +11,7 @@ from backend.testing.memory import FakeMemory
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from backend.turns import commands as do
-from backend.turns import events as ev
 from backend.turns.limits import TurnLimits
-from tests.call.engine_steps import TOOL, begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import placed_call, settle, thinkers
 from tests.support.leaks import holdings
 from tests.support.waiting import until
@@ -30,11 +27,12 @@ async def test_a_caller_who_is_gone_ends_the_call(error: TransportLost | None, r
         assert await call.task == reason
         assert call.transport.closed and call.responder.closed
         assert call.session.call is None
+    assert call.ended(reason) == 1
 
 
 async def test_a_deleted_call_ends_at_once_and_forgets() -> None:
     async with placed_call() as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         call.live.hang_up("deleted")
         assert await call.task == "deleted"
         memory = FakeMemory()
@@ -48,7 +46,7 @@ async def test_a_shutdown_is_said_aloud_before_the_line_goes() -> None:
         call.live.hang_up("shutdown")
         await settle()
         assert not call.task.done() and any(call.transport.tick(10))
-        await play_out(call, 500)
+        await call.play_out(500)
         assert await call.task == "shutdown"
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.GOODBYE]
 
@@ -56,7 +54,7 @@ async def test_a_shutdown_is_said_aloud_before_the_line_goes() -> None:
 async def test_a_call_does_not_last_longer_than_it_may() -> None:
     async with placed_call(max_s=0.03) as call:
         await asyncio.sleep(0.05)
-        await play_out(call, 500)
+        await call.play_out(500)
         async with asyncio.timeout(1):
             assert await call.task == "max_minutes"
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
@@ -65,11 +63,11 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
 @pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("call_budget", do.Clip.LIMIT)])
 async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(reason: str, clip: do.Clip) -> None:
     async with placed_call() as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         call.live.hang_up(reason)
         await settle()
         assert not call.task.done() and any(call.transport.tick(10))
-        await play_out(call, 500)
+        await call.play_out(500)
         assert await call.task == reason
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
 
@@ -77,33 +75,31 @@ async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(
 @pytest.mark.parametrize("over", [False, True])
 async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(over: bool) -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
+        await call.ask()
         if over:
-            await finish_reply(call)
+            await call.finish_reply()
         call.live.hang_up("call_budget")
-        await play_out(call, 3)
+        await call.play_out(3)
         assert not call.done(do.CancelReply), "the answer is not cut"
         if not over:
-            await finish_reply(call)
-        await play_out(call, 9)
+            await call.finish_reply()
+        await call.play_out(9)
         said = [each["content"] for each in call.told("transcript")]
         assert said == ["hello", "one two three four", do.CLIP_WORDS[do.Clip.LIMIT]]
-        await play_out(call, 500)
+        await call.play_out(500)
         assert await call.task == "call_budget"
         assert len(call.responder.requests) == 1
 
 
 async def test_an_interruption_brings_the_sentence_of_the_limit_at_once() -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
+        await call.ask()
         call.live.hang_up("call_budget")
-        await play_out(call, 3)
+        await call.play_out(3)
         call.session.live_call().type_text("and what about tomorrow?")
         await settle()
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
-        await play_out(call, 500)
+        await call.play_out(500)
         assert await call.task == "call_budget"
         assert len(call.responder.requests) == 1
 
@@ -111,11 +107,10 @@ async def test_an_interruption_brings_the_sentence_of_the_limit_at_once() -> Non
 async def test_an_answer_that_never_ends_is_cut_at_a_limit() -> None:
     limits = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, last_reply_within_s=0.05)
     async with placed_call(limits=limits) as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
+        await call.ask()
         call.live.hang_up("max_minutes")
         await until(lambda: call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT], 2)
-        await play_out(call, 500)
+        await call.play_out(500)
         assert await call.task == "max_minutes"
 
 
@@ -124,9 +119,9 @@ async def test_silence_is_nudged_then_said_goodbye_to() -> None:
         async with asyncio.timeout(2):
             for number in (1, 2):
                 await until(lambda: len(call.responder.requests) == number)  # noqa: B023 - asked before the next
-                await begin_reply(call)
-                await finish_reply(call)
-                await play_out(call)
+                await call.begin_reply()
+                await call.finish_reply()
+                await call.play_out()
             assert await call.task == "idle"
     assert [request.purpose for request in call.responder.requests] == [do.Purpose.NUDGE, do.Purpose.GOODBYE]
     idle = [event.type for event in call.events if event.type.startswith("session_idle")]
@@ -141,23 +136,11 @@ async def test_an_ending_call_takes_no_more_text() -> None:
             live.type_text("too late")
 
 
-async def test_the_end_is_counted() -> None:
-    async with placed_call() as call:
-        await type_and_answer(call)
-        call.transport.finish()
-        await call.task
-    ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
-    assert ended == 1
-
-
 async def test_nothing_is_left_of_an_ended_call() -> None:
     before = holdings()
     async with placed_call(thinkers=thinkers(slow=_never)) as call:
         call.session.live_call().type_text("hello")
-        arguments = json.dumps({"domain": "slow", "query": "why"})
-        request = call.responder.requests[-1].request
-        call.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", TOOL, arguments))
-        await settle()
+        await call.call_thinker("slow", "why")
         assert call.told("thinker")
         call.transport.finish()
         await call.task

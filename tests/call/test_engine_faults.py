@@ -16,7 +16,6 @@ from backend.turns import events as ev
 from backend.turns.events import ReplyStatus
 from backend.turns.limits import TurnLimits
 from backend.turns.turn import TurnMachine
-from tests.call.engine_steps import begin_reply, crashed, finish_reply, type_and_answer
 from tests.call.world import placed_call, settle
 from tests.support.leaks import holdings
 
@@ -30,51 +29,49 @@ async def test_a_fault_in_the_uplink_ends_the_call_as_an_error(monkeypatch: pyte
     async with placed_call() as call:
         monkeypatch.setattr(call.responder, "send_audio", broken)
         await call.speak(1)
-        await crashed(call)
+        await call.crashed()
     await settle()
     assert holdings().tasks == before
 
 
 async def test_a_fault_in_the_downlink_ends_the_call_as_an_error() -> None:
     async with placed_call(brief=broken) as call:
-        await crashed(call)
+        await call.crashed()
 
 
 async def test_a_fault_that_a_request_brings_about_ends_the_call_and_not_the_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.ask()
+        await call.finish_reply()
         monkeypatch.setattr(call.responder, "send", broken)
         call.session.live_call().type_text("again")
-        await crashed(call)
+        await call.crashed()
 
 
 async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.ask()
+        await call.finish_reply()
         monkeypatch.setattr(call.session.transcript, "_entry", broken)
         assert call.transport.tick(20) == bytes(960)
-        await crashed(call)
+        await call.crashed()
 
 
 async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async with placed_call(limits=TurnLimits(idle_nudge_s=0.02, idle_disconnect_s=0)) as call:
         monkeypatch.setattr(call.responder, "send", broken)
-        await crashed(call)
+        await call.crashed()
 
 
 async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async with placed_call() as call:
         monkeypatch.setattr(TurnMachine, "deadline", broken)
         call.session.live_call().type_text("hello")
-        await crashed(call)
+        await call.crashed()
 
 
 @pytest.mark.parametrize(("status", "reason"), [("failed", "server_error"), ("incomplete", "max_output_tokens")])
@@ -82,8 +79,7 @@ async def test_a_reply_that_breaks_off_is_shown_counted_and_logged_without_its_w
     status: ReplyStatus, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with placed_call() as call:
-        call.session.live_call().type_text("hello")
-        await begin_reply(call, "my secret is")
+        await call.ask(says="my secret is")
         call.responder.say(ev.ReplyFinished(f"r-{call.responder.requests[-1].request}", status, reason))
         await settle()
         [shown] = call.told("reply_failed")
@@ -99,8 +95,8 @@ async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:
         raise RuntimeError("full")
 
     async with placed_call(enqueue=keep) as call:
-        await type_and_answer(call)
-        await type_and_answer(call, "again")
+        await call.type_and_answer()
+        await call.type_and_answer("again")
         call.transport.finish()
         assert await call.task == "disconnected"
     assert not call.told("error") and call.transport.closed
@@ -128,7 +124,7 @@ async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it()
     async with placed_call(remembering=memory, conversation="c1") as call:
         assert call.histories == [[PastMessage("user", "I am Ana."), PastMessage("assistant", "Hello Ana.")]]
         assert call.told("session_started")[0]["conversation_id"] == "c1"
-        await type_and_answer(call)
+        await call.type_and_answer()
         for job in call.jobs:
             await job(memory)
     said = await memory.recent_messages("ada", "c1")
@@ -172,8 +168,7 @@ async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatc
         call.transport.finish(None)
         assert await call.task == "disconnected"
         assert call.session.call is None
-        ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
-        assert ended == 1 and call.jobs, "the record of the call is kept"
+        assert call.ended("disconnected") == 1 and call.jobs, "the record of the call is kept"
 
 
 async def test_a_fault_in_the_audio_path_ends_the_call_in_order_and_is_shown() -> None:

@@ -73,24 +73,6 @@ async def test_an_answer_cut_by_its_providers_death_is_finished_by_the_next_and_
                 assert not call.all_told("session_ended")
 
 
-async def test_the_end_of_a_providers_session_is_crossed_between_two_turns_unheard(tmp_path: Path) -> None:
-    async with mortal_peer(tmp_path / "one.json", {"turns": [REST]}) as one:
-        with running_server(one.peer, CONNECTION_MAX_S="6") as server:
-            async with placed_call(server) as call:
-                await ask(call)
-                await until(lambda: told(call, "They lived happily.") == 1, 20)
-
-                async def crossed() -> bool:
-                    return len([each for each in await one.peer.connections() if each["received"]]) == 2
-
-                await until(crossed, 20)
-                second = (await one.peer.connections())[-1]
-                assert put_back(second) == [("user", QUESTION), ("assistant", "They lived happily.")]
-                await ask(call)
-                await until(lambda: told(call, "They lived happily.") == 2, 20)
-                assert not call.all_told("error") and not call.all_told("responder_changed")
-
-
 async def test_readiness_is_lost_with_the_provider_and_comes_back_without_a_call(tmp_path: Path) -> None:
     async with mortal_peer(tmp_path / "one.json", {"turns": [REST]}) as one:
         one.go()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import statistics
 from collections.abc import Iterator
-from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -60,21 +57,12 @@ def redis_of(server: RunningServer) -> psutil.Process:
 
 async def remembered(server: RunningServer, call: PlacedCall) -> int:
     """How many messages of this call are in Redis."""
-    async with aclosing(_Memory(server)) as memory:
-        return await memory.count(call.ticket.conversation_id)
-
-
-class _Memory:
-    def __init__(self, server: RunningServer) -> None:
-        self.redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
-
-    async def count(self, conversation_id: str) -> int:
-        """Messages of a conversation of any owner."""
-        keys = await self.redis.keys(f"user:*:conversation:{conversation_id}")
-        return sum([await self.redis.llen(key) for key in keys])
-
-    async def aclose(self) -> None:
-        await self.redis.aclose()
+    redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
+    try:
+        keys = await redis.keys(f"user:*:conversation:{call.ticket.conversation_id}")
+        return sum([await redis.llen(key) for key in keys])
+    finally:
+        await redis.aclose()
 
 
 @pytest.mark.alone
@@ -116,56 +104,6 @@ async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, se
         await answered(call, 1)
         await until(lambda: _holds(server, call, 4))
         assert not call.all_told("error")
-
-
-# --- the Responder ------------------------------------------------------------------------------------
-
-
-async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
-    peer: OfflinePeer, server: RunningServer
-) -> None:
-    first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 4000}
-    await peer.follow({"connections": [first, {"turns": [a_turn("Tomorrow too.")]}]})
-    async with placed_call(server) as call:
-        await answered(call, 1)
-        await call.told("error")
-        await until(lambda: _connections(peer, 2))
-        await answered(call, 1)
-        await call.told("transcript", content="Tomorrow too.")
-        contents = [data["content"] for data in call.all_told("transcript")]
-    assert contents == [QUESTION, "It is sunny.", QUESTION, "Tomorrow too."]
-    received = (await peer.connections())[1]["received"]
-    put_back = [event["event"]["item"] for event in received[1:3]]
-    assert [event["type"] for event in received[:3]] == ["session.update", *["conversation.item.create"] * 2]
-    assert [(item["role"], item["content"][0]["type"], item["content"][0]["text"]) for item in put_back] == [
-        ("user", "input_text", QUESTION),
-        ("assistant", "output_text", "It is sunny."),
-    ]
-
-
-async def _connections(peer: OfflinePeer, count: int) -> bool:
-    return len(await peer.connections()) >= count
-
-
-async def test_a_killed_demonstration_is_started_again_and_the_call_recovers(tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"turns": [a_turn("It is sunny.")]}))
-    with running_server(OFFLINE_SCRIPT=str(script)) as server:
-        async with placed_call(server) as call:
-            await answered(call, 1)
-            first = child(server.pid, "backend.testing.offline")
-            first.kill()
-            await call.told("error")
-            await until(lambda: _ready(call), 10)
-            second = child(server.pid, "backend.testing.offline")
-            await answered(call, 1)
-            contents = [data["content"] for data in call.all_told("transcript") if data["role"] == "user"]
-        assert second.pid != first.pid and contents == [QUESTION, QUESTION]
-
-
-async def _ready(call: PlacedCall) -> bool:
-    answer = await call.http.get("/readyz")
-    return answer.status_code == 200
 
 
 # --- ways of hearing, and who speaks first ------------------------------------------------------------

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from functools import partial
-
-import pytest
-
 from backend.call.history import TAIL, CallHistory, count_ended
 from backend.responders.base import PastMessage
-from backend.runtime.faults import call_listener
 from backend.sessions.session import Session, SessionRequest
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
@@ -48,17 +42,6 @@ def test_what_was_added_since_is_told_apart() -> None:
     history.add("assistant", "two")
     history.add("user", "three")
     assert [said.text for said in history.since(count)] == ["two", "three"]
-
-
-def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.LogCaptureFixture) -> None:
-    def refuse(_job: MemoryJob) -> None:
-        raise RuntimeError("full")
-
-    history = CallHistory("u1", "s1", partial(call_listener, "memory writes", refuse))
-    with caplog.at_level(logging.ERROR):
-        history.add("user", "my secret")
-    assert history.tail() == [PastMessage("user", "my secret")]
-    assert caplog.records and "my secret" not in caplog.text
 
 
 async def test_an_ended_call_counts_for_its_user() -> None:

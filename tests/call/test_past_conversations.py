@@ -138,17 +138,3 @@ async def test_tools_models_and_cost_are_kept_of_calls_and_of_typed_turns(
 async def _has(browser: httpx2.AsyncClient, conversation: str, entries: int) -> bool:
     answer = await browser.get(f"/api/conversations/{conversation}/export")
     return answer.status_code == 200 and len(answer.json()["entries"]) >= entries
-
-
-async def test_a_deleted_conversation_is_forgotten_and_others_stay(peer: OfflinePeer, server: RunningServer) -> None:
-    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
-    async with a_browser(server) as browser:
-        ids = []
-        for _ in range(2):
-            async with placed_call(server, transport="ws", browser=browser) as call:
-                await converse(call)
-                ids.append(call.ticket.conversation_id)
-                await until(lambda: _has(browser, ids[-1], 2))
-        assert [each["id"] for each in await listed(browser)] == ids[::-1]
-        assert (await browser.delete(f"/api/conversations/{ids[0]}")).status_code == 200
-        assert [each["id"] for each in await listed(browser)] == ids[1:]

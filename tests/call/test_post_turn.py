@@ -18,7 +18,6 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
-from tests.call.engine_steps import type_and_answer
 from tests.call.world import placed_call
 from tests.middleware.world import pipeline
 from tests.support.agents import agent, toolbox
@@ -127,7 +126,7 @@ async def test_a_call_tells_its_turns_and_keeps_what_they_were_amended_to() -> N
 
     steps, memory = pipeline(shout), FakeMemory()
     async with placed_call(thinkers=tips(steps)) as call:
-        await type_and_answer(call)
+        await call.type_and_answer()
         call.transport.finish(None)
         assert await call.task == "disconnected"
     await steps.close(2.0)

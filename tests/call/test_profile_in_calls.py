@@ -86,40 +86,6 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
             assert "<caller>" not in (await briefings(peer))[0]
 
 
-async def test_what_another_call_learns_reaches_this_one_and_its_thinkers(
-    peer: OfflinePeer, running: RunningServer
-) -> None:
-    weather = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "what is the weather like"}}
-    asks = {"hear": "what is the weather like", "reply": {"calls": [weather]}, "after_results": ["It is mild."]}
-    lives = {"hear": "I live in Oslo", "reply": {"text": "I see.", "tone": TONE}}
-    await peer.follow({"connections": [{"turns": [asks]}, {"turns": [lives]}]})
-    async with a_browser(running) as browser:
-        await browser.get("/api/config")
-        async with placed_call(running, browser=browser) as here:
-            first = (await peer.connections())[-1]["connection"]
-            async with placed_call(running, browser=browser) as there:
-                await speak(there)
-
-                async def told() -> bool:
-                    log = next(one for one in await peer.connections() if one["connection"] == first)
-                    updates = [e["event"] for e in log["received"] if e["type"] == "session.update"]
-                    return "Oslo" in updates[-1]["session"]["instructions"]
-
-                await until(told)
-            await here.say(silence(200) + speech("what is the weather like"))
-            await here.told("thinker", event="complete", domain="weather")
-            log = next(one for one in await peer.connections() if one["connection"] == first)
-            items = [e["event"]["item"] for e in log["received"] if e["type"] == "conversation.item.create"]
-            [output] = [item["output"] for item in items if item["type"] == "function_call_output"]
-            assert "Oslo" in json.loads(output)["answer"]
-
-        async def counted() -> bool:
-            return bool((await known(browser))["signals"].get("topics") == {"weather": 1})
-
-        await until(counted)
-        await browser.delete("/api/me")
-
-
 async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: OfflinePeer, running: RunningServer) -> None:
     slow = [{"text": json.dumps(NOTES), "delay_ms": 400}]
     async with a_browser(running) as browser:

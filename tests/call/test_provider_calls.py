@@ -84,14 +84,6 @@ async def test_the_result_of_a_call_is_spoken_and_nothing_is_submitted(
     assert not await items(peer, "function_call_output") and not await items(peer, "mcp_approval_response")
 
 
-async def test_a_call_that_fails_is_spoken_about(peer: OfflinePeer, running: RunningServer) -> None:
-    reply = {"server_calls": [FIND | {"output": "", "error": "The disk is away."}]}
-    await peer.follow({"turns": [{"reply": reply, "after_results": ["I cannot look at the files just now."]}]})
-    async with placed_call(running, transport="ws") as call:
-        await typed(call, "Which files are old?")
-        await said(call, "I cannot look at the files just now.")
-
-
 async def test_a_call_that_needs_it_is_made_after_the_callers_yes(peer: OfflinePeer, running: RunningServer) -> None:
     asks, deletes = {"server_calls": [DELETE | {"asks": True}]}, {"server_calls": [DELETE | {"output": "gone"}]}
     turns = [
@@ -110,20 +102,6 @@ async def test_a_call_that_needs_it_is_made_after_the_callers_yes(peer: OfflineP
         await call.told("confirmation.answered", id=asked.data["id"], agreed=True)
         await said(call, "It is deleted.")
         assert [item["approve"] for item in await items(peer, "mcp_approval_response")] == [False, True]
-
-
-async def test_a_call_is_not_made_after_the_callers_no(peer: OfflinePeer, running: RunningServer) -> None:
-    asks = {"server_calls": [DELETE | {"asks": True}]}
-    turns = [{"reply": asks, "after_results": ["Shall I delete it?"]}, {"reply": asks, "after_results": ["And now?"]}]
-    await peer.follow({"turns": turns})
-    async with placed_call(running, transport="ws") as call:
-        await typed(call, "Delete the old file.")
-        await said(call, "Shall I delete it?")
-        await asyncio.sleep(HEARD_AFTER_S)
-        await typed(call, "No.")
-        await call.told("confirmation.answered", agreed=False)
-        await said(call, "And now?")
-        assert [item["approve"] for item in await items(peer, "mcp_approval_response")] == [False, False]
 
 
 async def test_a_call_is_over_once_however_early_its_end_comes_and_late_where_none_does(

@@ -1,53 +1,13 @@
-"""What the user wants remembered and how they want to be answered, through the whole server, by voice and by text."""
+"""Without a model the server remembers, keeps, forgets and erases what users tell it, by voice and by text."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import httpx2
 
 from responder_thinker.signalling import Signalling
-from tests.call.test_profile_in_calls import briefings, kept
-from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.call.test_profile_in_calls import kept
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server, type_text
-from tests.support.speech import silence, speech
 from tests.support.waiting import until
-
-BRIEFLY = "Always answer in one sentence."
-ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "memory", "query": BRIEFLY}}
-ADD = {"name": "manage_prompt", "arguments": {"action": "add", "text": BRIEFLY}}
-TONE: dict[str, Any] = {"hz": 440, "ms": 300}
-IN_FORCE = f'<standing_instructions>\n["{BRIEFLY}"]\n</standing_instructions>'
-
-
-async def test_what_is_said_in_a_call_holds_from_its_next_turn_on_and_in_the_next_call() -> None:
-    asks = {"hear": BRIEFLY, "reply": {"calls": [ROUTE]}, "after_results": [{"text": "I will.", "tone": TONE}]}
-    script = {"turns": [asks], "chat": [{"calls": [ADD]}, {"text": "From now on, one sentence."}]}
-    with running_peer() as peer, running_server(peer) as running:
-        async with a_browser(running) as browser, a_browser(running) as stranger:
-            await peer.follow(script)
-            async with placed_call(running, browser=browser) as call:
-                await call.say(silence(200) + speech("what is the weather in Seattle"))
-                await call.told("thinker", within_s=20, event="complete", domain="memory")
-                await until(lambda: _briefed(peer, IN_FORCE), 20)
-                assert "<standing_instructions>" not in (await briefings(peer))[0]
-                await _take_back(browser)
-                await until(lambda: _briefed(peer, "<standing_instructions>", False), 20)
-                await browser.patch("/api/me", json={"changes": [{"op": "add_instruction", "text": BRIEFLY}]})
-                await until(lambda: _briefed(peer, IN_FORCE), 20)
-            async with placed_call(running, browser=browser):
-                assert IN_FORCE in (await briefings(peer))[0]
-            async with placed_call(running, browser=stranger):
-                assert "<standing_instructions>" not in (await briefings(peer))[0]
-
-
-async def _briefed(peer: OfflinePeer, words: str, there: bool = True) -> bool:
-    return (words in (await briefings(peer))[-1]) is there
-
-
-async def _take_back(browser: httpx2.AsyncClient) -> None:
-    drop = {"op": "drop_instruction", "text": BRIEFLY}
-    assert (await browser.patch("/api/me", json={"changes": [drop]})).json()["instructions"] == []
 
 
 async def say(http: httpx2.AsyncClient, text: str) -> str:

@@ -229,6 +229,7 @@ async def test_a_late_answer_that_is_to_be_dropped_is_answered_without_its_conte
     assert isinstance(event, ThinkerFinished) and json.loads(event.output)["domain"] == domain
     assert ("Old news." in event.output) is wanted
     assert ("no longer wanted" in event.output) is not wanted
+    assert event.late == ("" if domain == "passing" else 'About your question "why": Old news.')
 
 
 async def test_the_filler_is_that_of_the_thinker_at_work() -> None:

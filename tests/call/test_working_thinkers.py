@@ -24,14 +24,7 @@ async def ask_chess(call: PlacedCall) -> None:
     """The caller types a question, and the Responder routes it."""
     call.live.type_text("Who wins?")
     await settle()
-    request = call.responder.requests[-1].request
-    arguments = '{"domain": "chess", "query": "who wins"}'
-    call.responder.say(
-        ev.ReplyStarted("r1", request),
-        ev.ToolCalled("r1", "c1", "route_to_thinker", arguments),
-        ev.ReplyFinished("r1", "completed"),
-    )
-    await settle()
+    await call.call_thinker("chess", "who wins")
 
 
 async def test_a_filler_is_worded_like_the_thinker_at_work() -> None:
@@ -136,10 +129,6 @@ async def test_what_rests_on_doubtful_words_is_read_back_before_it_is_written(un
         await call.speak(40, then_silent=30)
         call.responder.say(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=unsure))
         await until(lambda: bool(call.responder.requests))
-        call.responder.say(
-            ev.ReplyStarted("r1", call.responder.requests[-1].request),
-            ev.ToolCalled("r1", "c1", "route_to_thinker", '{"domain": "chess", "query": "note by milk"}'),
-            ev.ReplyFinished("r1", "completed"),
-        )
+        await call.call_thinker("chess", "note by milk")
         await until(lambda: bool(rights))
     assert [each.unsure for each in rights] == [unsure]

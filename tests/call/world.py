@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import pytest
+
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
-from backend.call.factory import open_call
 from backend.call.prompts import CallerBackground, brief
-from backend.call.voice_call import VoiceCall
+from backend.call.voice_call import VoiceCall, open_call
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
@@ -34,8 +36,9 @@ from backend.testing.responder import ScriptedResponder
 from backend.testing.transport import FakeTransport
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.registry import ROUTE_TOOL, Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
+from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import ResponderCommand
 from backend.turns.end_of_turn import EndpointingStyle
@@ -50,6 +53,7 @@ from tests.support.tones import audible, tone
 Think = Callable[[ThinkerRun], Awaitable[Answer]]
 VOICE = tone(300, 20)
 TONE = tone(440, 200)
+REPLY = "one two three four"
 
 
 async def think_at_once(run: ThinkerRun) -> Answer:
@@ -131,6 +135,57 @@ class PlacedCall:
         """The caller's voice, and silence after it."""
         self.transport.feed(*[Frame(VOICE)] * frames, *[Frame(bytes(960))] * then_silent)
         await settle()
+
+    async def ask(self, text: str = "hello", says: str = REPLY, pcm: bytes = TONE) -> None:
+        """The caller types, and the provider begins to answer."""
+        self.live.type_text(text)
+        await self.begin_reply(says, pcm)
+
+    async def begin_reply(self, text: str = REPLY, pcm: bytes = TONE) -> None:
+        """The provider begins what was asked for last: words, then sound, not yet finished."""
+        request = self.responder.requests[-1].request
+        reply = f"r-{request}"
+        self.responder.say(ev.ReplyStarted(reply, request), ev.ReplyText(reply, f"i-{request}", text))
+        self.responder.say(ev.ReplyAudio(reply, f"i-{request}", pcm))
+        await settle()
+
+    async def finish_reply(self) -> None:
+        """It has said all."""
+        self.responder.say(ev.ReplyFinished(f"r-{self.responder.requests[-1].request}", "completed"))
+        await settle()
+
+    async def play_out(self, frames: int = 12) -> None:
+        """Time passes for the listener."""
+        self.transport.tick(frames)
+        await settle()
+
+    async def type_and_answer(self, text: str = "hello") -> None:
+        """The caller types, and hears the whole answer."""
+        await self.ask(text)
+        await self.finish_reply()
+        await self.play_out()
+
+    async def call_thinker(self, domain: str, query: str) -> None:
+        """The provider answers what was asked for last with a tool call, `c1`, and nothing else."""
+        arguments = json.dumps({"domain": domain, "query": query})
+        request = self.responder.requests[-1].request
+        self.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", ROUTE_TOOL, arguments))
+        self.responder.say(ev.ReplyFinished("r1", "completed"))
+        await settle()
+
+    async def crashed(self) -> None:
+        """The call has ended as an error, said so, and let go of everything."""
+        with pytest.raises(ExceptionGroup):
+            async with asyncio.timeout(2):
+                await self.task
+        await settle()
+        assert self.told("error")[-1]["message"] == "The call failed."
+        assert self.transport.closed and (not self.responders or self.responder.closed)
+        assert self.ended("error") == 1 and self.session.call is None
+
+    def ended(self, reason: str) -> float | None:
+        """How many calls were counted that ended so."""
+        return self.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": reason})
 
 
 async def settle() -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fakeredis import FakeServer
 
-from backend.access.reach import PUBLIC, Reach
+from backend.access.principal import PUBLIC, Reach
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError

@@ -6,10 +6,13 @@ import pytest
 
 from backend.errors import SetupError
 from backend.realtime.serving.core import Realtime
+from backend.testing.extension_modules import modules_named
 from backend.testing.offline.unscripted import Mute, peer_of
 
+PROVIDERS = sorted(name for module in modules_named("scripted") for name in module.PEERS)
 
-@pytest.mark.parametrize("provider", ["xai", "qwen", "vllm_omni"])
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_schema_of_a_provider_is_found_by_its_name(provider: str) -> None:
     assert issubclass(peer_of(provider), Realtime)
 
@@ -17,7 +20,7 @@ def test_the_schema_of_a_provider_is_found_by_its_name(provider: str) -> None:
 def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(SetupError) as refused:
         peer_of("nobody")
-    assert "vllm_omni" in refused.value.hint
+    assert all(provider in refused.value.hint for provider in PROVIDERS)
 
 
 async def test_where_nothing_answers_a_chat_completion_fails() -> None:

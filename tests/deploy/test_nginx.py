@@ -98,10 +98,8 @@ def test_the_api_answers_in_its_own_words(site: Site) -> None:
     assert ask(site.front, "GET", "/notification/me").json() == {"notifications": []}
     unknown = ask(site.front, "GET", "/api/sessions/unknown")
     assert (unknown.status_code, "message" in unknown.json()["error"]) == (404, True)
-    no_offer = ask(
-        site.front, "POST", "/v1/realtime/calls", content="hello", headers={"content-type": "application/sdp"}
-    )
-    assert no_offer.status_code == 422 and "not an SDP offer" in no_offer.json()["error"]["message"]
+    no_model = ask(site.front, "GET", "/v1/models/unknown")
+    assert (no_model.status_code, "message" in no_model.json()["error"]) == (404, True)
     too_large = ask(site.front, "POST", "/api/rtc/offer", json={"sdp": "v" * 70_000})
     assert (too_large.status_code, "message" in too_large.json()["error"]) == (413, True)
 

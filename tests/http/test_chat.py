@@ -14,8 +14,6 @@ import httpx2
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.middleware.base import Amended, WholeTurn, step
-from backend.middleware.pipeline import Pipeline
 from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
 from tests.http.world import Browser, message_of, place_call, world
@@ -422,19 +420,6 @@ async def test_what_is_stored_of_turns_is_exported(tmp_path: Path) -> None:
         kept = (await browser.get("/api/me/export")).json()["memory"]
         assert sum(":conversation:c1" in name for name in kept) == 1
         assert sum(name.endswith("turn:m1") for name in kept) == 1
-
-
-async def test_a_post_step_may_amend_what_is_kept(tmp_path: Path) -> None:
-    @step("shout", stage="post")
-    async def shout(turn: WholeTurn) -> Amended:
-        assert turn.asked.mode == "default"
-        return Amended(turn.answer.upper())
-
-    pipeline = Pipeline([shout.__step__])  # type: ignore[attr-defined]
-    async with world(tmp_path, scenes=(["One."], ["Two."]), pipeline=pipeline) as here, here.browser() as browser:
-        assert (await say(browser, "Hello.", conversation_id="c1"))["text"] == "ONE."
-        await say(browser, "Hello?", conversation_id="c1")
-        assert shown_to_model(here.model) == ["Hello.", "ONE.", "Hello?"]
 
 
 # --- modes --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from backend.agent.context import Note
 from backend.middleware.base import Amended, Asked, WholeTurn, step
-from tests.http.test_chat import ROUTE, say
+from tests.http.test_chat import ROUTE, say, shown_to_model
 from tests.http.world import world
 from tests.middleware.world import pipeline
 from tests.support.agents import call
@@ -47,8 +47,10 @@ async def test_a_mode_decides_which_steps_run(tmp_path: Path) -> None:
         world(tmp_path, scenes=scenes, pipeline=steps, modes_file=tmp_path / "modes.toml") as here,
         here.browser() as browser,
     ):
-        assert (await say(browser, "Hello."))["text"] == "One"
-        assert (await say(browser, "Hello.", mode="whole"))["text"] == "ONE TWO.", "the last in order stands"
+        assert (await say(browser, "Hello.", conversation_id="c1"))["text"] == "One"
+        whole = await say(browser, "Hello.", mode="whole", conversation_id="c1")
+        assert whole["text"] == "ONE TWO.", "the last in order stands"
+        assert shown_to_model(here.model) == ["Hello.", "One", "Hello."], "what a step has made of it is kept"
         assert (await browser.post("/mode/terse")).status_code == 200
         assert (await say(browser, "Hello."))["text"] == "One"
         assert (await say(browser, "Hello.", mode="default"))["text"] == "One"

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from backend.media.endpointing import WATCHERS, Levels
+from tests.http.test_chat import Stream
 from tests.http.world import Browser, World, message_of, place_call, world
 from tests.support.waiting import until
-
-
-async def first_of(lines: AsyncIterator[str]) -> dict[str, Any]:
-    """The data of the next event."""
-    async with asyncio.timeout(5):
-        async for line in lines:
-            if line.startswith("data: "):
-                told: dict[str, Any] = json.loads(line[6:])
-                return told
-    raise AssertionError("the stream ended")
 
 
 async def test_scores_come_in_batches_while_somebody_watches(here: World, browser: Browser) -> None:
     session = here.registry.find((await place_call(browser))["session_id"])
     levels = session.levels = Levels(0.7)
     async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
-        lines = answer.aiter_lines()
-        assert await anext(lines) == "retry: 2000"
+        events = Stream(answer)
+        await until(lambda: "1 watching" in repr(levels))
         for score in (0.1, 0.91234):
             levels.note(score)
-        assert await first_of(lines) == {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]}
-        assert "1 watching" in repr(levels)
+        assert await events.next() == ("levels", {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]})
     await until(lambda: "0 watching" in repr(levels))
 
 

@@ -53,15 +53,6 @@ async def test_without_a_page_the_api_still_answers(tmp_path: Path) -> None:
         assert (await browser.get("/api/config")).json()["responder"]["offline"] is True
 
 
-async def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(browser: Browser) -> None:
-    described = (await browser.get("/api/openapi.json")).json()
-    assert "/api/rtc/offer" in described["paths"]
-    body = described["paths"]["/api/rtc/offer"]["post"]["requestBody"]
-    assert "sdp" in body["content"]["application/json"]["schema"]["properties"]
-    for path in ("/docs", "/redoc", "/api/docs"):
-        assert (await browser.get(path)).status_code == 404
-
-
 async def test_a_file_is_compressed_for_who_understands_it(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "page" / "app.js").write_text(SCRIPT)
     packed = await browser.get("/app.js", headers={"accept-encoding": "gzip"})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import stat
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from pydantic import SecretStr
@@ -15,16 +15,6 @@ from backend.access.signatures import Signatures
 from backend.errors import SettingsError
 from backend.settings.settings import Settings
 from tests.http.world import settings_with
-
-RACER = """
-import sys; from pathlib import Path
-from backend.access.signatures import Signatures
-from backend.access.secret_key import secret_keys
-from backend.settings.settings import load_settings
-settings = load_settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
-print("ready", flush=True); sys.stdin.readline()
-print(secret_keys(settings)[0].decode())
-"""
 
 
 def kept_in(data_dir: Path, key: str | None = None) -> Settings:
@@ -64,20 +54,15 @@ def test_the_made_key_is_readable_by_us_alone_and_leaves_no_draft(tmp_path: Path
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-async def test_processes_that_race_get_the_same_key(tmp_path: Path) -> None:
-    racers = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", RACER, str(tmp_path), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
-    for racer in racers:
-        assert racer.stdout is not None
-        await asyncio.wait_for(racer.stdout.readline(), 30)
-    answers = await asyncio.gather(*(asyncio.wait_for(racer.communicate(b"go\n"), 30) for racer in racers))
-    keys = {out.strip() for out, _ in answers}
-    assert len(keys) == 1
-    assert len(keys.pop()) == 64
+def test_starts_that_race_get_the_same_key(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def start(_: int) -> bytes:
+        together.wait(10)
+        return only_key(kept_in(tmp_path))
+
+    with ThreadPoolExecutor(8) as starts:
+        assert len(set(starts.map(start, range(8)))) == 1
 
 
 def test_a_short_key_is_refused_wherever_it_stands(tmp_path: Path) -> None:

@@ -103,6 +103,6 @@ async def test_a_token_in_the_address_of_a_socket_opens_nothing(here: World, bro
 async def test_a_stranger_who_sends_no_token_is_let_go(
     here: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.http.signalling.TOKEN_WITHIN_S", 0.2)
+    monkeypatch.setattr("backend.http.calls.TOKEN_WITHIN_S", 0.2)
     opened = (await browser.post("/api/sessions")).json()
     assert await close_code(here, f"/ws/{opened['session_id']}", token="") == 4404

@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from backend.app.extensions import installed
 from backend.chat.chat import Chat
 from backend.http.app import build_app
-from backend.http.context import PageConfig
+from backend.http.services import PageConfig
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel

@@ -11,7 +11,6 @@ from backend.notifications.dispatcher import NotificationDispatcher, Subscriptio
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.turns import commands as do
 from backend.turns.limits import TurnLimits
-from tests.call.engine_steps import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import PlacedCall, placed_call
 from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
@@ -53,17 +52,17 @@ async def test_a_notice_passes_the_files_the_page_lists(redis: RedisProcess) -> 
         dispatcher(redis) as serving,
         placed_call(limits=LIMITS, subscribe=serving.subscribe) as call,
     ):
-        await type_and_answer(call)
+        await call.type_and_answer()
         await until(lambda: serving.is_on_call("ada"))
         with files_passed() as passed:
             await worker.notify("ada", NOTICE)
             await until(lambda: was_asked_for(call))
         [note] = call.done(do.AddNote)
         assert NOTICE.text in note.text
-        await begin_reply(call, "By the way: the research about bees is done.")
-        await finish_reply(call)
+        await call.begin_reply("By the way: the research about bees is done.")
+        await call.finish_reply()
         with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
-            await play_out(call)
+            await call.play_out()
             await until(lambda: is_gone(worker))
         assert [data["state"] for data in call.told("notice")] == ["waiting", "speaking", "told"]
     passed |= set().union(*passed_again)

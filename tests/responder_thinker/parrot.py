@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.http.app import build_app
-from backend.http.context import PageConfig
+from backend.http.services import PageConfig
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
 from backend.sessions.event_log import PageMessage

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.access.principal import Tier
-from backend.access.reach import Reach
+from backend.access.principal import Reach, Tier
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import SessionRegistry

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
@@ -23,6 +23,8 @@ from responder_thinker.websocket import WebSocketCaller
 from tests.support.http_server import serve
 from tests.support.tones import audible
 from tests.support.waiting import until
+
+T = TypeVar("T", bound=Transport)
 
 
 class Rig(Protocol):
@@ -149,28 +151,41 @@ async def websocket_rig() -> AsyncIterator[Rig]:
 @asynccontextmanager
 async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketCaller]]:
     """A connected call; both ends are closed at the end."""
-    transports: asyncio.Queue[WebSocketTransport] = asyncio.Queue()
+
+    async def made(websocket: WebSocket) -> WebSocketTransport:
+        return WebSocketTransport(websocket)
+
+    caller = WebSocketCaller()
+    async with over_a_socket(made, caller.connect, caller.close) as transport:
+        yield transport, caller
+
+
+@asynccontextmanager
+async def over_a_socket(
+    make: Callable[[WebSocket], Awaitable[T]],
+    connect: Callable[[str], Awaitable[object]],
+    close: Callable[[], Awaitable[object]],
+) -> AsyncIterator[T]:
+    """The transport that `make` gives for the WebSocket that `connect` opens; both ends are closed at the end."""
+    transports: asyncio.Queue[T] = asyncio.Queue()
     over = asyncio.Event()
 
     async def route(websocket: WebSocket) -> None:
         await websocket.accept()
-        transport = WebSocketTransport(websocket)
-        transports.put_nowait(transport)
+        transports.put_nowait(await make(websocket))
         await over.wait()
 
-    caller = WebSocketCaller()
-    async with serve(Starlette(routes=[WebSocketRoute("/ws", route)]), lifespan="off") as url:
+    async with serve(Starlette(routes=[WebSocketRoute("/", route)]), lifespan="off") as url:
         try:
-            await caller.connect(url.replace("http", "ws") + "/ws")
+            await connect(url.replace("http", "ws"))
             transport = await transports.get()
             try:
-                yield transport, caller
+                yield transport
             finally:
                 await transport.close()
-                over.set()
         finally:
             over.set()
-            await caller.close()
+            await close()
 
 
 class Phone(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fakeredis import FakeAsyncRedis
 
-from backend.access.reach import EVERYTHING, Reach
+from backend.access.principal import EVERYTHING, Reach
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
 

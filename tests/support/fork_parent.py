@@ -22,14 +22,22 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from backend import extensions
 from backend.app.extensions import installed
 from backend.storage import client
 from backend.tasks import worker
 from backend.tools.discovery import package_modules
 
+
+def programs_of_extensions() -> list[str]:
+    """Return the modules that `python -m` runs for an extension."""
+    folders = (path.parent.name for path in Path(extensions.__path__[0]).glob("*/__main__.py"))
+    return [f"backend.extensions.{name}.__main__" for name in sorted(folders)]
+
+
 PROGRAMS = (
     *("backend.app.cli", "backend.app.server", "backend.app.task_worker"),
-    *("backend.testing.offline.__main__", "backend.extensions.local.__main__"),
+    *("backend.testing.offline.__main__", *programs_of_extensions()),
 )
 WHEN_USED = (
     *("aiosqlite", "alembic.command", "alembic.config", "alembic.runtime.migration", "anyio._backends._asyncio"),

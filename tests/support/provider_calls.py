@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from backend.testing.services import open_meteo
+from backend.testing.services.server import ApiServer, Reply, Request, serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
@@ -16,6 +19,34 @@ QUESTION = "what is the weather in Seattle"
 STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
 SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 440, "ms": 200}}
 SCRIPT = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply": SHORT}]}
+
+
+def thinking_with(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
+    """The settings of a server whose Thinkers are answered by the peer, and ask that address for the weather."""
+    return {
+        "OPENAI_API_KEY": "k",
+        "OPENAI_BASE_URL": peer.base_url,
+        "OPEN_METEO_FORECAST_URL": f"{meteo_url}/v1/forecast",
+        "OPEN_METEO_GEOCODING_URL": f"{meteo_url}/v1/search",
+    }
+
+
+async def ask(call: PlacedCall, words: str) -> None:
+    """Say words, after a moment of silence."""
+    await call.say(silence(100) + speech(words))
+
+
+@asynccontextmanager
+async def slow_weather() -> AsyncIterator[tuple[ApiServer, asyncio.Event]]:
+    """The weather service, which answers once the event is set."""
+    gate = asyncio.Event()
+
+    async def slowly(request: Request) -> Reply:
+        await gate.wait()
+        return open_meteo.answering(request)
+
+    async with serving(slowly) as meteo:
+        yield meteo, gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +75,10 @@ async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapp
     async with offline_peer(SCRIPT, "--strict", provider) as peer:
         with running_server(None, **{"RESPONDERS": provider, "OPENAI_API_KEY": "k", **settings(peer)}) as server:
             async with placed_call(server) as call:
-                await call.say(silence(100) + speech(QUESTION))
+                await ask(call, QUESTION)
                 await call.hears_something()
                 await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
-                await call.say(silence(100) + speech("stop, that is enough"))
+                await ask(call, "stop, that is enough")
                 await until(lambda: any(data["heard"] for data in call.all_told("transcript_interrupted")))
                 await call.told("transcript", content="All right.")
                 await call.told("audio_playback_finished")

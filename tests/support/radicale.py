@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.testing.peer import end
+
 USERNAME, PASSWORD = "voice", "secret of the tests"
 START_WITHIN_S = 20.0
-STOP_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,7 @@ def radicale(folder: Path) -> Iterator[Radicale]:
         wait_listening(process, port)
         yield Radicale(f"http://127.0.0.1:{port}/{USERNAME}/", process)
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_WITHIN_S)
+        end(process)
 
 
 def free_port() -> int:

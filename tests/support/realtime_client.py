@@ -16,7 +16,6 @@ from tests.support.realtime_events import check_server_event
 from tests.support.waiting import until
 
 Json = dict[str, Any]
-SILENCE_20_MS = bytes(960)
 
 
 class RealtimeClient:

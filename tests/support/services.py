@@ -10,14 +10,13 @@ from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
 from backend.access.access import Access
+from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
-from backend.access.day_counts import DayCounts
-from backend.access.new_users import NewUsers
-from backend.access.payers import Payers
 from backend.access.permits import Permits
 from backend.access.principal import Tier
 from backend.access.store import AccessStore
-from backend.http.context import (
+from backend.access.usage import DayCounts
+from backend.http.services import (
     CallServices,
     DataServices,
     NewsServices,
@@ -43,8 +42,7 @@ class _NoNotices:
 def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
     """Return budgets whose counts are in `redis`; nothing is written but by those who ask for it."""
     settings = settings or load_settings(_env_file=None).budgets
-    new_users = NewUsers(redis, new_s=86_400, keep_s=3 * 86_400, retention_s=None)
-    return Budgets(DayCounts(redis), Payers(redis), Permits(redis, settings), new_users, settings)
+    return Budgets(DayCounts(redis), BillingSubjects(redis), Permits(redis, settings), settings)
 
 
 GROUPS: dict[str, Any] = {
@@ -65,7 +63,7 @@ def services_of(**given: Any) -> Services:
         "endpoints": {},
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
-        "access": Access(default_tier=Tier.OPERATOR),  # as `make run` on this machine
+        "access": Access(tier_here=Tier.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
     }

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from backend.access.principal import Tier
-from backend.access.reach import Reach
+from backend.access.principal import Reach, Tier
 from backend.tasks.task import Task
 from backend.tasks.worker import TaskRun, thinker_work
 from backend.thinkers.base import Answer, Question

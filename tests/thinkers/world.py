@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 
-from backend.access.reach import EVERYTHING
+from backend.access.principal import EVERYTHING
 from backend.agent.context import SourceMode
 from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from backend.access.principal import Tier
-from backend.access.reach import EVERYTHING, PUBLIC, Reach
+from backend.access.principal import EVERYTHING, PUBLIC, Reach, Tier
 from backend.agent.session import Agent
 from backend.errors import NotFound
 from backend.testing.model import ScriptedModel

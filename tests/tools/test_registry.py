@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from backend.access.principal import Tier
-from backend.access.reach import Reach
+from backend.access.principal import Reach, Tier
 from backend.agent.session import Agent
 from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall

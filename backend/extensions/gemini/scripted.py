@@ -1,6 +1,6 @@
 """Gemini's Live API on one connection, after its reference: a wrong message ends the connection with code 1007.
 
-What outlives a connection is played by `backend.extensions.gemini.peer`.
+What outlives a connection is played in the tests of this extension.
 """
 
 from __future__ import annotations

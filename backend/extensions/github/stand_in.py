@@ -216,4 +216,5 @@ def _invalid(resource: str, name: str, code: str) -> Reply:
 
 def as_service() -> StandIn:
     """Return GitHub with what `seeded` has, for every server that asks stand-ins only."""
-    return StandIn("github", seeded().answering, lambda url: {"base_url": url, "token": TOKEN, "repo": REPO})
+    given = {"github__token": TOKEN, "github__repo": REPO}
+    return StandIn("github", seeded().answering, lambda url: {"github__base_url": url, **given})

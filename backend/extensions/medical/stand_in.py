@@ -43,4 +43,4 @@ def pubmed(request: Request) -> Reply:
 
 def as_service() -> StandIn:
     """Return PubMed as one of the services of tests and demonstrations."""
-    return StandIn("medical", pubmed, lambda url: {"ncbi_url": url})
+    return StandIn("medical", pubmed, lambda url: {"medical__ncbi_url": url})

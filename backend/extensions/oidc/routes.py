@@ -119,7 +119,7 @@ async def _link(here: Context, account: str, pending: _Pending) -> str:
     if data == pending.visitor:
         for session in await services.calls.sessions.owned_by(data):
             await session.end("signed_in")
-        await services.people.budgets.payers.erase(data)
+        await services.people.budgets.billing.erase(data)
         await services.work.confirmations.erase(data)
     return data
 

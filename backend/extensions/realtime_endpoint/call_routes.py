@@ -20,9 +20,8 @@ from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOC
 from backend.extensions.realtime_endpoint.sideband import run_sideband
 from backend.extensions.realtime_endpoint.webrtc import accept_realtime_offer
 from backend.http.bodies import BODY_WITHIN_S
-from backend.http.calls import admit_client, reserve_for
-from backend.http.context import Caller, Context, Here, identity_of
-from backend.http.signalling import answer_offer
+from backend.http.calls import admit_call, answer_offer, reserve_for
+from backend.http.context import Caller, Context, Here, billing_of, identity_of
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
 from backend.transports.base import Transport
@@ -63,8 +62,9 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
     """
     sdp, given = await _read_offer(request)
     named = {"model": model[:MODEL_LIMIT]} if model else {}
-    permit = await admit_client(request, here)
-    session = await reserve_for(request, here, permit)
+    await here.offers.take(caller.principal.address, here.now())
+    permit = await admit_call(here, billing_of(request))
+    session = await reserve_for(request, permit)
 
     async def accept(sdp: str) -> tuple[str, Transport]:
         shown = new_session(here.services.settings, session.id, (caller.realtime or {}) | named | given)

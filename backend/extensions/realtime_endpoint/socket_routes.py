@@ -14,11 +14,19 @@ from backend.extensions.realtime_endpoint.call_routes import follow_call
 from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
-from backend.http.budgets import spend
-from backend.http.calls import admit_client, reserve_for
+from backend.http.calls import admit_call, reserve_for
 from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
-from backend.http.context import SESSION_ID_LIMIT, Caller, Here, context_of, identity_of
-from backend.http.identity import refuse
+from backend.http.context import (
+    SESSION_ID_LIMIT,
+    Caller,
+    Here,
+    billing_of,
+    context_of,
+    identity_of,
+    principal_of,
+    spend,
+)
+from backend.http.errors import refuse
 from backend.runtime.json_objects import Json
 
 router = APIRouter(tags=["realtime"])
@@ -67,8 +75,8 @@ async def realtime(
         if call_id:
             await follow_call(websocket, here, call_id)
             return
-        permit = await admit_client(websocket, here)
-        session = await reserve_for(websocket, here, permit)
+        await here.offers.take(principal_of(websocket).address, here.now())
+        session = await reserve_for(websocket, await admit_call(here, billing_of(websocket)))
     except VoiceError as error:
         await refuse(error, websocket.scope, websocket.receive, websocket.send)
         return

@@ -12,11 +12,10 @@ from backend.access.credentials import Identity
 from backend.errors import NotFound, VoiceError
 from backend.extensions.rtvi.webrtc import accept_rtvi_offer
 from backend.extensions.rtvi.websocket import RtviSocket
-from backend.http.bodies import documented, read_body
-from backend.http.calls import admit_client, reserve_for
-from backend.http.context import Caller, Context, Here, context_of
-from backend.http.identity import refuse
-from backend.http.signalling import admit_call, answer_offer
+from backend.http.bodies import NewSession, documented, read_body
+from backend.http.calls import admit_call, answer_offer, reserve_for
+from backend.http.context import Caller, Context, Here, billing_of, context_of, principal_of
+from backend.http.errors import refuse
 from backend.runtime.json_objects import Json
 from backend.transports.base import Transport
 
@@ -48,8 +47,8 @@ async def rtvi(websocket: WebSocket) -> None:
     """Carry a call of an RTVI client; returns when it is over."""
     here = context_of(websocket)
     try:
-        permit = await admit_client(websocket, here)
-        session = await reserve_for(websocket, here, permit)
+        await here.offers.take(principal_of(websocket).address, here.now())
+        session = await reserve_for(websocket, await admit_call(here, billing_of(websocket)))
     except VoiceError as error:
         await refuse(error, websocket.scope, websocket.receive, websocket.send)
         return
@@ -67,8 +66,8 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, RtviOffer)
     conversation_id = await _ended(here, caller, body.pc_id) if body.pc_id else None
-    permit = await admit_call(request)
-    session = await reserve_for(request, here, permit, conversation_id)
+    permit = await admit_call(here, billing_of(request))
+    session = await reserve_for(request, permit, NewSession(conversation_id=conversation_id))
 
     async def accept(sdp: str) -> tuple[str, Transport]:
         answer, transport = await accept_rtvi_offer(sdp, here.services.calls.ice_config())

@@ -17,8 +17,7 @@ from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
 from backend.extensions.sharing.shared_links import SharedLink
 from backend.extensions.sharing.sharing import ID, Sharing
 from backend.http.bodies import documented, read_body
-from backend.http.budgets import spend
-from backend.http.context import Context, Here, principal_of
+from backend.http.context import Context, Here, principal_of, spend
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.recall import recall_until

@@ -101,15 +101,15 @@ class KeyWriter:
         self._waiting.clear()
         self._slot = -1
 
-    def next(self) -> tuple[list[bytes], bool, int]:
-        """Return the payloads of this slot (none in a pause), whether they begin a key, and slots since it began."""
+    def next(self) -> tuple[list[bytes], bool]:
+        """Return the payloads of this slot (none in a pause), and whether they begin a key."""
         if self._slot < 0:
             self._code, self._slot = EVENTS.index(self._waiting.popleft()), 0
         slot = self._slot
         pressed = KEY_MS // FRAME_MS
         self._slot = slot + 1 if slot + 1 < pressed + GAP_MS // FRAME_MS else -1
         if slot >= pressed:
-            return [], False, slot
+            return [], False
         ends = slot == pressed - 1
         payload = _EVENT.pack(self._code, (0x80 if ends else 0) | VOLUME, (slot + 1) * self._step)
-        return [payload] * (ENDINGS if ends else 1), slot == 0, slot
+        return [payload] * (ENDINGS if ends else 1), slot == 0

@@ -191,7 +191,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._begins = False
 
     def _send_key(self, plan: MediaPlan, timestamp: int) -> None:
-        payloads, begins, _ = self._keys_out.next()
+        payloads, begins = self._keys_out.next()
         if begins:
             self._key_began = timestamp
         for payload in payloads:

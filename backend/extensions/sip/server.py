@@ -126,9 +126,9 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
 
 async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or without an agreement."""
-    payer = here.callers.payer(call.caller)
+    billed = here.callers.billed(call.caller)
     try:
-        session = await reserve_phone_call(here, payer)
+        session = await reserve_phone_call(here, billed)
     except TooMany as error:
         call.refuse(503, error.retry_after_s)
         return
@@ -143,7 +143,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         call.refuse(503, error.retry_after_s)
     if transport is None:
         await registry.end(session, "never_connected")
-        await here.services.people.budgets.permits.hold(PermitKind.CALLS, payer, session.id).release()
+        await here.services.people.budgets.permits.hold(PermitKind.CALLS, billed, session.id).release()
         return
     try:
         registry.connect(session, transport, PHONE)

@@ -177,13 +177,11 @@ class Transactions:
                 client.repeat_at = now + client.pause_s
         return due
 
-    def abandon(self) -> list[ClientTransaction]:
-        """Forget everything; return the requests of ours that were not answered."""
-        clients = list(self._clients.values())
+    def abandon(self) -> None:
+        """Forget everything."""
         self._servers.clear()
         self._accepted.clear()
         self._clients.clear()
-        return clients
 
     def _release(self, transaction: ServerTransaction) -> None:
         call_id = transaction.request.call_id or ""

@@ -18,11 +18,9 @@ from backend.extensions.telephone.framing import ProviderFraming
 from backend.extensions.telephone.media_stream import MediaStreamTransport
 from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
-from backend.http.budgets import take_permit
 from backend.http.calls import PHONE, reserve_phone_call
-from backend.http.context import Context, Here, context_of
-from backend.http.errors import note_error
-from backend.http.identity import refuse
+from backend.http.context import Context, Here, context_of, take_permit
+from backend.http.errors import note_error, refuse
 from backend.sessions.session import Session, SessionState
 
 FIELDS_LIMIT = 100
@@ -46,7 +44,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
         raise Forbidden("The signature of the request is not valid.", hint=hint)
     incoming = provider.incoming(asked)
     try:
-        session = await reserve_phone_call(here, here.callers.payer(incoming.number))
+        session = await reserve_phone_call(here, here.callers.billed(incoming.number))
     except TooMany:
         return _xml(provider.reject())
     scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import sys
@@ -12,7 +11,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from backend.errors import SetupError
 from backend.settings.settings import load_settings
@@ -68,12 +66,7 @@ async def prepared_folder() -> AsyncIterator[tuple[Path, dict[str, str]]]:
                 "idle_nudge_s": "0",
                 "idle_disconnect_s": "0",
             }
-            yield folder, {name.upper(): _written(value) for name, value in settings.items()}
-
-
-def _written(value: Any) -> str:
-    """As the environment has it: a group of settings as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
+            yield folder, {name.upper(): value for name, value in settings.items()}
 
 
 def _add_documents(folder: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from backend.testing.extension_modules import modules_named
 from backend.testing.services import finnhub, newsapi, open_meteo, search_apis
@@ -28,10 +27,10 @@ class StandIn:
     """The service that an extension asks."""
 
     name: str
-    """The first part of the path, and the extension's group of settings."""
+    """The first part of the path."""
     answering: Callable[[Request], Reply]
-    settings: Callable[[str], dict[str, Any]]
-    """The stand-in's address → the extension's settings that point at it."""
+    settings: Callable[[str], dict[str, str]]
+    """The stand-in's address → the extension's settings that point at it: names of variables in small letters."""
 
 
 def every_service(request: Request) -> Reply:
@@ -41,9 +40,9 @@ def every_service(request: Request) -> Reply:
     return (SERVICES | {each.name: each.answering for each in stand_ins()})[prefix](request)
 
 
-def pointing_at(url: str) -> dict[str, Any]:
+def pointing_at(url: str) -> dict[str, str]:
     """Return the settings that make the tools ask the stand-ins at `url`."""
-    return {
+    settings = {
         "open_meteo_forecast_url": f"{url}/weather/v1/forecast",
         "open_meteo_geocoding_url": f"{url}/weather/v1/search",
         "finnhub_url": f"{url}/stocks",
@@ -51,8 +50,10 @@ def pointing_at(url: str) -> dict[str, Any]:
         "newsapi_url": f"{url}/news",
         "newsapi_api_key": newsapi.KEY,
         "searxng_url": f"{url}/web",
-        **{each.name: each.settings(f"{url}/{each.name}") for each in stand_ins()},
     }
+    for each in stand_ins():
+        settings |= each.settings(f"{url}/{each.name}")
+    return settings
 
 
 @cache

@@ -24,7 +24,7 @@ KNOWN = Stored("a.ics", TEXT, '"1"')
 
 @asynccontextmanager
 async def store_on(answer: Callable[[Request], Reply]) -> AsyncIterator[tuple[CalDavStore, ApiServer]]:
-    """A store whose server answers by a script."""
+    """A store with a server that answers by a script."""
     async with serving(answer) as server, httpx2.AsyncClient() as http:
         yield CalDavStore(http, server.url, USERNAME, PASSWORD), server
 

@@ -16,11 +16,6 @@ EVERY = ["10-30 09:30", "10-31 09:30", "11-01 09:30", "11-02 09:30"]
 SUNDAY = at("2026-11-01 09:30")
 
 
-def test_the_series_is_as_the_tests_take_it_to_be() -> None:
-    assert starts(SERIES) == EVERY
-    assert found(SERIES)[2].original == SUNDAY
-
-
 def test_a_new_start_keeps_the_length() -> None:
     text = changed(
         event(at("2026-10-30 09:30"), at("2026-10-30 11:00")), EventChanges(start=at("2026-10-31 23:30")), None, NOW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,16 +14,10 @@ from backend.extensions.calendar.base import CalendarRefused, EventChanged, Even
 from backend.extensions.calendar.caldav import CalDavStore
 from backend.extensions.calendar.events import write
 from backend.extensions.calendar.local import LocalStore
-from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
+from tests.support.radicale import PASSWORD, USERNAME
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 START, END = NOW, NOW + timedelta(days=7)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
-    with radicale(tmp_path_factory.mktemp("radicale")) as running:
-        yield running
 
 
 @pytest.fixture(params=["files", "caldav"])

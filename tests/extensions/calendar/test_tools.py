@@ -33,7 +33,7 @@ from backend.tools.base import Clock
 from backend.tools.runner import Toolbox
 from tests.support.agents import toolbox
 from tests.support.consent import confirmations, tool_context
-from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
+from tests.support.radicale import PASSWORD, USERNAME, Radicale
 
 NEW_YORK = ZoneInfo("America/New_York")
 SATURDAY = datetime(2026, 11, 21, 10, 0, tzinfo=NEW_YORK)
@@ -88,12 +88,6 @@ class Desk:
     async def starts(self, **arguments: Any) -> list[str]:
         """When they are, to the minute."""
         return [event["start"][:16] for event in await self.events(**arguments)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
-    with radicale(tmp_path_factory.mktemp("radicale")) as running:
-        yield running
 
 
 @pytest.fixture(params=["files", "caldav"])
@@ -233,6 +227,23 @@ async def test_the_last_day_is_included(desk: Desk, span: dict[str, str], expect
         await desk.call("create_event", title=str(day), start=f"2026-11-{day}T15:00")
     await desk.call("create_event", title="far", start="2027-11-24T15:00")
     assert [event["title"] for event in await desk.events(**span)] == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        ("Friday", "Monday", "2026-11-27T00:00:00-05:00", "2026-12-01T00:00:00-05:00"),
+        ("Monday", "Friday", "2026-11-30T00:00:00-05:00", "2026-12-05T00:00:00-05:00"),
+        ("tomorrow at three", "at five", "2026-11-26T15:00:00-05:00", "2026-11-26T17:00:00-05:00"),
+    ],
+)
+async def test_the_end_of_a_span_is_read_from_today_unless_that_is_before_its_beginning(
+    tmp_path: Path, start: str, end: str, first: str, last: str
+) -> None:
+    desk = Desk(LocalStore(tmp_path), now=datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK))
+    await desk.live_in("America/New_York")
+    listed = await desk.call("list_events", start=start, end=end)
+    assert (listed["from"], listed["to"]) == (first, last)
 
 
 @pytest.mark.parametrize("span", [{"start": "2026-11-24", "end": "2026-11-23"}, {"end": "2028-01-01"}])

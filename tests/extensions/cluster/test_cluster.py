@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +26,8 @@ from backend.sessions.session import SessionState
 from backend.storage.client import connect
 from tests.http.world import World, message_of, place_call, world
 from tests.support.pictures import data_url, png
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisProcess]:
-    with running_redis() as server:
-        yield server
 
 
 @dataclass
@@ -77,7 +71,7 @@ async def two_servers(redis: RedisProcess, folder: Path, **settings: Any) -> Asy
 
 @asynccontextmanager
 async def the_same_browser(browser: httpx2.AsyncClient, at: World) -> AsyncIterator[httpx2.AsyncClient]:
-    """The caller's browser, whose next request meets another server."""
+    """The caller's browser; its next request meets another server."""
     async with at.browser(cookies={"caller": browser.cookies["caller"]}) as same:
         yield same
 
@@ -119,8 +113,10 @@ async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
             shown = {"picture": data_url(png(200, 200, noise=bytes(range(199)))), "text": "look"}
             answer = await elsewhere.post(f"/api/sessions/{session_id}/pictures", json=shown)
             assert answer.status_code == 202
+            switched = await elsewhere.post(f"/api/sessions/{session_id}/interruptions", json={"allowed": False})
+            assert switched.status_code == 202
             call = here.calls[session_id]
-            assert (call.typed, call.shown) == (["hello", "look"], [shown["picture"]])
+            assert (call.typed, call.shown, call.interruptions) == (["hello", "look"], [shown["picture"]], [False])
             assert not [each for each in await kept_requests(redis) if "type_text" in each]
             assert (await elsewhere.get(f"/api/sessions/{session_id}/transcript")).json() == {"messages": []}
             assert (await elsewhere.post("/api/rtc/disconnect", json={"session_id": session_id})).status_code == 200
@@ -280,12 +276,3 @@ def test_figures_of_several_processes_become_one_page_that_prometheus_can_read()
     }
     assert ended_by == {"one": 2, "two": 3}
     assert families["voice_turn_leg_seconds"].type == "histogram"
-
-
-async def test_interruptions_are_switched_from_the_other_server(redis: RedisProcess, tmp_path: Path) -> None:
-    async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
-        session_id = (await place_call(browser))["session_id"]
-        async with the_same_browser(browser, there) as same:
-            response = await same.post(f"/api/sessions/{session_id}/interruptions", json={"allowed": False})
-        assert response.status_code == 202
-        assert here.calls[session_id].interruptions == [False]

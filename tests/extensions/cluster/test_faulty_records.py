@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from backend.sessions.event_log import PageMessage
 from backend.storage.client import connect
 from tests.extensions.cluster.test_cluster import Link, events_until, link_to, the_same_browser, two_servers
 from tests.http.world import place_call
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
 DESCRIPTION = {
@@ -45,12 +45,6 @@ DESCRIPTION = {
 BROKEN = (b"\xff not JSON", b"[1, 2]", b'{"session_id": 7}', b"{}")
 
 
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisProcess]:
-    with running_redis() as server:
-        yield server
-
-
 async def answer(what: str, args: msgspec.Raw) -> Any:
     if what == "fault":
         raise RuntimeError("a fault in the handling of one message")
@@ -58,7 +52,8 @@ async def answer(what: str, args: msgspec.Raw) -> Any:
 
 
 @asynccontextmanager
-async def rpc_of(redis: RedisProcess, node: str) -> AsyncIterator[Rpc]:
+async def rpc_of(redis: RedisProcess, node: str, answer: Any = answer) -> AsyncIterator[Rpc]:
+    """A process that answers so, and asks itself."""
     client = connect(redis.url, waiting=True)
     rpc = Rpc(client, node, answer)
     running = supervised("cluster RPC", rpc.run)

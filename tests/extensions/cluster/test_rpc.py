@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,11 @@ from msgspec.structs import replace
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.extensions.cluster.rpc import Rpc, RpcReply, decode_error, encode_error
-from backend.storage.client import connect
+from backend.extensions.cluster.rpc import RpcReply, decode_error, encode_error
 from tests.extensions.cluster.test_cluster import link_to
+from tests.extensions.cluster.test_faulty_records import rpc_of
 from tests.http.world import Line, message_of, place_call, world
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 
 KINDS = [kind for kind in vars(backend.errors).values() if isinstance(kind, type) and issubclass(kind, VoiceError)]
 
@@ -57,51 +54,36 @@ def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
     assert getattr(decode_error(teapot), "status", None) == 418
 
 
-@asynccontextmanager
-async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
-    """A process that answers so, and asks itself."""
-
-    client = connect(redis.url, waiting=True)
-    rpc = Rpc(client, "node", answer)
-    running = asyncio.create_task(rpc.run())
-    try:
-        yield rpc
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-        await client.aclose()
-
-
-async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself() -> None:
+async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself(redis: RedisProcess) -> None:
     async def answer(what: str, args: msgspec.Raw) -> Any:
         if what == "fault":
             raise RuntimeError("a user's words")
         raise BadOffer("There is no audio in it.")
 
-    with running_redis() as redis:
-        async with asked(redis, answer) as rpc:
-            with pytest.raises(BadOffer) as refused:
-                await rpc.call("node", "offer")
-            assert refused.value.status == 422 and "Opus" in refused.value.hint
-            with pytest.raises(VoiceError) as broken:
-                await rpc.call("node", "fault")
-            assert type(broken.value) is VoiceError and "words" not in str(broken.value)
+    async with rpc_of(redis, "node", answer) as rpc:
+        with pytest.raises(BadOffer) as refused:
+            await rpc.call("node", "offer")
+        assert refused.value.status == 422 and "Opus" in refused.value.hint
+        with pytest.raises(VoiceError) as broken:
+            await rpc.call("node", "fault")
+        assert type(broken.value) is VoiceError and "words" not in str(broken.value)
 
 
-async def test_an_offer_the_other_server_cannot_read_is_refused_as_if_it_had_been_ours(tmp_path: Path) -> None:
+async def test_an_offer_the_other_server_cannot_read_is_refused_as_if_it_had_been_ours(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
     async def refuse(sdp: str, line: Line) -> None:
         if "video" in sdp:
             raise BadOffer("There is no audio in it.")
 
-    with running_redis() as redis:
-        async with (
-            link_to(redis) as one,
-            link_to(redis) as other,
-            world(tmp_path, locate=one.locate, session_cap=1) as here,
-            world(tmp_path, locate=other.locate, page=False, accept=refuse),
-            here.browser() as browser,
-        ):
-            await place_call(browser)
-            refused = await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\nm=video\r\n"})
-            assert (refused.status_code, message_of(refused)) == (422, "There is no audio in it.")
-            assert (await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\n"})).status_code == 200
+    async with (
+        link_to(redis) as one,
+        link_to(redis) as other,
+        world(tmp_path, locate=one.locate, session_cap=1) as here,
+        world(tmp_path, locate=other.locate, page=False, accept=refuse),
+        here.browser() as browser,
+    ):
+        await place_call(browser)
+        refused = await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\nm=video\r\n"})
+        assert (refused.status_code, message_of(refused)) == (422, "There is no audio in it.")
+        assert (await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\n"})).status_code == 200

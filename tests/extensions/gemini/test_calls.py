@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from backend.extensions.gemini.peer import ScriptedReply, gemini_peer
 from backend.extensions.gemini.schema import ClientMessage
-from tests.support.provider_calls import QUESTION, interrupted_call
+from tests.extensions.gemini.gemini_peer import ScriptedReply, gemini_peer
+from tests.support.provider_calls import QUESTION, ask, interrupted_call
 from tests.support.running_server import placed_call, running_server
-from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
 
@@ -31,7 +30,7 @@ async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
         ) as server:
             async with placed_call(server) as call:
                 before = peer.connections
-                await call.say(silence(100) + speech(QUESTION))
+                await ask(call, QUESTION)
                 await call.told("transcript", content="It is sunny.")
                 await call.told("audio_playback_finished")
                 heard = len(call.audible())
@@ -39,7 +38,7 @@ async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
                 await until(lambda: peer.connections > before)
                 await asyncio.sleep(1)
                 assert len(call.audible()) - heard < 25, "nothing is said of it"
-                await call.say(silence(100) + speech(QUESTION))
+                await ask(call, QUESTION)
                 await call.told("transcript", content="And it stays warm.")
                 for unheard in ("responder_changed", "error", "session_ended"):
                     assert not call.all_told(unheard)

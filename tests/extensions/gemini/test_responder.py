@@ -15,14 +15,14 @@ from websockets.exceptions import ConnectionClosedError
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gemini.codec import GeminiCodec
-from backend.extensions.gemini.peer import GeminiPeer, ScriptedReply, gemini_peer
 from backend.extensions.gemini.responder import GeminiEndpoint, GeminiResponder, connect_gemini
 from backend.extensions.gemini.schema import parse
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.responders.base import Briefing, PastMessage, ToolSchema
+from backend.responders.base import Briefing, ToolSchema
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from tests.extensions.gemini.gemini_peer import GeminiPeer, ScriptedReply, gemini_peer
 from tests.support.offline_peer import running_peer
 from tests.support.waiting import until
 
@@ -67,12 +67,10 @@ def ended(made: Line) -> list[ev.ReplyFinished]:
 
 
 @asynccontextmanager
-async def line(
-    *replies: ScriptedReply, history: tuple[PastMessage, ...] = ()
-) -> AsyncIterator[tuple[Line, GeminiPeer]]:
+async def line(*replies: ScriptedReply) -> AsyncIterator[tuple[Line, GeminiPeer]]:
     async with gemini_peer(*replies) as peer:
         endpoint = GeminiEndpoint(peer.url, "k", "gemini-live", "Kore")
-        made = Line(await connect_gemini(endpoint, BRIEFING, history))
+        made = Line(await connect_gemini(endpoint, BRIEFING, ()))
         listening = asyncio.create_task(made.listen())
         try:
             yield made, peer
@@ -80,31 +78,6 @@ async def line(
         finally:
             await made.responder.close()
             await listening
-
-
-async def test_a_turn_is_transcribed_and_answered_under_its_request() -> None:
-    async with line(ScriptedReply(hear="hello", text="Hi there.", sound_ms=300)) as (made, _):
-        end = await made.ask(1)
-        assert [event.request for event in made.all(ev.ReplyStarted)] == ["answer-1"]
-        assert sum(len(event.pcm) for event in made.all(ev.ReplyAudio)) == 300 * 48
-        assert "".join(event.delta for event in made.all(ev.ReplyText)) == "Hi there."
-        assert [event.text for event in made.all(ev.UserTranscribed)] == ["hello"]
-        assert len(made.all(ev.InputCommitted)) == len(made.all(ev.MessageFinished)) == 1
-        assert (end.status, end.audio_sent_ms) == ("completed", 200)
-        await until(lambda: len(made.all(ev.ReplyFinished)) == 2)
-        usage = made.all(ev.ReplyFinished)[-1].usage
-        assert (usage.audio_in, usage.audio_out) == (5, 7)
-
-
-async def test_what_was_said_before_is_put_back() -> None:
-    history = (PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada."))
-    async with line(history=history) as (made, peer):
-        await made.ask(1)
-        [session] = peer.sessions.values()
-        assert [(said.role, said.parts[0].text) for said in session.contents] == [
-            ("user", "I am Ada."),
-            ("model", "Hello Ada."),
-        ]
 
 
 async def test_only_a_cancelled_reply_is_interrupted_by_the_callers_voice() -> None:
@@ -201,21 +174,6 @@ async def test_every_piece_of_a_turn_is_transcribed() -> None:
             (pieces[0], ""),
             (pieces[1], "what is the time"),
         ]
-
-
-async def test_parallel_calls_come_before_the_end_and_are_each_answered() -> None:
-    calls = [("ask", {"q": str(number)}) for number in range(3)]
-    async with line(ScriptedReply(text="Moment.", sound_ms=100, calls=calls)) as (made, peer):
-        end = await made.ask(1)
-        called = made.all(ev.ToolCalled)
-        assert [json.loads(call.arguments)["q"] for call in called] == ["0", "1", "2"]
-        assert made.events.index(called[-1]) < made.events.index(end)
-        for call in called:
-            made.responder.send(do.SubmitResult(call.call, '{"answer": "4"}'))
-        made.responder.send(do.CreateReply(Purpose.RESULT, "result-2"))
-        await until(lambda: len(ended(made)) == 2)
-        assert [*peer.sessions.values()][-1].results == [call.call for call in called]
-        assert made.all(ev.ReplyStarted)[-1].request == "result-2"
 
 
 async def test_a_call_after_which_nothing_comes_ends_its_reply() -> None:

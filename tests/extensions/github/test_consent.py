@@ -6,7 +6,6 @@ making. Two processes share one Redis, and each turn goes to the other one.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
-import pytest
 
 from backend.extensions.github.stand_in import REPO, TOKEN, GitHub, seeded
 from backend.testing.services.server import Reply, Request, serving
@@ -143,27 +141,9 @@ async def test_a_click_agrees_to_the_act_that_was_shown_and_is_the_users_own() -
         assert await here.open_questions() == []
 
 
-async def test_a_tunnel_that_ends_on_this_machine_opens_public_tools_only() -> None:
-    async with servers(1, ALLOWED_HOSTS="voice.example") as here:
-        tools = (await here.ask("GET", "/api/tools", host="voice.example")).json()["tools"]
-        assert {each["tier"] for each in tools} == {"anonymous"}
-
-
-async def test_two_answers_at_once_carry_out_one_act() -> None:
-    async with servers() as here:
-        await here.say("Open an issue that the gate is stuck.")
-        body = {"message": "Yes.", "conversation_id": "c1"}
-        answers = await asyncio.gather(*(here.ask("POST", "/api/multiturn", body) for _ in range(6)))
-        assert {answer.status_code for answer in answers} <= {200, 409}
-        assert here.posted <= 1
-        await here.say("Yes.")
-        assert here.posted == 1
-
-
-@pytest.mark.parametrize("forwarded", ["203.0.113.9", "127.0.0.1"])
-async def test_a_stranger_behind_a_proxy_reaches_public_tools_only(forwarded: str) -> None:
+async def test_a_stranger_behind_a_proxy_reaches_public_tools_only() -> None:
     async with servers(1) as here:
-        theirs = {"x-forwarded-for": forwarded}
+        theirs = {"x-forwarded-for": "127.0.0.1"}
         tools = (await here.ask("GET", "/api/tools", **theirs)).json()["tools"]
         assert {each["tier"] for each in tools} == {"anonymous"}
         assert "github_issue" not in {each["name"] for each in tools}

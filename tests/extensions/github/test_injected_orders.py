@@ -51,9 +51,8 @@ async def remembered(here: Servers) -> str:
     return json.dumps((await here.ask("GET", "/api/me/export")).json()["memories"])
 
 
-@pytest.mark.parametrize("count", [1, 2])
-async def test_an_order_in_an_issue_is_asked_about_and_only_the_users_own_yes_has_it_done(count: int) -> None:
-    async with servers(count, credulous) as here:
+async def test_an_order_in_an_issue_is_asked_about_and_only_the_users_own_yes_has_it_done() -> None:
+    async with servers(2, credulous) as here:
         await here.say(f"Remember this: {OWN}")
         assert OWN in await remembered(here), "what the user asks for needs no question"
         assert await here.open_questions() == []

@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 from backend.testing.services import open_meteo
-from backend.testing.services.server import Reply, Request, serving
+from backend.testing.services.server import serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.provider_calls import ask, slow_weather, thinking_with
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
@@ -25,14 +26,7 @@ CHECK: dict[str, Any] = {"text": "Let me check.", "tone": {"ms": 300}, "calls": 
 
 
 def settings_for(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
-    return {
-        "RESPONDERS": "gpt_live",
-        "GPT_LIVE__URL": peer.realtime_url,
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": peer.base_url,
-        "OPEN_METEO_FORECAST_URL": f"{meteo_url}/v1/forecast",
-        "OPEN_METEO_GEOCODING_URL": f"{meteo_url}/v1/search",
-    }
+    return thinking_with(peer, meteo_url) | {"RESPONDERS": "gpt_live", "GPT_LIVE__URL": peer.realtime_url}
 
 
 async def appended(peer: OfflinePeer, kind: str) -> list[dict[str, Any]]:
@@ -49,10 +43,6 @@ async def complained(peer: OfflinePeer) -> list[str]:
 async def delegations(peer: OfflinePeer) -> list[str]:
     log = (await peer.connections())[-1]
     return [e["event"]["delegation"]["id"] for e in log["sent"] if e["type"] == "session.delegation.created"]
-
-
-async def ask(call: PlacedCall, words: str) -> None:
-    await call.say(silence(100) + speech(words))
 
 
 async def notes_of(server: RunningServer, call: PlacedCall) -> list[Any]:
@@ -127,17 +117,11 @@ async def test_a_delegation_that_comes_twice_has_its_side_effect_once() -> None:
 
 
 async def test_an_answer_that_is_late_is_told_silently_and_spoken_by_and_by() -> None:
-    gate = asyncio.Event()
-
-    async def slowly(request: Request) -> Reply:
-        await gate.wait()
-        return open_meteo.answering(request)
-
     turns = [
         {"hear": ELSEWHERE, "reply": CHECK},
         {"hear": "how are you", "reply": {"text": "Fine.", "tone": {"ms": 300}}},
     ]
-    async with offline_peer({"turns": turns}, "--strict", "gpt_live") as peer, serving(slowly) as meteo:
+    async with offline_peer({"turns": turns}, "--strict", "gpt_live") as peer, slow_weather() as (meteo, gate):
         with running_server(None, **settings_for(peer, meteo.url)) as server:
             async with placed_call(server) as call:
                 await ask(call, ELSEWHERE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 
+from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 
 PIECE = 9600
-"""Bytes fed at once: 200 ms."""
+"""Bytes fed together: 200 ms."""
 
 
 async def recognized(recognizer: PooledRecognizer, pcm: bytes) -> str:
@@ -18,6 +19,15 @@ async def recognized(recognizer: PooledRecognizer, pcm: bytes) -> str:
     for start in range(0, len(pcm), PIECE):
         utterance.feed(pcm[start : start + PIECE])
     return await utterance.finish()
+
+
+async def heard(pcm: bytes) -> str:
+    """Return what the recogniser of this machine makes of a sound."""
+    recognizer, pool = open_recognizer()
+    try:
+        return await recognized(recognizer, pcm)
+    finally:
+        await pool.close()
 
 
 def share_of_words(said: str, heard: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -14,10 +15,10 @@ from tests.support.forked import Forked
 
 
 @contextmanager
-def local_responder(*options: str) -> Iterator[str]:
-    """Run `python -m backend.extensions.local`; yield its base URL."""
+def local_responder(*options: str, **env: str) -> Iterator[str]:
+    """Run `python -m backend.extensions.local` with settings from `env`; yield its base URL."""
     command = [sys.executable, "-m", "backend.extensions.local", "--exit-with-parent", *options]
-    process = Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+    process = Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | env)
     try:
         assert process.stdout and select.select([process.stdout], [], [], READY_TIMEOUT_S)[0]
         yield json.loads(process.stdout.readline())["listening"] + "/v1"

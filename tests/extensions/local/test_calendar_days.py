@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
+import httpx2
 import pytest
 
-from tests.extensions.local.orders import asked
-from tests.extensions.local.test_calendar_talk import TOOLS
+from backend.app.extensions import installed
+from backend.settings.settings import load_settings
+from backend.testing import World
+from backend.tools.registry import Registry
+from tests.extensions.local.orders import TOOLS, asked
+from tests.extensions.local.test_calendar_talk import NAMES
+from tests.support.consent import tool_context
 
-pytest.importorskip("backend.extensions.calendar", reason="what is asked about is the calendar of that extension")
-from backend.extensions.calendar.local import LocalStore
-from tests.extensions.calendar.test_tools import NEW_YORK, Desk
-
-WEDNESDAY = datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK)
+NEW_YORK = "America/New_York"
+WEDNESDAY = datetime(2026, 11, 25, 10, 0, tzinfo=ZoneInfo(NEW_YORK))
 EVENTS = {
     "Thursday's": "2026-11-26T09:00",
     "Friday's": "2026-11-27T12:00",
@@ -23,6 +29,24 @@ EVENTS = {
     "Tuesday's": "2026-12-01T08:00",
     "next Monday's": "2026-12-07T09:00",
 }
+Calendar = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""A tool's name and arguments → what the model is shown."""
+
+
+@pytest.fixture
+async def calendar(tmp_path: Path) -> AsyncIterator[Calendar]:
+    """The tools for a user in New York, over files."""
+    settings = load_settings(_env_file=None, data_dir=tmp_path)
+    async with httpx2.AsyncClient() as http:
+        services = installed().services(settings, http)
+        world = World(user_id="ada", settings=settings, clock=WEDNESDAY.timestamp, services=services)
+        await world.memory.update_user_context("ada", lambda known: {**known, "preferences": {"time_zone": NEW_YORK}})
+        registry = Registry([TOOLS[name] for name in NAMES], world.known)
+
+        async def call(name: str, arguments: dict[str, Any]) -> Any:
+            return json.loads((await registry.call_tool(name, arguments, tool_context("ada", "c1"))).content)
+
+        yield call
 
 
 @pytest.mark.parametrize(
@@ -39,25 +63,12 @@ EVENTS = {
         ("Am I free on December 7th?", ["next Monday's"]),
     ],
 )
-async def test_a_question_about_a_day_looks_at_that_day_alone(tmp_path: Path, sentence: str, found: list[str]) -> None:
-    desk = Desk(LocalStore(tmp_path), now=WEDNESDAY)
-    await desk.live_in("America/New_York")
+async def test_a_question_about_a_day_looks_at_that_day_alone(
+    calendar: Calendar, sentence: str, found: list[str]
+) -> None:
     for title, start in EVENTS.items():
-        await desk.call("create_event", title=title, start=start)
-    [call] = asked(sentence, *TOOLS).calls
+        await calendar("calendar_create_event", {"title": title, "start": start})
+    [call] = asked(sentence, *NAMES).calls
     assert call.name == "calendar_list_events"
-    events = (await desk.call("list_events", **json.loads(call.arguments)))["events"]
+    events = (await calendar(call.name, json.loads(call.arguments)))["events"]
     assert [event["title"] for event in events] == found
-
-
-async def test_the_end_of_a_span_is_read_from_today_unless_that_is_before_its_beginning(tmp_path: Path) -> None:
-    desk = Desk(LocalStore(tmp_path), now=WEDNESDAY)
-    await desk.live_in("America/New_York")
-    spans = {
-        ("Friday", "Monday"): ("2026-11-27T00:00:00-05:00", "2026-12-01T00:00:00-05:00"),
-        ("Monday", "Friday"): ("2026-11-30T00:00:00-05:00", "2026-12-05T00:00:00-05:00"),
-        ("tomorrow at three", "at five"): ("2026-11-26T15:00:00-05:00", "2026-11-26T17:00:00-05:00"),
-    }
-    for (start, end), (first, last) in spans.items():
-        listed = await desk.call("list_events", start=start, end=end)
-        assert (listed["from"], listed["to"]) == (first, last)

@@ -25,7 +25,7 @@ QUICK = ModelLimits(connect_s=1, first_s=1, silence_s=0.5, short_s=0.5)
 
 @asynccontextmanager
 async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterator[tuple[ChatModelDialogue, ApiServer]]:
-    """A dialogue whose server answers so."""
+    """A dialogue with a server that answers so."""
     handler = reply if callable(reply) else lambda request: reply
     async with serving(handler) as server:
         dialogue = ChatModelDialogue(server.url, model, limits=QUICK)
@@ -91,27 +91,19 @@ async def test_long_history_is_bounded_and_keeps_its_end() -> None:
 
 
 ARGUMENTS = '{"domain": "weather", "query": "Oslo?"}'
-WHOLE: Any = [
-    chunk(
-        {
-            "tool_calls": [
-                {
-                    "index": 0,
-                    "id": "c",
-                    "type": "function",
-                    "function": {"name": "route_to_thinker", "arguments": ARGUMENTS},
-                }
-            ]
-        }
-    )
-]
+
+
+def whole(id_: str) -> Any:
+    """A call in one piece, under the index that some servers give all of them."""
+    function = {"name": "route_to_thinker", "arguments": ARGUMENTS}
+    return [chunk({"tool_calls": [{"index": 0, "id": id_, "type": "function", "function": function}]})]
 
 
 @pytest.mark.parametrize(
     "pieces",
     [
         call_pieces(0, "c1", "route_to_thinker", ARGUMENTS[:9], ARGUMENTS[9:]),
-        WHOLE,
+        whole("c1"),
         words("<tool_", 'call>{"name": "route_to_thinker", ', f'"arguments": {ARGUMENTS}}}</tool_call>'),
         words(f'[TOOL_CALLS][{{"name": "route_to_thinker", "arguments": {ARGUMENTS}}}]'),
         words('{"name": "route_to_', f'thinker", "parameters": {ARGUMENTS}}}'),
@@ -126,8 +118,9 @@ async def test_tool_call_is_read_however_the_server_sends_it(pieces: Any) -> Non
     assert [(name, json.loads(given)) for name, given in calls] == [("route_to_thinker", json.loads(ARGUMENTS))]
 
 
-async def test_two_whole_calls_under_one_index_are_two() -> None:
-    async with asking(stream(WHOLE, WHOLE, ended("tool_calls"))) as (dialogue, _):
+@pytest.mark.parametrize("ids", [("c1", "c2"), ("", "")])
+async def test_two_whole_calls_under_one_index_are_two(ids: tuple[str, str]) -> None:
+    async with asking(stream(*map(whole, ids), ended("tool_calls"))) as (dialogue, _):
         _, calls = await answered(dialogue.answer(order("Weather in Oslo and Rome?")))
     assert len(calls) == 2
 

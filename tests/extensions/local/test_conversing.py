@@ -24,11 +24,6 @@ def routed(thought: Thought) -> Any:
     return json.loads(call.arguments)
 
 
-def test_a_question_that_leans_on_the_one_before_is_made_whole() -> None:
-    whole = routed(answer("What's the weather in Seattle?", "Mild.", "And in Paris?"))
-    assert whole == {"domain": "weather", "query": "What's the weather in Paris?"}
-
-
 def test_a_yes_is_the_wish_it_agrees_to() -> None:
     wish = "Cancel the meeting on Monday."
     agreed = routed(answer(wish, "Shall I cancel the meeting on Monday? Please say yes or no.", "Yes."))
@@ -38,7 +33,3 @@ def test_a_yes_is_the_wish_it_agrees_to() -> None:
 def test_that_is_what_was_asked_for_before() -> None:
     said = "Remember that my sister's name is Anna."
     assert routed(answer(said, "I will.", "Forget that.")) == {"domain": "memory", "query": f"Forget that: {said}"}
-
-
-def test_what_nobody_can_compute_or_look_up_is_not_answered_by_guessing() -> None:
-    assert "takes a language model" in complete([{"role": "user", "content": "Why do cats purr?"}], [], NOW).text

@@ -1,11 +1,7 @@
-"""The local Responder's process with a chat server behind it: calls and Thinkers' completions alike go to the model."""
+"""The local Responder's process with a chat server behind it: completions of Thinkers go to the model."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,45 +10,22 @@ import pytest
 from openai import APIStatusError, AsyncOpenAI
 
 from backend.testing.services.server import serving
-from tests.realtime.checked_client import call
+from tests.extensions.local.local_process import local_responder
 from tests.support.chat_api import ended, stream, words
-from tests.support.offline_peer import OfflinePeer
 
 ANSWER = stream(words("It is cold. ", "Take a coat."), ended())
 
 
 @asynccontextmanager
-async def responder(model_url: str) -> AsyncIterator[OfflinePeer]:
-    """`python -m backend.extensions.local`, which is to ask the model there."""
-    environment = os.environ | {"LOCAL_MODEL_URL": model_url, "LOCAL_MODEL": "llama3.2"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "backend.extensions.local", env=environment, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        assert process.stdout is not None
-        line = await asyncio.wait_for(process.stdout.readline(), 20)
-        yield OfflinePeer(json.loads(line)["listening"], process.pid)
-    finally:
-        process.terminate()
-        await asyncio.wait_for(process.wait(), 5)
-
-
-async def test_call_is_answered_by_the_model_with_sound() -> None:
-    async with serving(lambda request: ANSWER) as server, responder(server.url) as peer, call(peer) as client:
-        await client.setup()
-        await client.type("Is it cold?")
-        await client.reply(metadata={"purpose": "answer"})
-        await client.until("response.done")
-        assert client.words().strip() == "It is cold. Take a coat."
-        assert len(client.audio()) > 24_000
+async def asking(model_url: str) -> AsyncIterator[AsyncOpenAI]:
+    """A client of a local Responder that is to ask the model there."""
+    with local_responder(LOCAL_MODEL_URL=model_url, LOCAL_MODEL="llama3.2") as url:
+        async with AsyncOpenAI(api_key="any", base_url=url, max_retries=0) as client:
+            yield client
 
 
 async def test_completions_of_thinkers_are_passed_on_as_they_stream() -> None:
-    async with (
-        serving(lambda request: ANSWER) as server,
-        responder(server.url) as peer,
-        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
-    ):
+    async with serving(lambda request: ANSWER) as server, asking(server.url) as client:
         chunks = await client.chat.completions.create(
             model="gpt-5.4", messages=[{"role": "user", "content": "Cold?"}], stream=True
         )
@@ -62,20 +35,14 @@ async def test_completions_of_thinkers_are_passed_on_as_they_stream() -> None:
 
 
 async def test_completions_say_when_the_model_is_away() -> None:
-    async with (
-        responder("http://127.0.0.1:9") as peer,
-        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
-    ):
+    async with asking("http://127.0.0.1:9") as client:
         with pytest.raises(APIStatusError, match="local model does not answer"):
             await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Cold?"}])
 
 
 async def test_completion_ends_too_soon_where_the_model_breaks_off() -> None:
-    async with (
-        serving(lambda request: stream(words("It is cold. "), breaks_off=True)) as server,
-        responder(server.url) as peer,
-        AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0) as client,
-    ):
+    broken = stream(words("It is cold. "), breaks_off=True)
+    async with serving(lambda request: broken) as server, asking(server.url) as client:
         asked: Any = {"model": "m", "messages": [{"role": "user", "content": "Cold?"}]}
         chunks = [each async for each in await client.chat.completions.create(**asked, stream=True)]
     assert [each.choices[0].finish_reason for each in chunks] == [None] * len(chunks) != []

@@ -10,24 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.synthesis.loudness import loudness_lufs
 from backend.media.frame import SAMPLE_RATE
 from backend.media.wav import read_wav
-from tests.extensions.local.hearing import recognized, share_of_words
+from tests.extensions.local.hearing import heard, share_of_words
 from tests.support.running_server import running_server
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
-
-
-async def heard(pcm: bytes) -> str:
-    """What our own recognition makes of a sound."""
-    recognizer, pool = open_recognizer()
-    try:
-        return await recognized(recognizer, pcm)
-    finally:
-        await pool.close()
 
 
 @pytest.mark.long

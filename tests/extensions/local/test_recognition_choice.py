@@ -9,15 +9,9 @@ import pytest
 from backend.errors import MissingLibrary
 from backend.extensions.local.recognition import choose, moonshine_files
 from backend.extensions.local.recognition.moonshine import is_repetitive, without_echo
-from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import PoolLimits
 from tests.extensions.local.flite import spoken_by
-
-
-async def _transcript(recognizer: PooledRecognizer, pcm: bytes) -> str:
-    utterance = recognizer.start()
-    utterance.feed(pcm)
-    return await utterance.finish()
+from tests.extensions.local.hearing import recognized
 
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks to the recognizer")
@@ -32,7 +26,7 @@ async def test_where_moonshine_is_missing_the_other_engine_takes_over_and_says_s
     assert recognizer.name == "pocketsphinx (basic)"
     assert "pocketsphinx" in caplog.text
     try:
-        said = await _transcript(recognizer, spoken_by("slt", "What is the weather like tomorrow morning?"))
+        said = await recognized(recognizer, spoken_by("slt", "What is the weather like tomorrow morning?"))
         assert {"weather", "tomorrow"} <= set(said.split())
     finally:
         await pool.close()

@@ -61,29 +61,6 @@ def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None
     assert understood(words, DOMAINS) == wish
 
 
-def test_domain_comes_from_what_is_offered() -> None:
-    assert understood("What are the news headlines?", ("knowledge", "news_headlines")) == Question(
-        "news_headlines", "What are the news headlines?"
-    )
-    assert understood("Will it rain in Rome?", ()) is Talk.OTHER
-
-
-@pytest.mark.parametrize(
-    ("words", "domain"),
-    [
-        ("How is Apple doing today?", "stocks"),
-        ("What's in the news?", "news"),
-        ("What helps against a headache?", "medical"),
-        ("Research how cities cut their traffic.", "research"),
-        ("Is it cold in Chicago?", "weather"),
-        ("Who wrote Hamlet?", "knowledge"),
-    ],
-)
-def test_each_domain_gets_its_questions(words: str, domain: str) -> None:
-    offered = ("knowledge", "medical", "news", "research", "stocks", "weather")
-    assert understood(words, offered) == Question(domain, words)
-
-
 @pytest.mark.parametrize(
     ("before", "words", "whole"),
     [

@@ -12,7 +12,6 @@ from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
 from backend.extensions.local.synthesis.pooled import PooledSynthesizer
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
-from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Discard, Feed, Listen, Open, Order, Silenced
 from backend.realtime.serving.parts import (
     Begin,
@@ -30,7 +29,7 @@ SECOND = bytes(48_000)
 
 
 class HeardText(PooledUtterance):
-    """An utterance whose partial transcripts and end a test gives."""
+    """An utterance with the partial transcripts and the end that a test gives."""
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
         self.fed = b""
@@ -115,10 +114,6 @@ class Answering:
 
 def session(*utterances: HeardText, dialogue: Answering | None = None, speaker: Speaker | None = None) -> VoiceSession:
     return VoiceSession(Engines(Listener(*utterances), dialogue or Answering(), speaker or Speaker()))
-
-
-def an_order(core: Realtime) -> Order:
-    return ask(core)
 
 
 async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back() -> None:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.radicale import STOP_WITHIN_S, free_port, wait_listening
+from backend.testing.peer import end
+from tests.support.radicale import free_port, wait_listening
 
 CLIENT = "voice"
 
@@ -24,9 +25,4 @@ def openid_provider(**claims: dict[str, object]) -> Iterator[str]:
         wait_listening(process, port)
         yield f"http://127.0.0.1:{port}"
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_WITHIN_S)
+        end(process)

@@ -45,7 +45,7 @@ def oidc(issuer: str, admin_claim: str = "") -> OidcSettings:
 async def signing(
     directory: Path, issuer: str, *modes: str, admin_claim: str = "sub=root", **services_with: Any
 ) -> AsyncIterator[World]:
-    """A server whose users sign in at `issuer`."""
+    """A server with users who sign in at `issuer`."""
     access: Any = Access(frozenset(modes or ("oidc",)))  # type: ignore[arg-type]
     memory = FakeMemory()
     async with httpx2.AsyncClient(trust_env=False) as http:
@@ -110,16 +110,10 @@ async def test_one_user_in_two_browsers_is_one_user(tmp_path: Path, issuer: str)
         assert [each["session_id"] for each in listed] == [placed]
 
 
-async def test_a_claim_makes_an_operator(tmp_path: Path, issuer: str) -> None:
-    async with signing(tmp_path, issuer) as here, here.browser() as browser:
-        await sign_in(browser, "root")
-        assert (await browser.get("/api/admin/overview")).status_code == 200
-
-
 @pytest.mark.parametrize(
-    ("claim", "status"), [("groups=voice-admins", 200), ("groups=voice", 401), ("teams=staff", 401)]
+    ("claim", "status"), [("sub=root", 200), ("groups=voice-admins", 200), ("groups=voice", 401), ("teams=staff", 401)]
 )
-async def test_a_value_in_a_list_claim_makes_an_operator(tmp_path: Path, issuer: str, claim: str, status: int) -> None:
+async def test_a_claim_makes_an_operator(tmp_path: Path, issuer: str, claim: str, status: int) -> None:
     async with signing(tmp_path, issuer, admin_claim=claim) as here, here.browser() as browser:
         await sign_in(browser, "root")
         assert (await browser.get("/api/admin/overview")).status_code == status
@@ -151,10 +145,10 @@ async def test_what_holds_for_the_visitor_alone_ends_with_the_sign_in(tmp_path: 
         here.browser(headers={"x-forwarded-for": "203.0.113.9"}) as browser,
     ):
         session = here.registry.find((await place_call(browser))["session_id"])
-        assert await budgets.payers.find(session.owner)
+        assert await budgets.billing.find(session.owner)
         await sign_in(browser, "ada")
         assert session.ended_reason == "signed_in"
-        assert await budgets.payers.find(session.owner) is None
+        assert await budgets.billing.find(session.owner) is None
 
 
 async def test_what_the_account_was_in_another_browser_is_exported_and_erased_with_it(
@@ -259,11 +253,6 @@ async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 404
         assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False}
-
-
-async def test_a_provider_that_is_gone_is_a_503(tmp_path: Path) -> None:
-    async with signing(tmp_path, "http://127.0.0.1:9") as here, here.browser() as browser:
-        assert (await browser.get("/auth/login")).status_code == 503
 
 
 async def test_a_server_whose_provider_is_not_named_does_not_start() -> None:

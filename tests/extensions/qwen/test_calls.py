@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.provider_calls import interrupted_call
+from tests.support.running_server import running_server
 
 
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:
@@ -13,3 +16,10 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> Non
     asked, committed = types.count("response.create"), types.count("input_audio_buffer.commit")
     assert 2 <= asked <= committed, "an answer may be prepared in a pause, and asked for again if the caller goes on"
     assert made.errors <= {"response_cancel_not_active"}
+
+
+def test_a_server_that_does_not_find_turns_either_is_refused() -> None:
+    refused = pytest.raises(AssertionError, match="nobody finds the turns of calls with qwen")
+    keys = {"QWEN__API_KEY": "k", "OPENAI_API_KEY": "k", "VAD__ENABLED": "false"}
+    with refused, running_server(None, RESPONDERS="openai,qwen", **keys):
+        pass

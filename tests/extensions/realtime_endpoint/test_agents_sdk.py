@@ -75,7 +75,7 @@ def keyed(peer: OfflinePeer) -> Any:
 
 @asynccontextmanager
 async def site(running: RunningServer) -> AsyncIterator[str]:
-    """Another site, whose server has a key."""
+    """Another site; its server has a key."""
 
     def page(request: Request) -> Response:
         return HTMLResponse(PAGE)

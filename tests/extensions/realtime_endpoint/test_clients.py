@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote, each a program in an environment of its own, against the whole server.
+"""Clients from elsewhere, each a program in an environment of its own, against the whole server.
 
 `scripts/install.sh test` makes that environment. The lines by which the how-to points a client here are those that run.
 """

@@ -40,7 +40,7 @@ def snippet(language: str, holding: str, server: str) -> str:
 
 @asynccontextmanager
 async def site(functions: dict[str, Any], token: str) -> AsyncIterator[str]:
-    """Another site, whose server makes the secret."""
+    """Another site; its server makes the secret."""
 
     async def secret(request: Request) -> Response:
         return JSONResponse({"value": await functions["make_secret"](token)})

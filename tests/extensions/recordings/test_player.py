@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from backend.access.signatures import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
-from tests.extensions.recordings.test_page import PLAYED_MS, offered, read
+from tests.extensions.recordings.test_page import PLAYED_MS, offered
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.looks import fits_and_is_accessible
 from tests.support.page import page_world
@@ -46,7 +47,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 async def two_voices(store: RecordingStore) -> str:
-    """Four seconds: the caller, then both at once, then the assistant; and something that was typed."""
+    """Four seconds: the caller, then both together, then the assistant; and something that was typed."""
     recording = store.begin(USER, "c1", "s1", lambda _: None)
     add_tone(recording, CALLER, 440, 0, 2_000)
     add_tone(recording, ASSISTANT, 1000, 1_500, 2_500)
@@ -152,7 +153,8 @@ async def test_sound_words_and_both_are_downloaded(browser: Browser, tmp_path: P
                 await tab.page.get_by_role("link", name=name).click()
             download = await saved.value
             assert download.suggested_filename.startswith("call-")
-            assert (await read(download)).startswith(begins)
+            content = await asyncio.to_thread(Path(await download.path()).read_bytes)
+            assert content.startswith(begins)
 
 
 async def test_a_recording_is_deleted_after_a_second_question(browser: Browser, tmp_path: Path) -> None:

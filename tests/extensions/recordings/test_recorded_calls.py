@@ -16,7 +16,6 @@ from backend.errors import BadRequest, Forbidden
 from backend.extensions.recordings.store import RecordingStore, StoredRecording
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from responder_thinker.webrtc import WebRTCCaller
-from tests.call.engine_steps import begin_reply, finish_reply
 from tests.call.world import PlacedCall, placed_call, settle
 from tests.extensions.recordings.recorded import channels, files_in, loud_spans, recording_into, store_in
 from tests.support.real_call import LOOPBACK
@@ -58,8 +57,7 @@ async def finished(call: PlacedCall, store: RecordingStore, reason: str = "disco
 
 @pytest.mark.alone
 @pytest.mark.realtime
-async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_both_sides_are_aligned_to_within_40_ms(store: RecordingStore) -> None:
     now = asyncio.get_running_loop().time
     async with webrtc_call(store) as (call, caller):
         call.live.record(True)
@@ -68,8 +66,8 @@ async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
         await caller.said()
         said_at = now()
         await until(lambda: call.responder.requests != [])
-        await begin_reply(call, "good morning", tone(440, 600))
-        await finish_reply(call)
+        await call.begin_reply("good morning", tone(440, 600))
+        await call.finish_reply()
         await until(lambda: any(each.audible for each in caller.received.frames))
         heard_at = next(each.at for each in caller.received.frames if each.audible)
         await until(lambda: call.told("audio_playback_finished") != [])
@@ -81,19 +79,17 @@ async def test_both_sides_are_aligned_to_within_40_ms(tmp_path: Path) -> None:
     (reply,) = [each for each in found.journal.said() if each["role"] == "assistant"]
     assert (reply["text"], reply["interrupted"]) == ("good morning", False)
     assert reply["from_ms"] == pytest.approx(played[0], abs=40) and reply["to_ms"] == pytest.approx(played[1], abs=40)
-    store.writer.close()
 
 
 @pytest.mark.alone
 @pytest.mark.realtime
-async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store: RecordingStore) -> None:
     async with webrtc_call(store) as (call, _):
         recording_id = call.live.record(True)
         call.live.type_text("hello")
         await settle()
-        await begin_reply(call, "one two three four five six seven eight nine ten", tone(440, 5_000))
-        await finish_reply(call)
+        await call.begin_reply("one two three four five six seven eight nine ten", tone(440, 5_000))
+        await call.finish_reply()
         await asyncio.sleep(0.9)
         (active,) = store.writer.active
         call.live.type_text("stop")  # takes the floor
@@ -109,13 +105,11 @@ async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(tmp_pa
     assert reply["interrupted"] and reply["text"].startswith("one two") and "ten" not in reply["text"]
     assert reply["to_ms"] == pytest.approx(played[1], abs=40)
     assert [each["typed"] for each in found.journal.said() if each["role"] == "user"] == [True, True]
-    store.writer.close()
 
 
 async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_has_not_allowed_it(
-    tmp_path: Path,
+    store: RecordingStore, tmp_path: Path
 ) -> None:
-    store = store_in(tmp_path)
     async with placed_call(open_recorder=recording_into(store)) as call:
         await call.speak(20)
         assert call.told("recording") == [] and store.writer.active == ()
@@ -130,9 +124,8 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
 
 
 async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twice_is_agreeing_once(
-    tmp_path: Path,
+    store: RecordingStore,
 ) -> None:
-    store = store_in(tmp_path)
     async with placed_call(open_recorder=recording_into(store)) as call:
         recording_id = call.live.record(True)
         assert call.live.record(True) == recording_id
@@ -152,7 +145,6 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
         assert call.told("recording")[-1] == {"recording_id": second, "on": False, "reason": "call_ended"}
     await store.settle(store.writer.active)
     assert {each.journal.begin.id for each in await store.all_of("ada")} == {recording_id, second}
-    store.writer.close()
 
 
 async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_call(tmp_path: Path) -> None:
@@ -168,26 +160,22 @@ async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_cal
     store.writer.close()
 
 
-async def test_a_call_that_is_deleted_leaves_no_recording(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_a_call_that_is_deleted_leaves_no_recording(store: RecordingStore, tmp_path: Path) -> None:
     async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
         await call.speak(10)
         call.live.hang_up("deleted")
         await call.task
     assert await store.all_of("ada") == [] and files_in(tmp_path) == []
-    store.writer.close()
 
 
-async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_a_notice_of_the_operators_is_spoken_when_recording_begins(store: RecordingStore) -> None:
     async with placed_call(open_recorder=recording_into(store, "This call is recorded.")) as call:
         call.live.type_text("hello")
         await settle()
-        await begin_reply(call)
-        await finish_reply(call)
+        await call.begin_reply()
+        await call.finish_reply()
         call.transport.tick(12)
         await settle()
         call.live.record(True)
         await until(lambda: any("This call is recorded." in str(command) for command in call.responder.commands))
-    store.writer.close()

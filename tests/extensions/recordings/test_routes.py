@@ -22,7 +22,7 @@ from tests.http.world import World, message_of, place_call, world
 @asynccontextmanager
 async def recording_world(folder: Path, **more: Any) -> AsyncIterator[tuple[World, RecordingStore]]:
     """A server that records, unless `records` is false, over a store in `folder`."""
-    store = store_in(folder / "recordings", keep_s=more.pop("keep_s", None), clock=more.pop("clock", None))
+    store = store_in(folder / "recordings")
     services: dict[str, Any] = {"opened": {RecordingStore: store}, "user_data": {"recordings": store}}
     services["records"] = more.pop("records", True)
     try:
@@ -121,15 +121,3 @@ async def test_recordings_go_with_their_call_their_conversation_and_their_user(t
         assert (await browser.delete(path)).json()["ok"]
         assert await store.all_of(owner) == []
         assert len(files_in(tmp_path / "recordings")) == 2  # the other's
-
-
-async def test_an_expired_recording_is_gone_before_the_sweep(tmp_path: Path) -> None:
-    now = [1_000.0]
-    recorder = recording_world(tmp_path, keep_s=60.0, clock=lambda: now[0])
-    async with recorder as (here, store), here.browser() as browser:
-        recording_id = await own_recording(here, store, browser)
-        assert (await browser.get(f"/api/recordings/{recording_id}/audio")).status_code == 200
-        now[0] += 62
-        for part in ("", "/audio", "/archive"):
-            assert (await browser.get(f"/api/recordings/{recording_id}{part}")).status_code == 404
-        assert (await browser.get("/api/recordings")).json()["recordings"] == []

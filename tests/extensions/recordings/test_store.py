@@ -15,6 +15,7 @@ import pytest
 from backend.errors import NotFound
 from backend.extensions.recordings import writer as writing
 from backend.extensions.recordings.ogg import wav_bytes, wav_pieces
+from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER, QUEUE_LIMIT, Bounds
 from backend.media.frame import SILENCE
 from tests.extensions.recordings.recorded import add_tone, channels, files_in, loud_spans, recorded, store_in
@@ -22,8 +23,7 @@ from tests.support.tones import pitch
 from tests.support.waiting import until
 
 
-async def test_both_sides_are_in_one_file_each_on_its_own_channel(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_both_sides_are_in_one_file_each_on_its_own_channel(store: RecordingStore) -> None:
     found = await store.find("ada", await recorded(store, ms=1_000))
     left, right = channels(found.audio)
     (caller,), (assistant,) = loud_spans(left), loud_spans(right)
@@ -32,22 +32,20 @@ async def test_both_sides_are_in_one_file_each_on_its_own_channel(tmp_path: Path
     shown = found.with_words()
     assert abs(shown["duration_ms"] - 1_000) <= 20 and shown["state"] == "call_ended" and shown["gaps"] == []
     assert [each["text"] for each in shown["utterances"]] == ["good morning"]
-    store.writer.close()
 
 
-async def test_the_wav_file_is_as_long_as_it_says_and_sounds_the_same(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_the_wav_file_is_as_long_as_it_says_and_sounds_the_same(store: RecordingStore, tmp_path: Path) -> None:
     found = await store.find("ada", await recorded(store))
     whole = b"".join(wav_pieces(found.audio))
     assert len(whole) == wav_bytes(found.audio)
     path = tmp_path / "call.wav"
     path.write_bytes(whole)
     assert loud_spans(channels(path)[1])[0][0] == pytest.approx(300, abs=10)
-    store.writer.close()
 
 
-async def test_files_belong_to_their_owner_alone_and_cannot_be_read_by_other_accounts(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_files_belong_to_their_owner_alone_and_cannot_be_read_by_other_accounts(
+    store: RecordingStore, tmp_path: Path
+) -> None:
     recording_id = await recorded(store, "ada")
     with pytest.raises(NotFound):
         await store.find("bob", recording_id)
@@ -57,11 +55,11 @@ async def test_files_belong_to_their_owner_alone_and_cannot_be_read_by_other_acc
     files = files_in(tmp_path)
     assert len(files) == 2 and all(path.stat().st_mode & 0o077 == 0 for path in files)
     assert "ada" not in str(files)
-    store.writer.close()
 
 
-async def test_a_full_queue_costs_frames_which_are_marked_and_nothing_else(tmp_path: Path, monkeypatch: Any) -> None:
-    store = store_in(tmp_path)
+async def test_a_full_queue_costs_frames_which_are_marked_and_nothing_else(
+    store: RecordingStore, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(writing, "PAUSE_S", 60.0)  # as if the disk had stopped
     recording = store.begin("ada", "c1", "s1", lambda _: None)
     await asyncio.sleep(0.05)
@@ -77,7 +75,6 @@ async def test_a_full_queue_costs_frames_which_are_marked_and_nothing_else(tmp_p
     await store.settle([recording])
     found = await store.find("ada", recording.begin.id)
     assert found.journal.gaps == [(QUEUE_LIMIT * 20, (QUEUE_LIMIT + 500) * 20)]
-    store.writer.close()
 
 
 async def test_a_folder_that_cannot_be_written_ends_the_recording_and_says_so(tmp_path: Path) -> None:
@@ -136,8 +133,9 @@ async def test_recordings_expire_for_readers_at_once_and_from_the_disk_with_the_
     store.writer.close()
 
 
-async def test_everything_of_a_user_is_erased_recordings_under_way_included(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_everything_of_a_user_is_erased_recordings_under_way_included(
+    store: RecordingStore, tmp_path: Path
+) -> None:
     await recorded(store, "ada")
     kept = await recorded(store, "bob")
     running = store.begin("ada", "c2", "s2", lambda _: None)
@@ -148,11 +146,11 @@ async def test_everything_of_a_user_is_erased_recordings_under_way_included(tmp_
     assert {path.stem for path in files_in(tmp_path)} == {kept}
     running.add_frame(CALLER, 48_000, SILENCE)  # the call does not know yet
     assert store.writer.active == ()
-    store.writer.close()
 
 
-async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_itself(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_itself(
+    store: RecordingStore, tmp_path: Path
+) -> None:
     first, second = await recorded(store, conversation="c1"), await recorded(store, conversation="c2")
     third = await recorded(store, conversation="c2")
     await store.forget_conversation("ada", "c1")
@@ -163,15 +161,12 @@ async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_i
     running = store.begin("ada", "c3", "s3", lambda _: None)
     await store.delete("ada", running.begin.id)
     assert running.ended.is_set() and {path.stem for path in files_in(tmp_path)} == {second}
-    store.writer.close()
 
 
-async def test_an_export_has_the_words_and_says_where_the_sound_is(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_an_export_has_the_words_and_says_where_the_sound_is(store: RecordingStore) -> None:
     await recorded(store, "ada")
     exported: Any = await store.export("ada")
     assert exported[0]["utterances"] and exported[0]["audio"].startswith("/api/recordings/")
-    store.writer.close()
 
 
 RECORDS_AND_WAITS = """
@@ -192,13 +187,14 @@ asyncio.run(main())
 """
 
 
-async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(tmp_path: Path) -> None:
+async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(
+    store: RecordingStore, tmp_path: Path
+) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", RECORDS_AND_WAITS, str(tmp_path)), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
-    store = store_in(tmp_path)
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
     store.sweep()  # of another process: what is being written is left alone
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
@@ -211,11 +207,9 @@ async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(tm
         assert [each["text"] for each in found.journal.said()] == ["good morning"]
         store.sweep()
     assert found.audio.with_suffix(".jsonl").read_bytes().endswith(b"}}\n")
-    store.writer.close()
 
 
-async def test_what_a_deletion_or_a_killed_beginning_left_is_swept_away(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_what_a_deletion_or_a_killed_beginning_left_is_swept_away(store: RecordingStore) -> None:
     recording_id = await recorded(store)
     found = await store.find("ada", recording_id)
     old = time.time() - 1_000
@@ -227,11 +221,9 @@ async def test_what_a_deletion_or_a_killed_beginning_left_is_swept_away(tmp_path
         os.utime(path, (old, old))
     store.sweep()
     assert not orphan.exists() and not empty.exists() and found.audio.exists()
-    store.writer.close()
 
 
-async def test_the_end_of_the_process_completes_what_is_under_way(tmp_path: Path) -> None:
-    store = store_in(tmp_path)
+async def test_the_end_of_the_process_completes_what_is_under_way(store: RecordingStore) -> None:
     recording = store.begin("ada", "c1", "s1", lambda _: None)
     add_tone(recording, ASSISTANT, 440, 0, 400)
     await asyncio.to_thread(store.writer.close)

@@ -28,7 +28,7 @@ def test_what_the_caller_said_has_the_times_of_their_voice_though_its_words_come
     assert found is not None
     assert (found["from_ms"], found["to_ms"], found["typed"]) == (1_000 - ONSET_MS, 2_500, False)
     assert [word for word, *_ in found["words"]] == ["one", "two", "three", "four"]
-    assert found["words"][1][2] <= 1_500 and found["words"][3][1] >= 2_000  # nobody spoke in between
+    assert found["words"][1][2] <= 1_500 and found["words"][3][1] >= 2_000  # silence lay in between
 
 
 def test_a_murmur_long_before_is_no_part_of_the_next_utterance() -> None:

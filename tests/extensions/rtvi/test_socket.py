@@ -10,7 +10,7 @@ from backend.extensions.rtvi.frames import AudioFrame, MessageFrame, read_frame,
 from backend.extensions.rtvi.websocket import AHEAD_FRAMES
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.resample import resample
-from tests.extensions.rtvi.rtvi_calls import rtvi_call
+from tests.extensions.rtvi.rigs import rtvi_call
 from tests.support.tones import audible, pitch, tone
 
 pytestmark = pytest.mark.realtime

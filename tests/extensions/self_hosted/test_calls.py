@@ -14,10 +14,10 @@ import pytest
 from backend.extensions.self_hosted.codecs import WORKING
 from backend.extensions.self_hosted.scripted import PEERS, REFUSALS
 from backend.testing.services import open_meteo
-from backend.testing.services.server import ApiServer, Reply, Request, serving
+from backend.testing.services.server import serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.provider_calls import ask, slow_weather, thinking_with
 from tests.support.running_server import PlacedCall, placed_call, running_server
-from tests.support.speech import silence, speech
 from tests.support.tones import pitch
 from tests.support.waiting import until
 
@@ -31,32 +31,17 @@ RAINS: dict[str, Any] = {"text": "It rains in Seattle.", "tone": {"hz": 880, "ms
 STILL: dict[str, Any] = {"text": "Still looking.", "tone": {"hz": 660, "ms": 300}}
 
 
-def heard_from(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
-    """The settings of a server whose calls are with that peer; its Thinkers are answered there, too."""
-    return {
-        "RESPONDERS": "self_hosted",
-        "SELF_HOSTED__BASE_URL": peer.base_url,
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": peer.base_url,
-        "OPEN_METEO_FORECAST_URL": f"{meteo_url}/v1/forecast",
-        "OPEN_METEO_GEOCODING_URL": f"{meteo_url}/v1/search",
-    }
-
-
 @asynccontextmanager
 async def called(server: str, script: dict[str, Any], meteo_url: str = "http://127.0.0.1:9") -> AsyncIterator[Any]:
     """A call over WebRTC with a server of that kind, and its peer; nothing that was sent may have been refused."""
     async with offline_peer(script, "--strict", server) as peer:
-        with running_server(None, SELF_HOSTED__SERVER=server, **heard_from(peer, meteo_url)) as running:
+        hosted = {"RESPONDERS": "self_hosted", "SELF_HOSTED__SERVER": server, "SELF_HOSTED__BASE_URL": peer.base_url}
+        with running_server(None, **thinking_with(peer, meteo_url) | hosted) as running:
             async with placed_call(running) as call:
                 yield call, peer
         logs = await peer.connections()
         errors = [entry["event"]["error"] for log in logs for entry in log["sent"] if entry["type"] == "error"]
         assert [error for error in errors if REFUSALS & {error["code"], error["type"]}] == []
-
-
-async def ask(call: PlacedCall, words: str) -> None:
-    await call.say(silence(100) + speech(words))
 
 
 async def received(peer: OfflinePeer) -> list[dict[str, Any]]:
@@ -113,22 +98,17 @@ async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
 
 
 async def test_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer() -> None:
-    gate = asyncio.Event()
-
-    async def slowly(request: Request) -> Reply:
-        await gate.wait()
-        return open_meteo.answering(request)
-
     turns = [{"hear": WEATHER, "reply": CHECK, "after_results": [RAINS]}]
     script = {
         "turns": turns,
         "purposes": {"filler": STILL, "result": RAINS},
         "when_told": {"A specialist is still at work": STILL},
     }
-    async with serving(slowly) as meteo, called("speech_to_speech", script, meteo.url) as (call, peer):
+    async with slow_weather() as (meteo, gate), called("speech_to_speech", script, meteo.url) as (call, peer):
         await ask(call, WEATHER)
         await call.told("transcript", 20, role="assistant", content=STILL["text"])
-        await released(meteo, gate)
+        await until(lambda: bool(meteo.requests))
+        gate.set()
         await call.told("transcript", 20, role="assistant", content=RAINS["text"])
         await until(lambda: heard(call, 880) == 1)
         events = await received(peer)
@@ -136,12 +116,6 @@ async def test_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer() -
         assert results == [WORKING], "a call is answered once"
         notes = [event["item"] for event in events if event.get("item", {}).get("role") == "system"]
         assert any("Seattle" in note["content"][0]["text"] for note in notes), "the result follows as a message"
-
-
-async def released(meteo: ApiServer, gate: asyncio.Event) -> None:
-    """Let the service answer once it has been asked."""
-    await until(lambda: bool(meteo.requests))
-    gate.set()
 
 
 def results_of(events: list[dict[str, Any]]) -> list[str]:

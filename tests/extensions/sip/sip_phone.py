@@ -66,7 +66,6 @@ class SipPhone:
     keys: list[str] = field(default_factory=list)
     """The keys the server has pressed."""
     packets: int = 0
-    answers_bye: bool = True
     challenges: str = ""
     """What a BYE of the server's is challenged with."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -239,8 +238,6 @@ class SipPhone:
             return
         if message.method == "BYE":
             self.over.set()
-            if not self.answers_bye:
-                return
         if message.method == "REFER":
             self.refers.append(message.headers.get_first("refer-to") or "")
         if message.method == "BYE" and self.challenges:
@@ -346,7 +343,7 @@ async def sip_phone(server: tuple[str, int], **options: Any) -> AsyncIterator[Si
 
 
 def free_port() -> int:
-    """Return a UDP port that nobody has."""
+    """Return a free UDP port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind((HERE, 0))
         port: int = probe.getsockname()[1]

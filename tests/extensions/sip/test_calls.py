@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from aiosipua.auth import SipDigestAuth
 
-from backend.errors import LineFailed, NeverConnected, TransportLost
+from backend.errors import BadOffer, LineFailed, NeverConnected, TransportLost
 from backend.extensions.sip.call import SipCall, ringing
 from backend.extensions.sip.sdp import CodecName
-from backend.media.frame import FRAME_MS, Frame
+from backend.media.frame import Frame
 from backend.transports.phone_line import LineAbility
 from tests.extensions.sip.rigs import sip_call
 from tests.extensions.sip.sip_agents import user_agent
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.realtime
 
 
 def accept(call: SipCall) -> None:
-    """Answer at once."""
+    """Answer without ringing."""
     call.accept()
 
 
@@ -115,19 +114,13 @@ async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on(
         await receiving
 
 
-async def test_a_hold_ends_after_its_time() -> None:
-    async with sip_call({"hold_max_s": 0.4}) as (transport, phone):
-        await phone.change("inactive")
-        with pytest.raises(TransportLost, match="on hold"):
-            await asyncio.wait_for(transport.receive_frames(lambda frame: None), 5)
-        await transport.close()
-        await asyncio.wait_for(phone.over.wait(), 5)
-
-
-async def test_a_caller_whose_sound_stops_is_given_up_and_told_so() -> None:
-    async with sip_call({"silence_s": 0.5}) as (transport, phone):
-        phone.sends = False
-        with pytest.raises(TransportLost, match="No sound"):
+@pytest.mark.parametrize(("limits", "held"), [({"hold_max_s": 0.4}, True), ({"silence_s": 0.5}, False)])
+async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(limits: dict[str, float], held: bool) -> None:
+    async with sip_call(limits) as (transport, phone):
+        if held:
+            await phone.change("inactive")
+        phone.sends = held
+        with pytest.raises(TransportLost, match="on hold" if held else "No sound"):
             await asyncio.wait_for(transport.receive_frames(lambda frame: None), 5)
         await transport.close()
         await asyncio.wait_for(phone.over.wait(), 5)
@@ -151,16 +144,6 @@ async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> Non
         stranger.close()
         assert heard == []
         assert transport.stats()["duplicates"] + transport.stats()["late"] == before
-
-
-async def test_a_bye_of_ours_is_repeated_until_it_is_answered() -> None:
-    async with user_agent(accept) as agent, sip_phone((HERE, agent.port), answers_bye=False) as phone:
-        assert await phone.call() == 200
-        await agent_call(agent).transport.close()
-        byes = phone.requests
-        await until(lambda: len([each for each in byes if each.method == "BYE"]) >= 2, 5)
-        phone.answers_bye = True
-        await until(lambda: agent.held <= 1, 5)
 
 
 async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
@@ -313,28 +296,18 @@ async def test_garbage_is_dropped_and_calls_go_on() -> None:
         assert agent.live == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        (lambda text: text.replace("RTP/AVP", "RTP/SAVP"), 488),
-        (lambda text: text.replace(" 0 101", " 18 101").replace("0 PCMU", "18 G729"), 488),
-        (lambda text: text.replace(f"c=IN IP4 {HERE}", "c=IN IP4 nowhere"), 488),
-        (lambda text: text.replace("m=audio", "m=video"), 488),
-        (lambda text: "nonsense", 488),
-    ],
-)
-async def test_an_offer_that_cannot_be_taken_is_refused(change: Callable[[str], str], status: int) -> None:
+async def test_an_offer_that_cannot_be_taken_is_refused() -> None:
     def answer(call: SipCall) -> None:
         try:
             call.accept()
-        except Exception:  # noqa: BLE001
+        except BadOffer:
             call.refuse(488)
 
     async with user_agent(answer) as agent, sip_phone((HERE, agent.port)) as phone:
-        phone.invite = phone.request("INVITE", change(phone.sdp()))
+        phone.invite = phone.request("INVITE", phone.sdp().replace("RTP/AVP", "RTP/SAVP"))
         answered = await phone.ask(phone.invite)
         phone.ack(answered)
-        assert answered.status_code == status
+        assert answered.status_code == 488
         await until(lambda: agent.live == 0, 2)
 
 
@@ -402,14 +375,6 @@ async def test_at_the_end_of_the_server_every_telephone_is_told() -> None:
         await agent.close()
         assert phone.over.is_set()
         assert agent.live == 0
-
-
-async def test_what_is_spoken_is_played_at_the_rate_of_time() -> None:
-    async with sip_call() as (transport, phone):
-        transport.play("a", tone(600, 1000))
-        await until(lambda: transport.stats()["queued_ms"] == 0, 5)
-        await asyncio.sleep(0.2)
-        assert len(phone.audible()) * FRAME_MS == pytest.approx(1000, abs=2 * FRAME_MS)
 
 
 def agent_call(agent: Any) -> Any:

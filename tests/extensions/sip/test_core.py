@@ -230,7 +230,18 @@ def test_hold_is_read_from_an_offer(line: str, sends: bool, receives: bool, answ
     assert f"a={answered}" in write_answer(description, plan, Here("192.0.2.1", 12_000, 5, 5))
 
 
-@pytest.mark.parametrize("text", ["", "m=audio x RTP/AVP 0", OFFER.replace("RTP/AVP 9", "RTP/SAVP 9"), "v=0\n" * 9_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "m=audio x RTP/AVP 0",
+        "v=0\n" * 9_000,
+        OFFER.replace("RTP/AVP 9", "RTP/SAVP 9"),
+        OFFER.replace("9 8 0 110", "18 110"),
+        OFFER.replace("c=IN IP4 192.0.2.7", "c=IN IP4 nowhere"),
+        OFFER.replace("m=audio", "m=video"),
+    ],
+)
 def test_a_description_that_cannot_be_used_is_refused(text: str) -> None:
     with pytest.raises(BadOffer):
         read_description(text, ALL)
@@ -273,7 +284,7 @@ def test_keys_of_ours_grow_end_three_times_and_pause() -> None:
     while writer.busy:
         slots.append(writer.next())
     assert len(slots) == 20
-    first = [payload for payloads, _, _ in slots[:10] for payload in payloads]
+    first = [payload for payloads, _ in slots[:10] for payload in payloads]
     assert [int.from_bytes(payload[2:], "big") for payload in first] == [160, 320, 480, 640, 800, 960, 960, 960]
     assert [payload[1] >> 7 for payload in first] == [0, 0, 0, 0, 0, 1, 1, 1]
     assert slots[10][0][0][0] == 11

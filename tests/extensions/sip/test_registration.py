@@ -65,20 +65,31 @@ class Registrar(asyncio.DatagramProtocol):
 
 
 @asynccontextmanager
-async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registration]]:
-    """A user agent that registers at a registrar until the end."""
+async def listening(**options: Any) -> AsyncIterator[tuple[Registrar, str]]:
+    """A registrar, and the address of an account there."""
     loop = asyncio.get_running_loop()
     transport, registrar = await loop.create_datagram_endpoint(lambda: Registrar(**options), local_addr=(HERE, 0))
+    try:
+        yield registrar, f"sip:account@{HERE}:{registrar.port}"
+    finally:
+        transport.close()
+
+
+@asynccontextmanager
+async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registration]]:
+    """A user agent that registers at a registrar until the end."""
     credentials = SipDigestAuth("account", PASSWORD)
-    async with user_agent(lambda call: call.refuse(486), credentials=credentials) as agent:
-        registration = Registration(agent, Trunk.named(f"sip:account@{HERE}:{registrar.port}"))
+    async with (
+        listening(**options) as (registrar, account),
+        user_agent(lambda call: call.refuse(486), credentials=credentials) as agent,
+    ):
+        registration = Registration(agent, Trunk.named(account))
         running = asyncio.create_task(registration.run())
         try:
             yield registrar, registration
         finally:
             running.cancel()
             await registration.close()
-            transport.close()
 
 
 async def test_a_challenge_is_answered_and_at_the_end_the_account_is_released() -> None:
@@ -104,10 +115,7 @@ async def test_a_refusal_is_named_and_not_tried_at_once_again() -> None:
 
 
 async def test_the_server_shows_how_its_registration_stands() -> None:
-    loop = asyncio.get_running_loop()
-    transport, registrar = await loop.create_datagram_endpoint(Registrar, local_addr=(HERE, 0))
-    trunk = f"sip:account@{HERE}:{registrar.port}"
-    settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": "0", "SIP__TRUNK": trunk}
+    settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": "0", "SIP__TRUNK_PASSWORD": PASSWORD}
 
     async def shows(server: RunningServer, state: str) -> bool:
         async with a_browser(server) as browser:
@@ -115,14 +123,12 @@ async def test_the_server_shows_how_its_registration_stands() -> None:
         assert answer.status_code == 200, "without its trunk it still takes other calls"
         return state in answer.json()["sip_trunks"][trunk]
 
-    try:
+    async with listening() as (registrar, trunk):
         with running_peer() as peer:
             for refuses, state in ((0, "ok"), (403, "refuses the registration")):
                 registrar.refuses = refuses
-                with running_server(peer, **settings, SIP__TRUNK_PASSWORD=PASSWORD) as server:
+                with running_server(peer, **settings, SIP__TRUNK=trunk) as server:
                     await until(partial(shows, server, state), 10)
-    finally:
-        transport.close()
 
 
 def test_a_trunk_is_read_from_its_address() -> None:

@@ -7,13 +7,19 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import httpx2
 from twilio.request_validator import RequestValidator
 
+from backend.extensions.telephone.plivo import Plivo
 from backend.extensions.telephone.plivo import signature as plivo_signature
+from backend.extensions.telephone.provider import Telephone
+from backend.extensions.telephone.telnyx import Telnyx
+from backend.extensions.telephone.twilio import Twilio
 from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
@@ -23,10 +29,26 @@ from tests.extensions.telephone.media_streams import (
     TelnyxStream,
     TwilioStream,
 )
-from tests.extensions.telephone.stand_ins import ACCOUNT, PLIVO_TOKEN, PRIVATE_KEY, TOKEN
+from tests.extensions.telephone.stand_ins import ACCOUNT, PLIVO_TOKEN, PRIVATE_KEY, PUBLIC_KEY, TOKEN
 from tests.extensions.telephone.stream import MediaStream
+from tests.http.world import World, world
 
 CALLER = "+15550123456"
+
+
+@asynccontextmanager
+async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
+    """A server that takes the calls of every provider; `public_url` is where Twilio calls it."""
+    nowhere = "http://127.0.0.1:9"
+    async with httpx2.AsyncClient() as http:
+        providers = {
+            "twilio": Twilio(http, auth_token=TOKEN, account="", api_url=nowhere),
+            "telnyx": Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere),
+            "plivo": Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere),
+        }
+        telephone = Telephone(providers, dict.fromkeys(providers, "") | {"twilio": public_url})
+        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
+            yield here
 
 
 @dataclass

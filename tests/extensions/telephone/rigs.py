@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.extensions.telephone.media_stream import MediaStreamTransport
 from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from tests.extensions.telephone.media_streams import TwilioStream
-from tests.support.callers import PhoneRig, Rig
-from tests.support.http_server import serve
+from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN
+from tests.support.callers import PhoneRig, Rig, over_a_socket
 
 
 @asynccontextmanager
@@ -27,38 +24,23 @@ async def media_stream_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def media_stream_call(delay_s: float = 0.0) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
+async def media_stream_call(
+    delay_s: float = 0.0, *, api_url: str = "", account: str = ACCOUNT
+) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
     """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
-    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
-    over = asyncio.Event()
-
-    async def route(websocket: WebSocket) -> None:
-        await websocket.accept()
-        framing = TwilioFraming()
-        started = None
-        while not isinstance(started, StreamStarted):
-            started = framing.read((await websocket.receive())["text"])
-        transports.put_nowait(
-            MediaStreamTransport(websocket, framing, started, Twilio(http, auth_token="", account="", api_url=""))
-        )
-        await over.wait()
-
     stream = TwilioStream(delay_s=delay_s)
-    async with (
-        httpx2.AsyncClient() as http,
-        serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url,
-    ):
-        try:
-            await stream.connect(url.replace("http", "ws") + "/media")
-            transport = await transports.get()
-            try:
-                yield transport, stream
-            finally:
-                await transport.close()
-                over.set()
-        finally:
-            over.set()
-            await stream.close()
+    async with httpx2.AsyncClient(trust_env=False) as http:
+
+        async def made(websocket: WebSocket) -> MediaStreamTransport:
+            framing = TwilioFraming()
+            started = None
+            while not isinstance(started, StreamStarted):
+                started = framing.read((await websocket.receive())["text"])
+            twilio = Twilio(http, auth_token=TOKEN, account=account, api_url=api_url)
+            return MediaStreamTransport(websocket, framing, started, twilio)
+
+        async with over_a_socket(made, stream.connect, stream.close) as transport:
+            yield transport, stream
 
 
 RIGS = [media_stream_rig]

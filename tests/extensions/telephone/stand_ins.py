@@ -32,7 +32,7 @@ class CallApi:
     authorization: str
     method: str
     path: str
-    """A pattern whose one group is the call's id."""
+    """A pattern; its one group is the call's id."""
     fails: bool = False
     """Whether orders are refused, as for a call that is over."""
     orders: list[tuple[str, dict[str, str]]] = field(default_factory=list)

@@ -168,7 +168,7 @@ class MediaStream(ABC):
         """Say that everything before a mark was played."""
 
     async def _cleared(self, name: str) -> None:
-        """Say what is to be said of a mark whose sound was dropped."""
+        """Answer a mark after its sound was dropped."""
         await self._mark(name)
 
     @abstractmethod

@@ -59,7 +59,7 @@ def test_marks_of_before_a_clear_say_nothing() -> None:
     made, now = sent(marks, 10, 0.0)
     dropped = marks.clear(now)
     assert [frame.item for frame in dropped] == ["a"] * len(dropped) and dropped
-    for name, _ in made:  # Twilio sends them back at once
+    for name, _ in made:  # Twilio sends them back immediately
         marks.came_back(name, now + 3)
     assert marks.delay_s < 1
     assert marks.unheard(now) == []

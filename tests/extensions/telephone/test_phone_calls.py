@@ -7,23 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import httpx2
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket
 
 from backend.call.phone import HANG_UP, TRANSFER
-from backend.extensions.telephone.media_stream import MediaStreamTransport
-from backend.extensions.telephone.messages import StreamStarted
-from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from backend.testing.services.server import serving
 from backend.turns.commands import AddUserText, SubmitResult
 from backend.turns.events import ReplyAudio, ReplyFinished, ReplyStarted, ReplyText, ToolCalled
 from tests.call.world import PlacedCall, placed_call
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
-from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN, CallApi, twilio_api
-from tests.support.http_server import serve
+from tests.extensions.telephone.rigs import media_stream_call
+from tests.extensions.telephone.stand_ins import ACCOUNT, CallApi, twilio_api
 from tests.support.tones import tone
 from tests.support.waiting import until
 
@@ -61,31 +54,13 @@ class PhoneWorld:
 async def phone_world(*, orders: bool = True) -> AsyncIterator[PhoneWorld]:
     """A call over a real socket, with a scripted Responder; `orders`: whether Twilio's API is configured."""
     api = twilio_api()
-    transports: asyncio.Queue[MediaStreamTransport] = asyncio.Queue()
-    over = asyncio.Event()
-    async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
-        twilio = Twilio(http, auth_token=TOKEN, account=ACCOUNT if orders else "", api_url=rest.url)
-
-        async def route(websocket: WebSocket) -> None:
-            await websocket.accept()
-            framing = TwilioFraming()
-            started = None
-            while not isinstance(started, StreamStarted):
-                started = framing.read((await websocket.receive())["text"])
-            transports.put_nowait(MediaStreamTransport(websocket, framing, started, twilio))
-            await over.wait()
-
-        stream = TwilioStream()
-        async with serve(Starlette(routes=[WebSocketRoute("/media", route)]), lifespan="off") as url:
-            try:
-                await stream.connect(url.replace("http", "ws") + "/media")
-                transport = await transports.get()
-                async with placed_call(transport=transport, transfers=TRANSFERS) as call:
-                    await until(lambda: call.told("session_started") != [])
-                    yield PhoneWorld(call, stream, api)
-            finally:
-                over.set()
-                await stream.close()
+    async with (
+        serving(api.answering) as rest,
+        media_stream_call(api_url=rest.url, account=ACCOUNT if orders else "") as (transport, stream),
+        placed_call(transport=transport, transfers=TRANSFERS) as call,
+    ):
+        await until(lambda: call.told("session_started") != [])
+        yield PhoneWorld(call, stream, api)
 
 
 async def test_keys_become_one_message_and_the_page_sees_them() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,15 @@ from backend.extensions.telephone.provider import Telephone, WebhookRequest
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
 from backend.media.g711 import Law
 from backend.testing.services.server import serving
-from tests.extensions.telephone.announcing import announce_plivo, announce_telnyx, phone_call, plivo_call, telnyx_call
+from tests.extensions.telephone.announcing import (
+    CALLER,
+    announce_plivo,
+    announce_telnyx,
+    phone_call,
+    plivo_call,
+    telephone_world,
+    telnyx_call,
+)
 from tests.extensions.telephone.media_streams import PLIVO_CALL, TELNYX_CALL, PlivoStream, TelnyxStream
 from tests.extensions.telephone.stand_ins import (
     API_KEY,
@@ -41,7 +49,7 @@ from tests.extensions.telephone.stand_ins import (
     telnyx_api,
 )
 from tests.extensions.telephone.stream import MediaStream
-from tests.http.world import World, world
+from tests.http.world import world
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import RunningServer, running_server
 from tests.support.speech import speech
@@ -191,18 +199,6 @@ async def test_orders_to_plivo_end_a_call_and_transfer_none() -> None:
     assert api.orders == [(PLIVO_CALL, {})]
 
 
-@asynccontextmanager
-async def telephone_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
-    """A server that takes the calls of both."""
-    nowhere = "http://127.0.0.1:9"
-    async with httpx2.AsyncClient() as http:
-        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere)
-        plivo = Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere)
-        telephone = Telephone({"telnyx": telnyx, "plivo": plivo}, {"telnyx": "", "plivo": ""})
-        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
-            yield here
-
-
 async def test_strangers_are_refused_at_the_webhooks_and_at_the_streams(tmp_path: Path) -> None:
     async with telephone_world(tmp_path) as here:
         assert (await announce_telnyx(here.url, late_s=SIGNED_WITHIN_S + 5)).status == 403
@@ -257,6 +253,8 @@ async def test_a_whole_call_with_an_interruption_and_keys(
         await stream.press("42#")
         await asyncio.sleep(1)
         await stream.hang_up()
+    printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
+    assert CALLER.strip("+") not in printed
     [connection] = (await peer.connections())[-1:]
     [cut, *_] = [each["event"] for each in connection["received"] if each["type"] == "conversation.item.truncate"]
     assert 0 < cut["audio_end_ms"] <= before * 20 + 120

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 from twilio.request_validator import RequestValidator
 from websockets.exceptions import InvalidStatus
 
 from backend.extensions.telephone.provider import Telephone
-from backend.extensions.telephone.twilio import Twilio, signature
+from backend.extensions.telephone.twilio import signature
 from backend.http.callers import PHONE_USER, TOKEN_AGE_S, PhoneCallers
 from backend.sessions.session import SessionState
-from tests.extensions.telephone.announcing import CALLER, announce, phone_call
+from tests.extensions.telephone.announcing import CALLER, announce, phone_call, telephone_world
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
-from tests.extensions.telephone.stand_ins import TOKEN
 from tests.http.world import World, world
 from tests.support.waiting import until
-
-
-@asynccontextmanager
-async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
-    """A server that takes Twilio's calls."""
-    async with httpx2.AsyncClient() as http:
-        twilio = Twilio(http, auth_token=TOKEN, account="", api_url="http://127.0.0.1:9")
-        telephone = Telephone({"twilio": twilio}, {"twilio": public_url})
-        async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
-            yield here
 
 
 async def refused(here: World, parameters: dict[str, str], call: str = CALL) -> None:
@@ -159,16 +144,16 @@ async def test_a_number_is_the_same_user_each_time_and_is_neither_stored_nor_log
 
 def test_a_number_is_one_identity_however_it_is_written_and_another_under_another_secret() -> None:
     callers = PhoneCallers([b"k" * 32])
-    users = {callers.payer(number).user for number in ("+15550123456", "+1 (555) 012-3456", "sip:+15550123456")}
+    users = {callers.billed(number).user for number in ("+15550123456", "+1 (555) 012-3456", "sip:+15550123456")}
     assert len(users) == 1
-    assert PhoneCallers([b"x" * 32]).payer("+15550123456").user not in users
+    assert PhoneCallers([b"x" * 32]).billed("+15550123456").user not in users
 
 
 def test_those_who_withhold_their_number_are_nobody_twice_and_are_limited_together() -> None:
     callers = PhoneCallers([b"k" * 32])
-    payers = [callers.payer(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
-    assert len({payer.user for payer in payers}) == 4
-    assert len({payer.address for payer in payers}) == 1
+    billing = [callers.billed(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
+    assert len({billed.user for billed in billing}) == 4
+    assert len({billed.address for billed in billing}) == 1
 
 
 def test_a_streams_token_is_for_one_call_and_one_minute() -> None:

@@ -23,6 +23,7 @@ from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.dialogue.model_messages import messages_of, tools_of, with_tools_as_text
 from backend.extensions.local.dialogue.model_text import ModelText
+from backend.models.chat_completions import Assembly
 from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
 from backend.runtime.json_objects import Json
@@ -84,7 +85,9 @@ class ChatModelDialogue:
     async def warm_up(self) -> None:
         """Ask for one token, so that the server loads the model; a failure is logged only."""
         try:
-            async with aclosing(self._pieces([{"role": "user", "content": "Hello."}], [], most=1)) as pieces:
+            async with aclosing(
+                self._pieces([{"role": "user", "content": "Hello."}], [], Assembly(), most=1)
+            ) as pieces:
                 await anext(pieces, None)
         except ModelFailed as failed:
             log.warning("The language model is not ready: %s", failed)
@@ -144,29 +147,28 @@ class ChatModelDialogue:
         """Yield the sentences as they are whole, then the calls."""
         messages, tools = messages_of(order), tools_of(order)
         text, calls = ModelText(frozenset(tool["function"]["name"] for tool in tools)), list[Call]()
-        native: dict[int, Call] = {}
-        async with aclosing(self._pieces(messages, tools)) as pieces:
+        native = Assembly()
+        async with aclosing(self._pieces(messages, tools, native)) as pieces:
             async for piece in pieces:
-                if isinstance(piece, str):
-                    for found in text.feed(piece):
-                        if isinstance(found, Call):
-                            calls.append(found)
-                        else:
-                            yield Sentence(found)
-                else:
-                    _join(native, piece)
+                for found in text.feed(piece):
+                    if isinstance(found, Call):
+                        calls.append(found)
+                    else:
+                        yield Sentence(found)
         for found in text.finish():
             if isinstance(found, Call):
                 calls.append(found)
             else:
                 yield Sentence(found)
-        for call in [*(native[index] for index in sorted(native)), *calls]:
+        for _, native_call in sorted(native.calls.items()):
+            yield Call(native_call.name, native_call.arguments or "{}")
+        for call in calls:
             yield Call(call.name, call.arguments or "{}")
 
     async def _pieces(
-        self, messages: Sequence[Json], tools: Sequence[Json], most: int | None = None
-    ) -> AsyncGenerator[Any, None]:
-        """Yield pieces of text and of tool calls. Raise `ModelFailed`."""
+        self, messages: Sequence[Json], tools: Sequence[Json], native: Assembly, most: int | None = None
+    ) -> AsyncGenerator[str, None]:
+        """Yield pieces of text; `native` takes the tool calls. Raise `ModelFailed`."""
         try:
             stream = await self._begin(messages, tools, most)
             async with stream:
@@ -178,12 +180,8 @@ class ChatModelDialogue:
                     if chunk is None:
                         return
                     limit = self._limits.silence_s
-                    for choice in chunk.choices[:1]:
-                        delta = choice.delta
-                        if delta is not None and delta.content:
-                            yield delta.content
-                        for call in (delta.tool_calls or ()) if delta is not None else ():
-                            yield call
+                    for words in native.take(chunk):
+                        yield words
         except (openai.APITimeoutError, TimeoutError) as error:
             raise ModelFailed(SILENT, f"{self._url} does not answer in time.") from error
         except openai.APIConnectionError as error:
@@ -238,17 +236,3 @@ class ChatModelDialogue:
                 return [model.id async for model in self._client.models.list()]
         except (TimeoutError, openai.APIError):
             return []
-
-
-def _join(calls: dict[int, Call], piece: Any) -> None:
-    """Add a piece of a native call. Some servers send whole calls, all of them under one index or none."""
-    index = piece.index if isinstance(piece.index, int) else len(calls)
-    name = (piece.function.name if piece.function else "") or ""
-    more = (piece.function.arguments if piece.function else "") or ""
-    before = calls.get(index)
-    if before and name and before.arguments:
-        index, before = max(calls) + 1, None
-    if before is None and not name and calls:
-        index = max(calls)
-        before = calls[index]
-    calls[index] = Call(before.name if before else name, (before.arguments if before else "") + more)

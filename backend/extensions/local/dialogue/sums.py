@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from text_to_num import alpha2digit
+
+from backend.errors import ToolFailed
+from backend.tools.calculate import computed
 
 _N = r"(\d+(?:\.\d+)?)"
 _M = rf"\$?{_N}"
@@ -31,12 +30,6 @@ _OPERATORS = {"plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "x"
 _OPERATORS |= {"percent of": "/ 100 *", "% of": "/ 100 *", "half of": "0.5 *", "a quarter of": "0.25 *"}
 _OPERATOR = re.compile(rf" ?({'|'.join(_OPERATORS)}) (?=\$?\d)")
 _CALCULATION = re.compile(rf"{_M}(?: [-+*/] {_M})+")
-_COMPUTED: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
 _UNITS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
 _NAMED = {
     name: (kind, unit)
@@ -64,12 +57,12 @@ class Sum:
     words: str = "That is {}."
 
     def told(self) -> str:
-        """Return the sentence with the value."""
+        """Return the sentence with the value, or why there is none."""
         try:
-            value = _value(ast.parse(self.expression, mode="eval").body)
-        except ZeroDivisionError:
-            return "That divides by zero."
-        return self.words.format(f"{float(round(value, 2)):,.10g}")
+            value = float(computed(self.expression))
+        except ToolFailed as failed:
+            return str(failed)
+        return self.words.format(f"{round(value, 2):,.10g}")
 
 
 def digits(text: str) -> str:
@@ -108,14 +101,3 @@ def _conversion(plain: str) -> Sum | None:
     one, two = _UNITS[kind][unit], _UNITS[kind][target]
     base = f"({sign}{number} + {one.get('offset', 0)}) * {one['factor']}"
     return Sum(f"{base} / {two['factor']} - {two.get('offset', 0)}", f"That is {{}} {target}.")
-
-
-def _value(node: ast.expr) -> Fraction:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return Fraction(str(number))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _COMPUTED:
-            return _COMPUTED[type(op)](_value(left), _value(right))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
-    raise ValueError("an expression of ours holds numbers and + - * / alone")

@@ -6,7 +6,6 @@ import re
 
 from hibari.g2p import numbers as words
 
-DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 LONGEST_CARDINAL = 15
 """Digits; a longer number is read digit by digit."""
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -59,7 +58,7 @@ def decade(value: int) -> str:
 
 def one_by_one(text: str) -> str:
     """Zero zero seven for "007"; anything but digits is dropped."""
-    return " ".join(DIGITS[int(digit)] for digit in re.findall(r"[0-9]", text))
+    return " ".join(words.cardinal(int(digit)) for digit in re.findall(r"[0-9]", text))
 
 
 def grouped(groups: list[str]) -> str:

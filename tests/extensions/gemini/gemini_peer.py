@@ -201,13 +201,7 @@ class _Conversation:
     def _usage(self, reply: ScriptedReply) -> dict[str, Any]:
         """Twenty-five tokens for a second of sound, as the pricing page counts them."""
         heard, self._heard_bytes = self._heard_bytes * 25 // 32_000, 0
-        spoken = reply.sound_ms * 25 // 1000
-        return {
-            "promptTokenCount": heard,
-            "responseTokenCount": spoken,
-            "promptTokensDetails": [{"modality": "AUDIO", "tokenCount": heard}],
-            "responseTokensDetails": [{"modality": "AUDIO", "tokenCount": spoken}],
-        }
+        return {"promptTokenCount": heard, "responseTokenCount": reply.sound_ms * 25 // 1000}
 
     async def _say(self, **message: Any) -> None:
         await self._socket.send(msgspec.json.encode(message))

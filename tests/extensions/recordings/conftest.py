@@ -1,0 +1,19 @@
+"""A store for the recordings of one test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from backend.extensions.recordings.store import RecordingStore
+from tests.extensions.recordings.recorded import store_in
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[RecordingStore]:
+    """A store that keeps for good, in a folder of its own."""
+    kept = store_in(tmp_path)
+    yield kept
+    kept.writer.close()
