@@ -23,7 +23,6 @@ from backend.agent.context import (
     CALLS_LIMIT,
     ConversationContext,
     SourceMode,
-    as_api,
     system_prompt,
     without_calls,
 )
@@ -155,7 +154,7 @@ class Turn:
 
     def emit(self, event: AgentEvent) -> None:
         """Pass an event on, unless the turn was cancelled."""
-        if self.metrics.cancelled:
+        if self.state is TurnState.CANCELLED:
             return
         if isinstance(event, StateChanged):
             self.state = event.state
@@ -181,9 +180,9 @@ class Turn:
         """Send one request to the model, and show its words as they come."""
         self.emit(StateChanged(TurnState.PROCESSING))
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
-        messages: list[ChatMessage] = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
-        offered = self.agent.toolbox.schemas(self.tool_context.client, self.tool_context.rights.reach)
-        schemas = offered if tools else []
+        messages: list[ChatMessage] = [{"role": "system", "content": system}, *self.context.get_messages_for_llm()]
+        client, reach = self.tool_context.client, self.tool_context.rights.reach
+        schemas = self.agent.toolbox.schemas(client, reach) if tools else []
         with step("model", self.agent.model_name, None if self.options.private else messages) as span:
             asked_at = time.perf_counter()
             calls, end = await self._streamed(messages, schemas)
