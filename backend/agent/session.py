@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, SourceMode
+from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode
 from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
@@ -23,7 +23,7 @@ from backend.models.base import ChatModel
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import leave_behind
-from backend.storage.messages import Message
+from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.runner import Toolbox
 
@@ -141,6 +141,12 @@ class SessionOptions:
     revise: Revise | None = None
     rights: ToolRights = ToolRights()  # noqa: RUF009 - nothing in it changes
     private: bool = False
+
+    @property
+    def before(self) -> Sequence[Exchange | ClientRound]:
+        """The tool calls that were made before the model is asked."""
+        situation = self.situation
+        return [*situation.exchanges, *situation.client_rounds] if situation else ()
 
 
 class ThinkerSession:

@@ -128,29 +128,28 @@ class Turn:
         `message_id` names the question; empty: an id is made. Raises `ModelUnavailable`, or `NoAnswer` when the model
         stays silent.
         """
-        await self._prepare(text)
+        schemas = await self._prepare(text)
         self._began = time.perf_counter()
         self._alone = not self.context.messages
         question = Message("user", text, time.time(), self.mode)
         self._add(replace(question, message_id=message_id) if message_id else question)
-        situation = self.options.situation
-        for exchange in (*situation.exchanges, *situation.client_rounds) if situation else ():
+        for exchange in self.options.before:
             asked, *results = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
         for _ in range(self.agent.rounds):
-            reply = await self._ask(tools=True)
+            reply = await self._ask(schemas)
             if not reply.calls:
                 if not reply.text.strip():  # the model is asked once more when it said nothing
-                    reply = await self._ask(tools=False)
+                    reply = await self._ask(None)
                 return self._response(reply, incomplete=reply.reason == "length")
             if any(map(self._is_client_tool, reply.calls)):
                 return self._left_to_client(reply)
             repeated = repeated + 1 if await self._round(reply) else 0
             if repeated == REPEATED_LIMIT:
                 break
-        return self._response(await self._ask(tools=False), incomplete=True)
+        return self._response(await self._ask(None), incomplete=True)
 
     def emit(self, event: AgentEvent) -> None:
         """Pass an event on, unless the turn was cancelled."""
@@ -160,8 +159,8 @@ class Turn:
             self.state = event.state
         self.options.on_event(event)
 
-    async def _prepare(self, text: str) -> None:
-        """Choose the tools, where there are many, and word the system prompt."""
+    async def _prepare(self, text: str) -> list[Json]:
+        """Choose the tools, where there are many, word the system prompt, and return the tools' schemas."""
         client, reach = self.tool_context.client, self.tool_context.rights.reach
         if (router := self.agent.router) is not None:
             earlier = self.context.messages
@@ -175,14 +174,14 @@ class Turn:
             situation=self.options.situation,
             guidance=self.agent.toolbox.guidance(client, reach),
         )
+        return self.agent.toolbox.schemas(client, reach)
 
-    async def _ask(self, *, tools: bool) -> ModelReply:
-        """Send one request to the model, and show its words as they come."""
+    async def _ask(self, tools: list[Json] | None) -> ModelReply:
+        """Send one request to the model, and show its words as they come. `tools` are schemas; None: wrap up."""
         self.emit(StateChanged(TurnState.PROCESSING))
-        system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
+        schemas = tools or []
+        system = self.system if tools is not None else f"{self.system}\n\n{WRAP_UP}"
         messages: list[ChatMessage] = [{"role": "system", "content": system}, *self.context.get_messages_for_llm()]
-        client, reach = self.tool_context.client, self.tool_context.rights.reach
-        schemas = self.agent.toolbox.schemas(client, reach) if tools else []
         with step("model", self.agent.model_name, None if self.options.private else messages) as span:
             asked_at = time.perf_counter()
             calls, end = await self._streamed(messages, schemas)
@@ -201,7 +200,7 @@ class Turn:
         self.tokens += end.tokens_in + end.tokens_out
         self.tokens_out += end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
-        return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
+        return ModelReply(self.partial, tuple(calls) if tools is not None else (), end.reason)
 
     async def _streamed(self, messages: list[ChatMessage], schemas: list[Json]) -> tuple[list[ToolCall], Finished]:
         """Return the calls and the end of the model's answer; its words are shown as they come."""

@@ -20,11 +20,11 @@ from backend.turns import events as ev
 FAULTS = frozenset({"error", "responder_gone", "responder_refused"})
 """Reasons for a call's end that count as failures."""
 TRACED: tuple[type[page.PageEvent], ...] = (
-    *(page.ThinkerChanged, page.TurnMeasured, page.AnswerMeasured, page.ReplyDiscarded, page.MurmurHeard),
+    *(page.TurnMeasured, page.AnswerMeasured, page.ReplyDiscarded, page.MurmurHeard),
     *(page.TranscriptCompleted, page.TranscriptInterrupted, page.PlaybackFinished),
     *(page.IdleNudged, page.IdleDisconnected, page.ErrorShown),
 )
-"""The events of which `on_event` notes something."""
+"""The events of which `on_event` notes something, beside the outcome of a Thinker."""
 
 
 @dataclass(slots=True)
