@@ -274,7 +274,7 @@ class Turn:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
         with step("tool", call.name, None if self.options.private else call.arguments) as span:
             result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
-            tell_result(span, result, private=self.options.private)
+            note_result(span, result, private=self.options.private)
         if refusal is None:
             self.metrics.tool_calls_count += 1
             self.results.append(result)
@@ -368,7 +368,7 @@ class Turn:
         self.added += unit
 
 
-def tell_result(span: Span, result: ToolResult, *, private: bool = False) -> None:
+def note_result(span: Span, result: ToolResult, *, private: bool = False) -> None:
     """Tell the span of a tool call how it came out; a private one keeps no words."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)

@@ -19,7 +19,7 @@ from backend.agent.context import STRANGER, Situation, SourceMode
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
-from backend.agent.turn import tell_result
+from backend.agent.turn import note_result
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
@@ -170,7 +170,7 @@ class ThinkerRun:
         words = json.dumps(arguments)
         with step("tool", tool, words) as span:
             result = await box.run(tool, words, self.context)
-            tell_result(span, result)
+            note_result(span, result)
         self._take_in(result)
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
