@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pocketsphinx import Decoder, NGramModel, get_model_path
 
 from backend.media.frame import SAMPLE_RATE
+from backend.media.laughter import is_laughter
 from backend.media.resample import resample
 from backend.media.utterance_classifier import ANSWER, READ, REQUEST, Reading
 from backend.turns.languages import ENGLISH
@@ -118,9 +119,12 @@ class ReaderModels:
         if len(heard) < SHORTEST:
             return Reading(UtteranceKind.NOISE)
         recognise = self._recognise_by_telephone if is_narrowband(heard) else self._recognise
-        words = recognise(levelled(cleaned(heard)))
+        sound = cleaned(heard)
+        words = recognise(levelled(sound))
         kind = UtteranceKind.OTHER if words is None else kind_of(words)
         if voiced_ms(heard) < VOICED_MS and kind is not UtteranceKind.COMMAND:
+            return Reading(UtteranceKind.NOISE)
+        if is_laughter(sound) and not _is_repeated(words or ""):
             return Reading(UtteranceKind.NOISE)
         return Reading(kind, words or "")
 
@@ -180,6 +184,12 @@ def _transform(matrix: str) -> str:
     """Return a matrix as pocketsphinx reads transforms of means: one class, three streams, no offset, same variance."""
     stream = [str(FEATURES), matrix.strip(), " ".join("0" * FEATURES), " ".join("1" * FEATURES)]
     return "\n".join(["1", "3", *stream * 3, ""])
+
+
+def _is_repeated(words: str) -> bool:
+    """Return whether it is one word several times: "no no no" has the rhythm of laughter."""
+    said = words.split()
+    return len(said) > 1 and len(set(said)) == 1
 
 
 def _pronunciations(wanted: Collection[str]) -> Pronunciations:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from backend.turns.grammar import LEADS, classes_of, classify, kind_of
@@ -67,6 +68,9 @@ def features(words: list[str]) -> Iterator[str]:
     yield from _ending(words, classes, kind)
     yield from _structure(classes[opening:], kind)
     yield from _last_verb(words[opening:], classes[opening:], kind)
+    for before, (pronoun, subject) in zip(classes, pairwise(words[1:]), strict=False):
+        if before == "noun" and pronoun in ("that", "which") and classify(subject) == "subject":
+            yield f"relative:{classes[-1]}"  # what it ends in has its object: "a number that I do not have"
 
 
 def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:

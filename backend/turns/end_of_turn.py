@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.turns.completeness import completeness
-from backend.turns.grammar import classify, could_be_corrected, kind_of, last_sentence
+from backend.turns.grammar import classes_of, could_be_corrected, kind_of, last_sentence
 from backend.turns.languages import ENGLISH
 
 
@@ -129,8 +129,8 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE, SURE_OF_LESS = 1.8, 0.8
-"""Log odds from which a turn is surely complete: a request or a statement; a question or a fragment."""
+SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.9, "fragment": 0.9}
+"""Log odds from which a turn is surely complete, by the kind of sentence."""
 DOUBTFUL, OPEN = -0.5, -2.0
 """Log odds below which a sentence goes on, and surely does."""
 OWN_PAUSES_MOST_MS = (870, 1600)
@@ -155,6 +155,8 @@ _SHORT = 7
 _SHORT_ANSWER = 4
 """Words: "in the morning" answers, "for the party we need coffee" begins."""
 _ORDERING = ENGLISH.words("end_of_turn", "ordering")
+_THINGS = frozenset(("noun", "number", "quantifier", "adjective", "determiner"))
+"""The classes of the words for things ordered."""
 _ASSENT = ENGLISH.pattern("end_of_turn", "assent")
 """The beginning of dictating what was asked for."""
 _HESITATION = ENGLISH.pattern("end_of_turn", "hesitation")
@@ -246,15 +248,16 @@ def _is_one_of_several(words: list[str], expected: Expected) -> bool:
 
 
 def _orders(words: list[str]) -> bool:
-    """Return whether the words end in something ordered in a quantity, without an article: "bring paper towels"."""
+    """Return whether the words end in things ordered: one in a quantity ("bring paper towels"), or several in a row."""
     verb = max((index for index, word in enumerate(words) if word in _ORDERING), default=None)
     if verb is None:
         return False
-    ordered = words[verb + 1 :]
-    if "of" in ordered:
-        ordered = ordered[ordered.index("of") + 1 :]
-    names = set(map(classify, ordered))
-    return bool(names) and names <= {"noun", "number", "quantifier", "adjective"} and classify(words[-1]) == "noun"
+    last_of = max((index for index, word in enumerate(words) if word == "of"), default=0)
+    ordered = classes_of(words[max(verb, last_of) + 1 :])
+    starts = sum(name in ("determiner", "quantifier", "number") for name in ordered)
+    if not _THINGS.issuperset(ordered) or ordered[-1:] != ["noun"]:
+        return False
+    return ordered[0] != "determiner" or starts > 1
 
 
 def _judged(context: PauseContext, sentence: list[str]) -> Reason:
@@ -263,7 +266,7 @@ def _judged(context: PauseContext, sentence: list[str]) -> Reason:
     if odds < DOUBTFUL:
         return Reason.GOES_ON if odds >= OPEN else Reason.TRAILING_OFF
     kind = kind_of(sentence)
-    if odds < (SURE if kind in ("request", "statement") else SURE_OF_LESS):
+    if odds < SURE[kind]:
         return Reason.MAY_GO_ON
     if _is_one_of_several(sentence, context.expected):
         return Reason.MAY_GO_ON

@@ -6,6 +6,7 @@ The words themselves stand in `languages/en.toml`.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from backend.turns.languages import ENGLISH
 
@@ -27,6 +28,8 @@ _VALUE = re.compile(
 """The classes that a value of the caller ends in: "tuesday", "two pizzas", "five of us", "the red car", "to Rome"."""
 _ARRANGING = ENGLISH.words("grammar", "arranging")
 """What "could you" asks to be done, not to be said."""
+_NAMING = ENGLISH.words("grammar", "naming")
+"""Words before a person's name: "tell Anna", "my name is Martin"."""
 _EXPLAINING = ENGLISH.words("grammar", "explaining")
 """Requests to hear something; what they end in is the assistant's to say."""
 _TAKEN_BACK = ENGLISH.pattern("grammar", "taken_back")
@@ -101,11 +104,11 @@ def could_be_corrected(words: list[str]) -> bool:
     """Return whether the words ask for or tell a value that is easily taken back for another of its kind.
 
     That is a day, a time, a number, a choice or a place, as the end of a request ("book it for tuesday", "could you
-    send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two"). What was
-    corrected once is right now, and a question holds no value.
+    send it to my office") or of a short statement ("i'd like the large one", "the meeting is at two"), or anywhere in
+    them a name ("tell anna that i am late"). What was corrected once is right now, and a question holds no value.
     """
-    said = " ".join(words)
-    if not words or _TAKEN_BACK.search(said) or not _VALUE.search(_classes_said(words)):
+    named = _names_somebody(words)
+    if not words or _TAKEN_BACK.search(" ".join(words)) or not (named or _VALUE.search(_classes_said(words))):
         return False
     kind = kind_of(words)
     if kind == "yes-no question":
@@ -114,7 +117,13 @@ def could_be_corrected(words: list[str]) -> bool:
         return asked[:1] == ["you"] and not _ARRANGING.isdisjoint(asked[1:2])
     if kind == "statement":
         return len(words) <= _SHORT_STATEMENT
-    return kind == "request" and _EXPLAINING.isdisjoint(words)
+    return kind == "request" and (named or _EXPLAINING.isdisjoint(words))
+
+
+def _names_somebody(words: list[str]) -> bool:
+    """Return whether the words hold a person's name, by the word before it."""
+    named = pairwise(word for word in words if word != "is")
+    return any(before in _NAMING and classify(word) == "noun" for before, word in named)
 
 
 def _classes_said(words: list[str]) -> str:

@@ -58,7 +58,7 @@ async def test_model_tokens_spent_at_one_process_are_refused_at_the_other(tmp_pa
         one.browser(headers=STRANGER) as client,
     ):
         assert (await client.post("/api/singleturn", json=ASKED)).status_code == 200
-        await one.services.budgets.day_counts.flush()
+        await one.services.people.budgets.day_counts.flush()
         async with two.browser(headers=STRANGER, cookies={"caller": client.cookies["caller"]}) as elsewhere:
             assert (await elsewhere.post("/api/singleturn", json=ASKED)).status_code == 429
             usage = (await elsewhere.get("/api/me/usage")).json()
@@ -79,7 +79,7 @@ async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(tmp_path
         "/api/rtc/offer": {"sdp": SDP},
     }
     async with paying(tmp_path, budgets={"total": USED_UP}, scenes=["Four."], admin_token="a" * 16) as here:
-        here.services.budgets.show_in(here.metrics.registry)
+        here.services.people.budgets.show_in(here.metrics.registry)
         async with here.browser() as at_home:  # counted, never refused
             assert (await at_home.post("/api/singleturn", json=ASKED)).status_code == 200
         async with here.browser(headers=OTHER) as client:
@@ -226,7 +226,7 @@ async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Pa
             assert refused.status_code == 429, refused.text
             assert "model tokens is used up" in message_of(refused)
             assert "midnight UTC" in refused.json()["error"]["hint"] and int(refused.headers["retry-after"]) > 0
-        assert here.services.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
+        assert here.services.people.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
 
 
 async def test_a_turn_over_everybodys_budget_answers_503_with_a_hint(tmp_path: Path) -> None:

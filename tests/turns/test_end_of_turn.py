@@ -76,8 +76,15 @@ ROWS = {
     Reason.CORRECTABLE: (
         "Could you book it for Friday?",
         "could you send it to my office",
+        "Tell Sarah the meeting is off",
     ),
-    Reason.MAY_GO_ON: ("The heating doesn't work", "i am at home", "Send it to my office."),
+    Reason.MAY_GO_ON: (
+        "The heating doesn't work",
+        "i am at home",
+        "Send it to my office.",
+        "buy a dozen rolls",
+        "put on the list a jar of honey some flour",
+    ),
     Reason.GOES_ON: ("What is the weather?", "could you tell me", "my card"),
 }
 
@@ -114,6 +121,8 @@ def test_every_reason_is_in_the_documented_table() -> None:
         "How do I get there",
         "I take two tablets a day",
         "a flight with one stop and a short wait",
+        "the letter mentions a contract that we do not have",
+        "I need a doctor",
     ],
 )
 def test_a_complete_sentence_is_not_taken_for_one_that_trails_off(words: str) -> None:
