@@ -43,13 +43,14 @@ def figures_of(root: Path) -> dict[str, str]:
     paths = sorted((root / "backend").rglob("*.py"))
     texts = {path: path.read_text() for path in paths}
     trees = {path: ast.parse(text) for path, text in texts.items()}
+    client = (ast.parse(path.read_text()) for path in (root / "responder_thinker").rglob("*.py"))
     lines = {path: len(text.splitlines()) for path, text in texts.items()}
     production = {path: count for path, count in lines.items() if path.name not in {"__init__.py", "__main__.py"}}
     return {
         **_lines(root),
         "required packages": str(_required_packages(root)),
         "words of the documents": f"{_words(root):,}",
-        "fields of the largest class": str(max(map(_fields, trees.values()))),
+        "fields of the largest class": str(max(map(_fields, [*trees.values(), *client]))),
         "rooms (packages and files directly in backend/)": str(_rooms(root)),
         "files": str(len(paths)),
         "median lines of a file": f"{median(production.values()):g}",

@@ -1,13 +1,13 @@
-"""The events of an agent's turn: one stream of types for callbacks, pages and traces alike."""
+"""The events of an agent's turn: one stream of types for callbacks and pages alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.citations import Citation
-from backend.models.base import ChatMessage, ToolCall
+from backend.models.base import ToolCall
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.users.context_update import ContextUpdate
 
@@ -31,32 +31,6 @@ class StateChanged:
     """The session moved to `state`."""
 
     state: TurnState
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAsked:
-    """A request was sent to `model`."""
-
-    model: str
-    messages: Sequence[ChatMessage] = field(repr=False)
-    tools: int
-    """The number of tools it may call."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAnswered:
-    """The model has finished its part of this round."""
-
-    model: str
-    """The model that answered; a fallback, perhaps."""
-    text: str = field(repr=False)
-    calls: tuple[str, ...]
-    """The names of the tools it called."""
-    reason: str
-    tokens_in: int
-    tokens_out: int
-    first_token_ms: float | None
-    """From being asked to the first word; None when there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +75,5 @@ class Final:
     response: ThinkerResponse
 
 
-AgentEvent = StateChanged | ModelAsked | TokenGenerated | ModelAnswered | ToolCallStarted | ToolCallFinished | Final
+AgentEvent = StateChanged | TokenGenerated | ToolCallStarted | ToolCallFinished | Final
 OnEvent = Callable[[AgentEvent], None]

@@ -14,10 +14,9 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode, system_prompt
+from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode
 from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
-from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
@@ -104,10 +103,8 @@ class Agent:
         answer before it is kept. A `private` session's words never enter a trace, only its figures. `rights` are those
         of its tool calls; by default public tools alone.
         """
-        trace = AgentTrace(private=private)
 
         def notify(event: AgentEvent) -> None:
-            trace.follow(event)
             match event:
                 case TokenGenerated(text) if on_token:
                     on_token(text)
@@ -118,7 +115,17 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        options = SessionOptions(notify, user_id or "", system_prompt or TASK, situation, client, revise, rights)
+        called_back = on_token or on_tool_call or on_tool_result
+        options = SessionOptions(
+            on_event if on_event and not called_back else notify,
+            user_id or "",
+            system_prompt or TASK,
+            situation,
+            client,
+            revise,
+            rights,
+            private,
+        )
         return ThinkerSession(self, conversation_id, options)
 
 
@@ -133,6 +140,13 @@ class SessionOptions:
     client: Client | None = None
     revise: Revise | None = None
     rights: ToolRights = ToolRights()  # noqa: RUF009 - nothing in it changes
+    private: bool = False
+
+    @property
+    def before(self) -> Sequence[Exchange | ClientRound]:
+        """The tool calls that were made before the model is asked."""
+        situation = self.situation
+        return [*situation.exchanges, *situation.client_rounds] if situation else ()
 
 
 class ThinkerSession:
@@ -142,7 +156,8 @@ class ThinkerSession:
         self._agent = agent
         self._conversation_id = conversation_id
         self._options = options
-        self.state = TurnState.IDLE
+        self._turn: Turn | None = None
+        """The turn that is running, or was the last."""
         self._context: ConversationContext | None = None
         self.history: History = "none" if agent.store is None else "kept"
         """The outcome of loading and saving the conversation in the last turn."""
@@ -151,11 +166,15 @@ class ThinkerSession:
         self._running: asyncio.Task[ThinkerResponse] | None = None
         self._released: asyncio.Future[None] | None = None
         """Done when the running turn is no longer waited for."""
-        self._cancelled = False
         self._turns = 0
 
     def __repr__(self) -> str:
         return f"ThinkerSession({self._conversation_id[:6]}… {self.state}, {self._turns} turns)"
+
+    @property
+    def state(self) -> TurnState:
+        """The state of the running turn, or of the last."""
+        return self._turn.state if self._turn else TurnState.IDLE
 
     async def think(
         self, text: str, source_mode: SourceMode = "voice", *, message_id: str = "", raises: bool = False
@@ -184,10 +203,10 @@ class ThinkerSession:
 
     def cancel(self) -> Stopping:
         """Stop the running turn, if there is one: model and tools both, within 100 ms, which may be awaited."""
-        if not self._busy or self._cancelled:
+        if not self._busy or self._turn is None or self.is_cancelled():
             return Stopping(self._released)
-        self._cancelled = True
-        self._move(TurnState.CANCELLED)
+        self._metrics.cancelled = True
+        self._move(self._turn, TurnState.CANCELLED)
         if self._running is not None and self._released is not None:
             self._running.cancel()
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
@@ -195,7 +214,7 @@ class ThinkerSession:
 
     def is_cancelled(self) -> bool:
         """Return whether the last turn was cancelled."""
-        return self._cancelled
+        return self._metrics.cancelled
 
     def get_context(self) -> ConversationContext:
         """Return the conversation so far."""
@@ -205,48 +224,28 @@ class ThinkerSession:
         """Return the tokens and calls of all turns, and the times of the last."""
         return replace(self._metrics)
 
-    def _turn(self, context: ConversationContext, mode: SourceMode) -> Turn:
-        client, turn_id = self._options.client or mode, f"{self._turns}@{time.time_ns()}"
-        options = self._options
+    def _begun(self, mode: SourceMode) -> Turn:
+        self._turns += 1
+        options, turn_id = self._options, f"{self._turns}@{time.time_ns()}"
         tool_context = ToolContext(
-            options.user_id, self._conversation_id, turn_id, client, self._agent.profile, options.rights
+            options.user_id,
+            self._conversation_id,
+            turn_id,
+            options.client or mode,
+            self._agent.profile,
+            options.rights,
         )
-        return Turn(self._agent, context, tool_context, mode, self._emit, self._metrics)
-
-    async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
-        """Run the turn with the tools that its words call for."""
-        client, situation, box = turn.tool_context.client, self._options.situation, self._agent.toolbox
-        if self._agent.router is not None:
-            earlier = turn.context.messages
-            reach = turn.tool_context.rights.reach
-            box, turn.tokens = await self._agent.router.route(
-                text, box, client, reach, earlier=earlier, emit=self._emit
-            )
-            turn.agent = replace(self._agent, toolbox=box)
-            self._metrics.total_tokens += turn.tokens
-        turn.system = system_prompt(
-            self._options.task,
-            now=self._agent.clock(),
-            mode=turn.mode,
-            situation=situation,
-            guidance=box.guidance(client, turn.tool_context.rights.reach),
-        )
-        before: Sequence[Exchange | ClientRound] = ()
-        if situation is not None:
-            before = [*situation.exchanges, *situation.client_rounds]
-        return await turn.run(text, message_id, before)
+        return Turn(self._agent, self.get_context(), tool_context, mode, options, self._metrics)
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
-        self._cancelled = self._metrics.cancelled = False
+        self._metrics.cancelled = False
         self._metrics.first_token_latency_ms = self._metrics.result_to_token_ms = None
-        self._turns += 1
         began = time.perf_counter()
-        turn = self._turn(await self._loaded(), mode)
+        turn = self._turn = self._begun(mode)
+        turn.context = await self._loaded()
         self._released = asyncio.get_running_loop().create_future()
-        task = self._running = asyncio.create_task(
-            self._run(turn, text, message_id), name=f"turn {self._conversation_id[:6]}"
-        )
-        if self._cancelled:  # while the conversation was being loaded
+        task = self._running = asyncio.create_task(turn.run(text, message_id), name=f"turn {self._conversation_id[:6]}")
+        if self.is_cancelled():  # while the conversation was being loaded
             task.cancel()
         try:
             waited: set[asyncio.Future[Any]] = {task, self._released}
@@ -259,7 +258,6 @@ class ThinkerSession:
             raise
         finally:
             self._metrics.total_latency_ms = (time.perf_counter() - began) * 1000
-            self._metrics.cancelled = self._cancelled
             if not task.done():
                 log.warning("a tool did not stop when its turn was cancelled")
                 leave_behind(task)
@@ -269,11 +267,11 @@ class ThinkerSession:
 
     async def _outcome(self, task: asyncio.Task[ThinkerResponse], turn: Turn) -> ThinkerResponse:
         try:
-            if self._cancelled or task.cancelled():
+            if self.is_cancelled() or task.cancelled():
                 response = self._interrupted(turn)
             elif error := task.exception():
                 turn.keep_partial()
-                self._move(TurnState.ERROR)
+                self._move(turn, TurnState.ERROR)
                 raise error
             else:
                 response = task.result()
@@ -281,7 +279,7 @@ class ThinkerSession:
                 if revise is not None and (text := await revise(response)) != response.text:
                     turn.reword(text)
                     response = replace(response, text=text)
-                self._move(TurnState.COMPLETE)
+                self._move(turn, TurnState.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
@@ -306,18 +304,9 @@ class ThinkerSession:
         self._options.on_event(Final(response))
         return response
 
-    def _emit(self, event: AgentEvent) -> None:
-        """Pass an event on, unless the turn was cancelled."""
-        if self._cancelled:
-            return
-        if isinstance(event, StateChanged):
-            self.state = event.state
-        self._options.on_event(event)
-
-    def _move(self, state: TurnState) -> None:
-        if state is not self.state:
-            self.state = state
-            self._options.on_event(StateChanged(state))
+    def _move(self, turn: Turn, state: TurnState) -> None:
+        turn.state = state
+        self._options.on_event(StateChanged(state))
 
     async def _loaded(self) -> ConversationContext:
         if self._context is None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.access.principal import Reach
-from backend.agent.events import ModelAnswered, ModelAsked, OnEvent
 from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
+from backend.observability.tracing import step
 from backend.storage.messages import Message
 from backend.tools.base import Client
 from backend.tools.runner import Toolbox
@@ -78,7 +78,6 @@ class ToolRouter:
         reach: Reach,
         *,
         earlier: Sequence[Message] = (),
-        emit: OnEvent = lambda event: None,
     ) -> tuple[Toolbox, int]:
         """Return the part of `box` that `client` is offered for `text` within `reach`, and the tokens the choice cost.
 
@@ -91,18 +90,31 @@ class ToolRouter:
         if len(offered) <= self.most:
             return box, 0
         self.warn_of_too_many(len(offered))
-        picked, tokens = await self._picked(text, catalogue, earlier, emit) if catalogue else ([], 0)
+        picked, tokens = await self._picked(text, catalogue, earlier) if catalogue else ([], 0)
         names = [*kept, *(catalogue if picked is None else picked)]
         return box.only(names[:OFFERED_LIMIT]), tokens
 
     async def _picked(
-        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: OnEvent
+        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message]
     ) -> tuple[list[str] | None, int]:
         messages: list[ChatMessage] = [
             {"role": "system", "content": question(catalogue, earlier)},
             {"role": "user", "content": text[:TEXT_SHOWN]},
         ]
-        emit(ModelAsked(self.model_name, messages, 0))
+        with step("model", self.model_name, messages) as span:
+            said, end = await self._asked(messages)
+            span.answered(
+                said,
+                tokens=end.tokens_in + end.tokens_out,
+                model=end.model or self.model_name,
+                reason=end.reason,
+                tokens_in=end.tokens_in,
+                tokens_out=end.tokens_out,
+            )
+        return (chosen(said, catalogue) if end.reason == "stop" else None), end.tokens_in + end.tokens_out
+
+    async def _asked(self, messages: Sequence[ChatMessage]) -> tuple[str, Finished]:
+        """Return the model's words and how they ended."""
         said, end = "", Finished("failed")
         try:
             async with asyncio.timeout(self.deadline_s):
@@ -114,9 +126,7 @@ class ToolRouter:
                             end = delta
         except (PeerError, TimeoutError) as error:
             log.warning("tools could not be chosen, so all are offered: %s", type(error).__name__)
-        model = end.model or self.model_name
-        emit(ModelAnswered(model, said, (), end.reason, end.tokens_in, end.tokens_out, first_token_ms=None))
-        return (chosen(said, catalogue) if end.reason == "stop" else None), end.tokens_in + end.tokens_out
+        return said, end
 
 
 def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:

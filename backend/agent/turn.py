@@ -15,7 +15,6 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -23,23 +22,24 @@ from typing import TYPE_CHECKING
 from backend.agent.context import (
     CALLS_LIMIT,
     ConversationContext,
-    Exchange,
     SourceMode,
-    as_api,
+    system_prompt,
     without_calls,
 )
-from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
+from backend.observability.tracing import Span, step
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.storage.messages import ClientRound, Message, StoredCall
+from backend.runtime.json_objects import Json
+from backend.storage.messages import Message, StoredCall
 from backend.tools.base import ToolContext
 from backend.tools.runner import ToolResult, failure
 from backend.users.context_update import merged
 
 if TYPE_CHECKING:
-    from backend.agent.session import Agent
+    from backend.agent.session import Agent, SessionOptions
 
 ROUND_LIMIT = 10
 """Rounds of tool calls in one turn."""
@@ -49,6 +49,8 @@ RETRY_LIMIT = 2
 """How often the same call may be made, and only while its failure may be temporary."""
 REPEATED_LIMIT = 2
 """Rounds of nothing but repeated calls before the tools are taken away."""
+UNKNOWN_TOOL = "unknown_tool"
+"""A name the model made up stays out of the trace."""
 
 WRAP_UP = (
     "You have no further tools. Say now, from the results above, what you found out, and what you could not find out."
@@ -95,8 +97,9 @@ class Turn:
     context: ConversationContext
     tool_context: ToolContext
     mode: SourceMode
-    emit: OnEvent
+    options: SessionOptions
     metrics: TurnMetrics
+    state: TurnState = field(default=TurnState.IDLE, init=False)
     system: str = field(default="", init=False)
     """The system prompt, which depends on the tools that are offered."""
     partial: str = field(default="", init=False)
@@ -119,44 +122,89 @@ class Turn:
     def __repr__(self) -> str:  # without anybody's words
         return f"Turn({self.agent.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"
 
-    async def run(self, text: str, message_id: str, exchanges: Sequence[Exchange | ClientRound]) -> ThinkerResponse:
-        """Answer `text`, after `exchanges`: the tool calls made before the model is asked.
+    async def run(self, text: str, message_id: str) -> ThinkerResponse:
+        """Answer `text` with the tools that its words call for.
 
         `message_id` names the question; empty: an id is made. Raises `ModelUnavailable`, or `NoAnswer` when the model
         stays silent.
         """
+        schemas = await self._prepare(text)
         self._began = time.perf_counter()
         self._alone = not self.context.messages
         question = Message("user", text, time.time(), self.mode)
         self._add(replace(question, message_id=message_id) if message_id else question)
-        for exchange in exchanges:
+        for exchange in self.options.before:
             asked, *results = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
         for _ in range(self.agent.rounds):
-            reply = await self._ask(tools=True)
+            reply = await self._ask(schemas)
             if not reply.calls:
                 if not reply.text.strip():  # the model is asked once more when it said nothing
-                    reply = await self._ask(tools=False)
+                    reply = await self._ask(None)
                 return self._response(reply, incomplete=reply.reason == "length")
             if any(map(self._is_client_tool, reply.calls)):
                 return self._left_to_client(reply)
             repeated = repeated + 1 if await self._round(reply) else 0
             if repeated == REPEATED_LIMIT:
                 break
-        return self._response(await self._ask(tools=False), incomplete=True)
+        return self._response(await self._ask(None), incomplete=True)
 
-    async def _ask(self, *, tools: bool) -> ModelReply:
-        """Send one request to the model, and show its words as they come."""
+    def emit(self, event: AgentEvent) -> None:
+        """Pass an event on, unless the turn was cancelled."""
+        if self.state is TurnState.CANCELLED:
+            return
+        if isinstance(event, StateChanged):
+            self.state = event.state
+        self.options.on_event(event)
+
+    async def _prepare(self, text: str) -> list[Json]:
+        """Choose the tools, where there are many, word the system prompt, and return the tools' schemas."""
+        client, reach = self.tool_context.client, self.tool_context.rights.reach
+        if (router := self.agent.router) is not None:
+            earlier = self.context.messages
+            box, self.tokens = await router.route(text, self.agent.toolbox, client, reach, earlier=earlier)
+            self.agent = replace(self.agent, toolbox=box)
+            self.metrics.total_tokens += self.tokens
+        self.system = system_prompt(
+            self.options.task,
+            now=self.agent.clock(),
+            mode=self.mode,
+            situation=self.options.situation,
+            guidance=self.agent.toolbox.guidance(client, reach),
+        )
+        return self.agent.toolbox.schemas(client, reach)
+
+    async def _ask(self, tools: list[Json] | None) -> ModelReply:
+        """Send one request to the model, and show its words as they come. `tools` are schemas; None: wrap up."""
         self.emit(StateChanged(TurnState.PROCESSING))
-        self.partial, calls, end = "", [], Finished("stop")
-        system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
-        messages: list[ChatMessage] = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
-        offered = self.agent.toolbox.schemas(self.tool_context.client, self.tool_context.rights.reach)
-        schemas = offered if tools else []
-        self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
-        asked_at = time.perf_counter()
+        schemas = tools or []
+        system = self.system if tools is not None else f"{self.system}\n\n{WRAP_UP}"
+        messages: list[ChatMessage] = [{"role": "system", "content": system}, *self.context.get_messages_for_llm()]
+        with step("model", self.agent.model_name, None if self.options.private else messages) as span:
+            asked_at = time.perf_counter()
+            calls, end = await self._streamed(messages, schemas)
+            first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
+            span.answered(
+                None if self.options.private else self.partial,
+                tokens=end.tokens_in + end.tokens_out,
+                tools=len(schemas),
+                model=end.model or self.agent.model_name,
+                reason=end.reason,
+                calls=len(calls),
+                first_token_ms=None if first is None else round(first, 1),
+                tokens_in=end.tokens_in,
+                tokens_out=end.tokens_out,
+            )
+        self.tokens += end.tokens_in + end.tokens_out
+        self.tokens_out += end.tokens_out
+        self.metrics.total_tokens += end.tokens_in + end.tokens_out
+        return ModelReply(self.partial, tuple(calls) if tools is not None else (), end.reason)
+
+    async def _streamed(self, messages: list[ChatMessage], schemas: list[Json]) -> tuple[list[ToolCall], Finished]:
+        """Return the calls and the end of the model's answer; its words are shown as they come."""
+        self.partial, calls, end = "", list[ToolCall](), Finished("stop")
         for is_last in (False, True):
             try:
                 stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
@@ -174,14 +222,7 @@ class Turn:
                 if is_last or self.agent.shown or not self.partial:
                     raise
                 self.partial, calls = "", []  # they were not shown
-        self.tokens += end.tokens_in + end.tokens_out
-        self.tokens_out += end.tokens_out
-        self.metrics.total_tokens += end.tokens_in + end.tokens_out
-        names = tuple(call.name for call in calls)
-        first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
-        model = end.model or self.agent.model_name
-        self.emit(ModelAnswered(model, self.partial, names, end.reason, end.tokens_in, end.tokens_out, first))
-        return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
+        return calls, end
 
     def _spoke(self, text: str) -> None:
         if not self.partial:
@@ -231,7 +272,9 @@ class Turn:
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
-        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
+        with step("tool", call.name, None if self.options.private else call.arguments) as span:
+            result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self._call_context())
+            note_result(span, result, private=self.options.private)
         if refusal is None:
             self.metrics.tool_calls_count += 1
             self.results.append(result)
@@ -323,6 +366,16 @@ class Turn:
     def _add(self, *unit: Message) -> None:
         self.context.add(*unit)
         self.added += unit
+
+
+def note_result(span: Span, result: ToolResult, *, private: bool = False) -> None:
+    """Tell the span of a tool call how it came out; a private one keeps no words."""
+    if result.error == UNKNOWN_TOOL:
+        span.rename(UNKNOWN_TOOL)
+    source = None if result.error else "sample" if result.sample else "live"
+    span.answered(None if private else result.content, error=result.error, source=source)
+    if result.error:
+        span.end("failed")
 
 
 def say_sample(text: str) -> str:

@@ -92,14 +92,12 @@ class Caller:
         """Return the Responder's briefing: what is known of the caller, and their program's wishes."""
         return self._dependencies.knowledge.brief(self._background, self.options)
 
-    def question(self, domain: str, query: str, untrusted: bool, unsure: bool) -> Question:
-        """Return a question of the caller's, with their rights; see `ToolRights` for the flags."""
+    def question(self, untrusted: bool, unsure: bool) -> Question:
+        """Return a question of the caller's, with their rights and still without words; `ToolRights` has the flags."""
         session = self._session
         rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
         conversation = session.conversation_id
-        return Question(
-            domain, query, session.id, self.user, mode=self.mode, conversation_id=conversation, rights=rights
-        )
+        return Question("", "", session.id, self.user, mode=self.mode, conversation_id=conversation, rights=rights)
 
     async def agree(self, tool: str, arguments: Json) -> str:
         """Return why the provider may not make a call by itself; empty: the caller has agreed to it."""

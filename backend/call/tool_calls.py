@@ -54,8 +54,8 @@ class ToolCallRunner(Protocol):
 class CallView(Struct, frozen=True):
     """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
-    question: Callable[[str, str, bool, bool], Question]
-    """(domain, query, untrusted, unsure) → a question of the caller's; see `ToolRights` for the flags."""
+    question: Callable[[bool, bool], Question]
+    """(untrusted, unsure) → a question of the caller's, still without words; see `ToolRights` for the flags."""
     turn: Callable[[], int]
     """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
     turn_age_ms: Callable[[], int]
@@ -108,7 +108,7 @@ class ToolCallDispatcher:
     def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
         call = ThinkerCall(
             call_id,
-            self._question("", "", unsure),
+            self._call.question(self.untrusted or self._call.untrusted(), unsure),
             name[:64],
             self._call.publish,
             self._on_end,
@@ -126,16 +126,13 @@ class ToolCallDispatcher:
         except BadRequest as error:
             self._refuse(call, str(error))
             return
-        call.question = self._question(route.manifest.domain, route.query, unsure)
+        call.question = replace(call.question, domain=route.manifest.domain, query=route.query)
         call.label, call.background = route.manifest.label, route.background
         if is_full:
             self._call.publish(call.changed("routed"))
             self._refuse(call, TOO_MANY)
             return
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
-
-    def _question(self, domain: str, query: str, unsure: bool) -> Question:
-        return self._call.question(domain, query, self.untrusted or self._call.untrusted(), unsure)
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
         """Work on what the model has handed over, unless that is done already."""
@@ -249,7 +246,7 @@ class ToolCallDispatcher:
         dropped = manifest is not None and manifest.late == "drop"
         late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
         output = _output(domain, answer)
-        if call.turn != self._call.turn() and not answer.task_id and dropped:
+        if dropped and not answer.task_id and call.turn != self._call.turn():
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
         self._call.dispatch(ThinkerFinished(call.id, output, answer.interruptible, late))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import NoReturn
 
 from backend.runtime.json_objects import Json
-from backend.tools.base import Tool
+from backend.tools.base import Tool, left_to_client
 from backend.turns.call_options import ClientTool
 
 
@@ -15,17 +14,12 @@ def as_tool(function: ClientTool) -> Tool:
     return Tool(
         name=function.name,
         description=function.description,
-        function=_never,
+        function=left_to_client,
         read_arguments=_unchecked,
         parameters=dict(function.parameters),
-        client_side=True,
         always=True,
         cache=False,
     )
-
-
-async def _never(**_values: object) -> NoReturn:
-    raise RuntimeError("a client's function is called by the client")
 
 
 def _unchecked(arguments: str) -> Json:

@@ -20,7 +20,7 @@ from mcp_types import Tool as Listed
 
 from backend.access.principal import Tier
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Json, Result, Tool
+from backend.tools.base import Json, Result, Tool, ToolLimits
 from backend.tools.fetch import refused
 from backend.tools.schema_arguments import argument_reader, schema_problem
 
@@ -98,8 +98,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         cache=False,
         clients=frozenset(entry.clients),
         source=origin.server,
-        deadline_s=entry.deadline_s,
-        output_cap=entry.output_cap,
+        limits=ToolLimits(entry.deadline_s, entry.output_cap),
     )
 
 

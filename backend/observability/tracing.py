@@ -51,6 +51,13 @@ class Span:
     def spent(self, tokens: int) -> None:
         """Add tokens that were used here; they count for every span around this one, too."""
 
+    def answered(self, words: Words | None, *, tokens: int = 0, **facts: Fact) -> None:
+        """Add the words that came out (None: they are private), the tokens that were used, and facts."""
+        self.note(**facts)
+        if words is not None:
+            self.said(words)
+        self.spent(tokens)
+
     def now(self) -> int:
         """Return this moment on the trace's own clock, for `end`."""
         return 0
@@ -104,6 +111,19 @@ def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:
     return _ended_with(current_span().open(kind, name))
 
 
+@contextmanager
+def step(kind: Kind, name: str, words: Words | None) -> Iterator[Span]:
+    """Trace a block as a span within the current one, which stays the current one.
+
+    `words` went in; None: they are private. The span ends with the block, unless the block has ended it.
+    """
+    span = current_span().open(kind, name)
+    if words is not None:
+        span.asked(words)
+    with _ending(span):
+        yield span
+
+
 def opened_or_rooted(
     tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str = ""
 ) -> AbstractContextManager[Span]:
@@ -115,13 +135,18 @@ def opened_or_rooted(
 
 @contextmanager
 def _ended_with(span: Span) -> Iterator[Span]:
-    with within(span):
-        try:
-            yield span
-        except asyncio.CancelledError:
-            span.end("cancelled")
-            raise
-        except BaseException:
-            span.end("failed")
-            raise
-        span.end()
+    with within(span), _ending(span):
+        yield span
+
+
+@contextmanager
+def _ending(span: Span) -> Iterator[None]:
+    try:
+        yield
+    except asyncio.CancelledError:
+        span.end("cancelled")
+        raise
+    except BaseException:
+        span.end("failed")
+        raise
+    span.end()

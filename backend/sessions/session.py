@@ -20,7 +20,9 @@ from backend.page_events import (
     ReplyWorded,
     ThinkerChanged,
     TranscriptCompleted,
+    TranscriptDelta,
     TranscriptInterrupted,
+    UserItemAdded,
 )
 from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.sessions.transcript import Transcript
@@ -165,15 +167,17 @@ class Session:
 
     def publish(self, event: PageEvent) -> None:
         """Enter `event` into the transcript and the counts, and log it for the page."""
-        settled_again = isinstance(event, TranscriptCompleted) and self.transcript.is_settled(event.item_id)
-        self.transcript.add(event)
         match event:
-            case TranscriptCompleted("user") if not settled_again:
-                self.counts["turns"] += 1
-            case ReplyWorded():
-                self.counts["replies"] += 1
+            case UserItemAdded() | TranscriptDelta():
+                self.transcript.add(event)
+            case TranscriptCompleted(role, item_id):
+                self.counts["turns"] += role == "user" and not self.transcript.is_settled(item_id)
+                self.transcript.add(event)
             case TranscriptInterrupted():
                 self.counts["interruptions"] += 1
+                self.transcript.add(event)
+            case ReplyWorded():
+                self.counts["replies"] += 1
             case ThinkerChanged(stage="routed"):
                 self.counts["thinkers"] += 1
             case ErrorShown():

@@ -41,4 +41,4 @@ def in_turn(tasks: Sequence[Task], places: int, now: float) -> list[Task]:
     """Return the tasks of one owner that are to be in the queue at `now`: of the oldest `places`, those that wait."""
     oldest = sorted((task for task in tasks if task.open), key=lambda task: (task.created_at, task.id))
     chosen = oldest[:places] if places else oldest
-    return [task for task in chosen if task.state is TaskState.QUEUED and task.ready_at <= now]
+    return [task for task in chosen if task.state is TaskState.QUEUED and task.setbacks.ready_at <= now]

@@ -26,7 +26,7 @@ from backend.storage.memory import briefly
 from backend.tasks.fair_queue import FairQueue
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
-from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
+from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Setbacks, Superseded, Task
 
 SHOWN = 10
 """Tasks the tool shows."""
@@ -89,11 +89,12 @@ class TaskService:
         now = self.clock()
         name = hashlib.sha256(f"{owner}\n{once}".encode()).digest()[:12] if once else secrets.token_bytes(12)
         id_ = base64.urlsafe_b64encode(name).decode()
+        waiting = Setbacks(ready_at=now)
         task = Task(
-            id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, ready_at=now, reach=reach
+            id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, setbacks=waiting, reach=reach
         )
         created = await self.repository.create(task, steps or {})
-        if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
+        if created.open and created.setbacks.ready_at <= now:  # an older one's creator may have died before this
             await self.fair_queue.enqueue(created)
         return created
 

@@ -61,6 +61,17 @@ class Superseded(PeerError):
 
 
 @dataclass(frozen=True, slots=True)
+class Setbacks:
+    """The runs of a task that came to nothing, and the wait after the last. Times are Unix seconds."""
+
+    failures: int = 0
+    deaths: int = 0
+    """Runs whose worker was not heard of again."""
+    ready_at: float = 0.0
+    """No run begins before; later than the task's `created_at` while a retry waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A task is a piece of long work and its state. Times are Unix seconds."""
 
@@ -77,13 +88,9 @@ class Task:
     source_mode: Literal["voice", "chat"] = "voice"
     """How its result will be given: to be spoken, or to be read."""
     state: TaskState = TaskState.QUEUED
-    ready_at: float = 0.0
-    """Not to be begun before; later than `created_at` while a retry waits."""
     run: int = 0
     """The number of the newest run: how often it was begun."""
-    failures: int = 0
-    deaths: int = 0
-    """Runs whose worker was not heard of again."""
+    setbacks: Setbacks = Setbacks()
     progress: str = ""
     """The latest progress of the newest run, without the user's words."""
     result: str = ""
@@ -159,8 +166,9 @@ def begun(task: Task, now: float) -> Task:
     """Begin a run; a task that still runs has lost its worker, and fails with the third. Raises `Superseded`."""
     if not task.open:
         raise Superseded("The task is over.")
-    deaths = task.deaths + (task.state is TaskState.RUNNING)
-    task = replace(task, run=task.run + 1, deaths=deaths, started_at=task.started_at or now, changed_at=now)
+    deaths = task.setbacks.deaths + (task.state is TaskState.RUNNING)
+    setbacks = replace(task.setbacks, deaths=deaths)
+    task = replace(task, run=task.run + 1, setbacks=setbacks, started_at=task.started_at or now, changed_at=now)
     if deaths >= DEATHS_LIMIT:
         return _ended(task, TaskState.FAILED, now, error=f"Given up: {deaths} workers ended while they worked on it.")
     return replace(task, state=TaskState.RUNNING, progress="")
@@ -182,16 +190,17 @@ def done(task: Task, run: int, result: TaskResult, now: float) -> Task:
 def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_after_s: float) -> Task:
     """Note that the run failed: the task is queued again while a retry is left, else it has failed."""
     owns(task, run)
-    task = replace(task, failures=task.failures + 1)
-    if task.failures > retries:
+    failures = task.setbacks.failures + 1
+    task = replace(task, setbacks=replace(task.setbacks, failures=failures, ready_at=now + retry_after_s))
+    if failures > retries:
         return _ended(task, TaskState.FAILED, now, error=error)
-    return replace(task, state=TaskState.QUEUED, error=error, ready_at=now + retry_after_s, changed_at=now)
+    return replace(task, state=TaskState.QUEUED, error=error, changed_at=now)
 
 
 def handed_back(task: Task, run: int, now: float) -> Task:
     """Queue the task again because its worker ends in order; the run does not count as a failure."""
     owns(task, run)
-    return replace(task, state=TaskState.QUEUED, ready_at=now, changed_at=now)
+    return replace(task, state=TaskState.QUEUED, setbacks=replace(task.setbacks, ready_at=now), changed_at=now)
 
 
 def canceled(task: Task, now: float) -> Task:

@@ -370,7 +370,7 @@ class Worker:
                 for task in await self._repository.unmoved(now - 3 * lease_s):
                     if task.state is TaskState.RUNNING:
                         await self._queue.enqueue(task.id)
-                    elif task.ready_at < now - lease_s:
+                    elif task.setbacks.ready_at < now - lease_s:
                         waiting_owners[task.owner] = None
                 for owner in waiting_owners:
                     await self._fair_queue.enqueue_of(owner)

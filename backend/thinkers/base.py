@@ -96,20 +96,19 @@ class Manifest:
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may call. A Thinker is refused if one does not exist."""
+    """Names of the tools it may call. A Thinker is refused if one does not exist, and left out if none is set up."""
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
-    cache_scope: Literal["shared", "user"] = "shared"
-    """Who may be served a cached answer. Personalised answers are kept to their user whatever this says."""
+    cache_scope: Literal["user", "time", "asked", "date"] = "time"
+    """Who may be served a cached answer: its user alone, or everybody with whom they share what it rests on: the time
+    of day, the time only where the question speaks of it, or the date. Personalised answers are always kept to their
+    user."""
     deadline_s: float | None = None
     """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
     """A sentence the Responder may say while this takes long."""
     late: Literal["deliver", "drop"] = "deliver"
     """Whether an answer that comes when the caller has moved on is spoken all the same, once the floor is free."""
-    clock: Literal["time", "asked", "date"] = "time"
-    """What its answers rest on of the user's clock: the time of day, the time only where the question speaks of it, or
-    their date alone. Users in different time zones share an answer only where the time does not matter."""
     history_turns: int = 10
     """Turns of the conversation (a user's words and the reply) it is shown; 0 where answers are shared between users,
     for one that rests on a conversation is kept to it."""
@@ -119,8 +118,6 @@ class Manifest:
     """Whether it is shown the summary of the user's earlier conversations."""
     background: bool = False
     """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
-    needs_set_up: bool = False
-    """Whether it is left out where one of its tools is not set up. Of any other Thinker that is a mistake."""
     replaces: bool = False
     """Whether a plugin takes the place of the Thinker of its domain that comes with the server."""
     takes_unknown: bool = False

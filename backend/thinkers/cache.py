@@ -116,7 +116,7 @@ def slots_for(manifest: Manifest, question: Question, situation: Situation, day:
     ]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
     key = f"{manifest.domain}:{digest[:32]}"
-    is_shared = manifest.cache_scope == "shared" and not any(personal)
+    is_shared = manifest.cache_scope != "user" and not any(personal)
     if not is_shared and not question.user_id:
         return None
     return Slots(Slot(SHARED, key) if is_shared else None, Slot(question.user_id, key) if question.user_id else None)
@@ -124,7 +124,8 @@ def slots_for(manifest: Manifest, question: Question, situation: Situation, day:
 
 def rests_on_time(manifest: Manifest, question: Question) -> bool:
     """Return whether the answer may depend on the user's time of day, and not on their date alone."""
-    return manifest.clock == "time" or (manifest.clock == "asked" and bool(_OF_TIME.search(question.query)))
+    scope = manifest.cache_scope
+    return scope in ("user", "time") or (scope == "asked" and bool(_OF_TIME.search(question.query)))
 
 
 def _reached(reach: Reach) -> list[object]:

@@ -30,7 +30,7 @@ MANIFEST = Manifest(
     ),
     tier="advanced",
     filler="Let me think about that a little longer.",
-    clock="asked",
+    cache_scope="asked",
     history_turns=4,
     preferences=("name", "language", "time_zone"),
     summary=True,

@@ -90,7 +90,7 @@ class ThinkerRegistry:
 
         `without_model` says in which turns no language model reads the guide. A plugin whose manifest `replaces` takes
         the place of the package's Thinker of its domain; an `ADDITION` joins the Thinker that it names. THINKERS names
-        those that are kept, and one that has lost all its tools by TOOLS is left out.
+        those that are kept, and one of whose tools none is set up and in TOOLS is left out.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist, and `SettingsError` for a
         name in THINKERS that no Thinker has.
@@ -208,9 +208,7 @@ def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> l
 
 
 def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:
-    """Return whether a Thinker has what it needs: it is left out where its tools are not set up, or left out, too."""
-    if manifest.needs_set_up and not all(name in toolbox for name in manifest.tools):
-        return False
+    """Return whether a Thinker has any of its tools: where all are left out, it is left out, too."""
     return not manifest.tools or not toolbox.left_out.issuperset(manifest.tools)
 
 

@@ -14,7 +14,7 @@ from backend.observability.tracing import opened
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import OnChange, ThinkerCall, ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, Route
-from backend.tools.base import Result, Tool, ToolContext
+from backend.tools.base import Result, Tool, ToolContext, ToolLimits
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline, so that it is the Thinker that says what took long."""
@@ -68,7 +68,7 @@ class ThinkerRouting:
             cache=False,
             always=True,
             guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=registry.guide()),
-            deadline_s=slowest + SLACK_S,
+            limits=ToolLimits(slowest + SLACK_S),
         )
 
     async def _ask(self, context: ToolContext, route: Route) -> Result:

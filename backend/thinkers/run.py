@@ -19,10 +19,11 @@ from backend.agent.context import STRANGER, Situation, SourceMode
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
-from backend.agent.trace import traced_call
+from backend.agent.turn import note_result
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
+from backend.observability.tracing import step
 from backend.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
@@ -166,7 +167,10 @@ class ThinkerRun:
         box = self.dependencies.toolbox.only(self.manifest.tools)
         call_id = f"own-{next(self._call_numbers)}"
         self.progress("", ToolProgress(call_id, tool, "started"))
-        result = await traced_call(box, tool, json.dumps(arguments), self.context)
+        words = json.dumps(arguments)
+        with step("tool", tool, words) as span:
+            result = await box.run(tool, words, self.context)
+            note_result(span, result)
         self._take_in(result)
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result

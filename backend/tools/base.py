@@ -28,7 +28,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -132,6 +132,23 @@ SetUp = Callable[[Settings], bool]
 """A check of the settings: true if everything the tool needs is configured."""
 TierFor = Callable[[Settings], Tier]
 """The tier of a tool, where its credentials depend on the settings."""
+Actions = bool | frozenset[str]
+"""Some calls of a tool: all, none, or those whose argument `action` has one of these values."""
+
+
+async def left_to_client(**_values: object) -> NoReturn:
+    """Stand for the function of a tool that the client of the turn carries out: the turn ends with its call."""
+    raise RuntimeError("a client's function is called by the client")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """The bounds of one call of a tool."""
+
+    deadline_s: float = DEADLINE_S
+    """Seconds until it must have answered."""
+    output_cap: int = OUTPUT_CAP
+    """Characters of JSON it may return to the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +165,14 @@ class Tool:
     """Parameter name → the type to inject."""
     tier: Tier = Tier.ANONYMOUS
     """How far a caller must be trusted to see and call it."""
-    tier_for: TierFor | None = None
-    """The tier with certain settings, where it depends on them; the registry asks it once."""
-    confirm: bool = False
-    """True if the user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
-    confirm_actions: frozenset[str] = frozenset()
-    """The values of the argument `action` that need the user's agreement; empty: all."""
-    writes: bool = False
-    """True if the tool changes something: with every call, or with those of `write_actions`."""
-    write_actions: frozenset[str] = frozenset()
-    """The values of the argument `action` that change something; empty: all."""
+    tier_with: Callable[[Settings], Tier | None] | None = None
+    """Returns the tier with certain settings, and None where it is not set up; the registry asks once."""
+    confirm: Actions = False
+    """The calls to which the user must agree first, in a turn of their own."""
+    writes: Actions = False
+    """The calls that change something."""
     untrusted: bool = False
     """True if its results hold text of others: pages, issues, documents, another server's data."""
-    set_up: SetUp = lambda settings: True
-    """The check whether the tool exists with these settings."""
     cache: bool = True
     """True if an answer that used this tool may be cached."""
     guidance: str = ""
@@ -175,13 +186,10 @@ class Tool:
     """The kinds of client that may see and call the tool."""
     also_called: tuple[str, ...] = ()
     """Further names a call may use; the tool is not offered under these."""
-    client_side: bool = False
-    """True if the client of the turn carries it out: the turn ends with its call."""
     searches: str = ""
     """The source that it searches, as in "the web": research makes use of all such tools that it has; empty: none."""
     source: str = LOCAL
-    deadline_s: float = DEADLINE_S
-    output_cap: int = OUTPUT_CAP
+    limits: ToolLimits = ToolLimits()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,6 +201,11 @@ class Tool:
         """True if the tool is not for anonymous callers."""
         return self.tier > Tier.ANONYMOUS
 
+    @property
+    def client_side(self) -> bool:
+        """True if the client of the turn carries it out."""
+        return self.function is left_to_client
+
     def is_within(self, reach: Reach) -> bool:
         """Return True if a caller who reaches that much may see and call the tool."""
         if self.client_side:
@@ -201,14 +214,8 @@ class Tool:
 
     def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:
         """Return True if the user must agree to a call with these arguments, in a turn with these rights."""
-        action = values.get("action")
-        if self.confirm and (not self.confirm_actions or action in self.confirm_actions):
-            return True
-        return (
-            (rights.untrusted or rights.unsure)
-            and self.writes
-            and (not self.write_actions or action in self.write_actions)
-        )
+        doubtful = rights.untrusted or rights.unsure
+        return _among(self.confirm, values) or (doubtful and _among(self.writes, values))
 
     def schema(self) -> Json:
         """Return the tool as JSON in the form of the chat completions API."""
@@ -216,6 +223,10 @@ class Tool:
             "type": "function",
             "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
         }
+
+
+def _among(actions: Actions, values: Mapping[str, Any]) -> bool:
+    return actions if isinstance(actions, bool) else values.get("action") in actions
 
 
 F = TypeVar("F", bound=Function)
@@ -251,6 +262,12 @@ def tool(
     """
 
     allowed = frozenset(clients)
+    least = max(tier, Tier(int(requires_auth))) if isinstance(tier, Tier) else Tier(int(requires_auth))
+
+    def tier_with(settings: Settings) -> Tier | None:
+        if not set_up(settings):
+            return None
+        return least if isinstance(tier, Tier) else tier(settings)
 
     def declare(function: F) -> F:
         for each in (name, *also_called):
@@ -264,9 +281,8 @@ def tool(
                 f"Tool {name} names unknown clients: {', '.join(unknown)}.", hint=f"There are: {', '.join(CLIENTS)}."
             )
         arguments, parameters, services = _split(name, function)
-        asking = frozenset() if isinstance(confirm, bool) else frozenset(confirm)
-        writing = frozenset() if isinstance(writes, bool) else frozenset(writes)
-        if (asking or writing) and "action" not in parameters["properties"]:
+        named = frozenset[str]().union(*(each for each in (confirm, writes) if not isinstance(each, bool)))
+        if named and "action" not in parameters["properties"]:
             raise BadPlugin(f"Tool {name} names some of its actions, but has no argument called action.")
         declared = Tool(
             name=name,
@@ -275,14 +291,11 @@ def tool(
             read_arguments=partial(_read, arguments),
             parameters=parameters,
             services=services,
-            tier=max(tier if isinstance(tier, Tier) else Tier.OPERATOR, Tier(int(requires_auth))),
-            tier_for=None if isinstance(tier, Tier) else tier,
-            confirm=bool(confirm),
-            confirm_actions=asking,
-            writes=bool(writes or confirm),
-            write_actions=frozenset() if writes is True or confirm is True else asking | writing,
+            tier=least if isinstance(tier, Tier) else Tier.OPERATOR,
+            tier_with=tier_with,
+            confirm=confirm if isinstance(confirm, bool) else frozenset(confirm),
+            writes=writes is True or confirm is True or named,
             untrusted=untrusted,
-            set_up=set_up,
             cache=cache,
             guidance=guidance,
             persistent=persistent,
@@ -290,8 +303,7 @@ def tool(
             clients=allowed,
             also_called=also_called,
             searches=searches,
-            deadline_s=deadline_s,
-            output_cap=output_cap,
+            limits=ToolLimits(deadline_s, output_cap),
         )
         function.__tool__ = declared  # type: ignore[attr-defined]
         return function

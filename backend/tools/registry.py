@@ -23,7 +23,7 @@ from backend.tools.runner import Toolbox, ToolResult, ToolSource
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
 """The context of the server's own work, on behalf of no user."""
 
-DESCRIBED = ("name", "description", "parameters", "requires_auth", "confirm", "persistent", "always", "source")
+DESCRIBED = ("name", "description", "parameters", "requires_auth", "persistent", "always", "source")
 
 
 class Registry(Toolbox):
@@ -51,7 +51,7 @@ class Registry(Toolbox):
                 "name": tool.name,
                 "description": tool.description,
                 "inputSchema": tool.parameters,
-                "annotations": {"readOnlyHint": not tool.writes, "destructiveHint": tool.confirm},
+                "annotations": {"readOnlyHint": not tool.writes, "destructiveHint": bool(tool.confirm)},
             }
             for tool in self.offered(client, reach)
         ]
@@ -74,8 +74,8 @@ class Registry(Toolbox):
         """Return the tools `client` may use, for pages: with flags, tier and source."""
         return [
             {name: getattr(tool, name) for name in DESCRIBED}
-            | ({"confirm_actions": sorted(tool.confirm_actions)} if tool.confirm_actions else {})
-            | {"clients": sorted(tool.clients), "tier": tool.tier.name.lower()}
+            | {"confirm": bool(tool.confirm), "clients": sorted(tool.clients), "tier": tool.tier.name.lower()}
+            | ({"confirm_actions": sorted(tool.confirm)} if isinstance(tool.confirm, frozenset) else {})
             for tool in self.offered(client, reach)
         ]
 
@@ -103,15 +103,16 @@ def discover(
                 if name in files:
                     raise BadPlugin(f"Two tools are called {name}: in {files[name]} and in {file_of(module)}.")
                 files[name] = file_of(module)
-            if settings is not None and not tool.set_up(settings):
-                continue
-            if settings is not None and tool.tier_for is not None:
-                tool = replace(tool, tier=tool.tier_for(settings), tier_for=None)
+            if settings is not None and tool.tier_with is not None:
+                tier = tool.tier_with(settings)
+                if tier is None:
+                    continue
+                tool = replace(tool, tier=tier)
             found[tool.name] = tool
     wanted = settings.agent.tools if settings is not None else []
     check_names("TOOLS", wanted, files)
     offered = [tool for tool in found.values() if not wanted or not set(wanted).isdisjoint(tool.names)]
-    left_out = frozenset(name for tool in found.values() if tool not in offered for name in tool.names)
+    left_out = frozenset(files) - {name for tool in offered for name in tool.names}
     return Registry(offered, services, confirmations, sources=tuple(sources), left_out=left_out)
 
 

@@ -131,7 +131,7 @@ class Toolbox:
         self._sources = sources
         self._remote = remote
         self.left_out = left_out
-        """Names of tools that the settings leave out."""
+        """Names of tools that the settings leave out, or that are not set up."""
         self._untrusted = untrusted | {name for tool in self._own.values() if tool.untrusted for name in tool.names}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
@@ -288,12 +288,13 @@ class Toolbox:
             name: own[kind] if kind in OF_THE_CALL else injected(kind, self._services)
             for name, kind in tool.services.items()
         }
+        deadline_s = tool.limits.deadline_s
         try:
-            async with asyncio.timeout(tool.deadline_s):
+            async with asyncio.timeout(deadline_s):
                 return await tool.function(**services, **values)
         except TimeoutError:
-            log.warning("tool %s took longer than %.1f s", tool.name, tool.deadline_s)
-            return failure(tool.name, "timeout", f"No answer within {tool.deadline_s:g} seconds.", retryable=True)
+            log.warning("tool %s took longer than %.1f s", tool.name, deadline_s)
+            return failure(tool.name, "timeout", f"No answer within {deadline_s:g} seconds.", retryable=True)
         except VoiceError as error:
             retryable = isinstance(error, PeerError) and error.retryable
             return failure(tool.name, "failed", " ".join(filter(None, (str(error), error.hint))), retryable=retryable)
@@ -366,7 +367,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
     }
     return ToolResult(
         name=tool.name,
-        content=_capped(_json(data), tool.output_cap),
+        content=_capped(_json(data), tool.limits.output_cap),
         sample=result.sample,
         cacheable=tool.cache and not result.sample and ToolContext not in tool.services.values(),
         persistent=tool.persistent,

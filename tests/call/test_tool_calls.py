@@ -72,7 +72,7 @@ class OneCall:
     def over(self, thinkers: ThinkerDispatcher) -> ToolCallDispatcher:
         """The tool calls of this call over other Thinkers."""
         view = CallView(
-            question=lambda domain, query, *_: Question(domain, query, "s1", "ada", conversation_id="c1"),
+            question=lambda *_: Question("", "", "s1", "ada", conversation_id="c1"),
             turn=lambda: self.turn,
             turn_age_ms=lambda: 740,
             dispatch=self.outcomes.append,

@@ -52,7 +52,7 @@ class OneCall:
             weather=think_at_once,
         )
         view = CallView(
-            question=lambda domain, query, *_: Question(domain, query, "s1", self.user_id, conversation_id="c1"),
+            question=lambda *_: Question("", "", "s1", self.user_id, conversation_id="c1"),
             turn=lambda: 1,
             turn_age_ms=lambda: 0,
             dispatch=self.outcomes.append,

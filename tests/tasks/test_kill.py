@@ -101,7 +101,7 @@ async def test_a_killed_workers_task_is_finished_by_another_and_delivered_once()
                 await until(lambda: shared.is_over(task), 3 * LEASE_S + 10)
                 ended = await repository.find(task.id)
                 assert ended is not None
-                assert (ended.state, ended.run, ended.deaths) == (TaskState.DONE, 2, 1)
+                assert (ended.state, ended.run, ended.setbacks.deaths) == (TaskState.DONE, 2, 1)
                 assert REPORT in ended.result
                 assert model.asked == ["plan", "gaps", "gaps", "report"]  # what was planned and found stays so
                 assert await shared.results() == 1
@@ -119,7 +119,7 @@ async def test_a_killed_workers_task_is_finished_by_another_and_delivered_once()
                 assert await second.stop() == 0  # ended in order, it hands back what it has
                 back = await repository.find(last.id)
                 assert back is not None
-                assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
+                assert (back.state, back.setbacks.deaths) == (TaskState.QUEUED, 0)
         assert await shared.results() == 1
 
 

@@ -62,22 +62,22 @@ def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
 
 def test_a_failure_is_retried_once_and_then_it_has_failed() -> None:
     first = failed(begun(queued(), 2.0), 1, "no answer", 3.0, retries=1, retry_after_s=5)
-    assert (first.state, first.ready_at, first.error) == (TaskState.QUEUED, 8.0, "no answer")
+    assert (first.state, first.setbacks.ready_at, first.error) == (TaskState.QUEUED, 8.0, "no answer")
     second = failed(begun(first, 8.0), 2, "no answer", 9.0, retries=1, retry_after_s=5)
     assert (second.state, second.ended_at, second.error) == (TaskState.FAILED, 9.0, "no answer")
 
 
 def test_a_worker_that_ends_in_order_costs_the_task_nothing() -> None:
     back = handed_back(begun(queued(), 2.0), 1, 3.0)
-    assert (back.state, back.failures, back.deaths) == (TaskState.QUEUED, 0, 0)
-    assert begun(back, 4.0).deaths == 0
+    assert (back.state, back.setbacks.failures, back.setbacks.deaths) == (TaskState.QUEUED, 0, 0)
+    assert begun(back, 4.0).setbacks.deaths == 0
 
 
 def test_a_task_that_takes_its_workers_with_it_is_given_up() -> None:
     task = begun(queued(), 2.0)
     for death in range(1, DEATHS_LIMIT):
         task = begun(task, 2.0 + death)
-        assert (task.state, task.deaths) == (TaskState.RUNNING, death)
+        assert (task.state, task.setbacks.deaths) == (TaskState.RUNNING, death)
     given_up = begun(task, 9.0)
     assert given_up.state is TaskState.FAILED
     assert "3 workers" in given_up.error

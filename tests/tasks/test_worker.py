@@ -226,12 +226,12 @@ async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis
             await first.becomes(task, TaskState.RUNNING)
         back = await TaskRepository(redis, add_to_stream).find(task.id)
         assert back is not None
-        assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
+        assert (back.state, back.setbacks.deaths) == (TaskState.QUEUED, 0)
         began = time.monotonic()
         second = await stack.enter_async_context(rigged(redis, server, at_once))
         ended = await second.becomes(task, TaskState.DONE)
         assert time.monotonic() - began < LEASE_S
-        assert (ended.run, ended.deaths) == (2, 0)
+        assert (ended.run, ended.setbacks.deaths) == (2, 0)
         assert await second.results() == 1
 
 

@@ -30,7 +30,6 @@ MANIFEST = Manifest(
     deadline_s=30,
     filler="Still waiting for GitHub.",
     preferences=("time_zone",),
-    needs_set_up=True,
     phrases=(
         "Comment on issue two that it works now.",
         "Show me the bugs on GitHub.",

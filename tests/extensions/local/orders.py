@@ -19,8 +19,8 @@ from backend.thinkers.base import Manifest
 from backend.thinkers.registry import described
 from tests.support.declared import all_manifests, all_tools
 
-MANIFESTS = tuple(each for each in all_manifests() if not each.needs_set_up)
-"""Those of the core and of the extensions that are there; not those that need to be set up."""
+MANIFESTS = tuple(each for each in all_manifests() if each.domain != "engineering")
+"""Those of the core and of the extensions that are there; not that which needs GitHub to be set up."""
 TOOLS = all_tools()
 GENERAL = "knowledge"
 NOW = datetime(2026, 3, 2, 9, 30)
