@@ -13,11 +13,11 @@ import pytest
 from scripts.structure import figures_of
 
 MOST = {
-    "lines of Python: core": 64_000,
-    "lines of Python: all that ships": 88_600,
+    "lines of Python: core": 59_500,
+    "lines of Python: all that ships": 84_900,
     "lines of Python: the local Responder": 6_000,
     "lines of Python: benchmarks": 8_000,
-    "lines of Python: tests": 78_800,
+    "lines of Python: tests": 71_600,
     "required packages": 36,
     "fields of the largest class": 20,
     "words of the documents": 48_000,

@@ -112,8 +112,6 @@ class CallObservers:
         return lambda _: self._metrics.vad_decided(decision)
 
     def _on_thinker(self, event: page.ThinkerChanged) -> None:
-        if event.stage != "working":
-            self.trace.on_event(event)
         if event.stage == "routed" and event.work:
             self._learner.on_question(event.work.domain)
         self._post_turn.on_thinker(event)

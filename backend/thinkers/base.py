@@ -100,9 +100,8 @@ class Manifest:
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
     cache_scope: Literal["user", "time", "asked", "date"] = "time"
-    """Who may be served a cached answer: its user alone, or everybody with whom they share what it rests on: the time
-    of day, the time only where the question speaks of it, or the date. Personalised answers are always kept to their
-    user."""
+    """Who may be served a cached answer: its user alone, or all users with the same time of day, the same time if the
+    question speaks of it, or the same date. Personalised answers are always kept to their user."""
     deadline_s: float | None = None
     """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
