@@ -23,6 +23,7 @@ from backend.users.profile_updates import (
 from tests.http.world import World
 from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 KEY = b"k" * 32
@@ -47,6 +48,10 @@ async def known_user(here: World, tab: Tab) -> None:
     )
     cookie = Signatures(KEY, token_age_s=60).cookie(USER)
     await tab.page.context.add_cookies([{"name": "caller", "value": cookie, "url": here.url}])
+
+
+async def lives_in(here: World, place: str) -> bool:
+    return bool((await known(here))["preferences"].get("default_location") == place)
 
 
 async def open_memory(here: World, tab: Tab) -> None:
@@ -85,7 +90,7 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         await open_memory(here, tab)
         await field(tab, "default_location").fill("Oslo")
         await field(tab, "default_location").press("Enter")
-        await tab.sees("memory-said", "Saved: Home")
+        await until(lambda: lives_in(here, "Oslo"))
         await field(tab, "name").fill("")
         await field(tab, "name").press("Tab")
         await tab.sees("memory-said", "Forgotten: Name")

@@ -209,7 +209,7 @@ class PhoneRig:
     """A telephone call; time passes by itself."""
 
     exact = False
-    slack_ms = 3 * FRAME_MS  # a mark comes back once the frame before it was played, and is on its way then
+    slack_ms = 6 * FRAME_MS  # a mark goes out with every fifth frame, so the measured delay may be as old, and one more
 
     def __init__(self, transport: Transport, stream: Phone) -> None:
         self.transport = transport
