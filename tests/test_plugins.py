@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
 from backend.tools.base import Result, tool
+from backend.tools.discovery import folder_modules
 from tests.support.agents import toolbox
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
@@ -169,6 +171,15 @@ MANIFEST = Manifest(domain="moon", label="Moon", description="{words}", example=
 async def think(run):
     return Answer("{words}", "model")
 """
+
+
+def test_a_file_that_is_saved_twice_in_a_second_is_loaded_as_it_is_now(tmp_path: Path) -> None:
+    file = tmp_path / "words.py"
+    for words in ("first", "other"):
+        file.write_text(f'WORDS = "{words}"')
+        os.utime(file, (1, 1))  # as old, and as long
+        [module] = folder_modules(tmp_path)
+        assert words == module.WORDS
 
 
 async def test_plugins_are_live_on_save_and_a_broken_one_leaves_everything_as_it_was(tmp_path: Path) -> None:

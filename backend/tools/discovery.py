@@ -10,8 +10,9 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import ParamSpec, TypeVar
 
 from backend.errors import BadPlugin, SettingsError, VoiceError
@@ -81,13 +82,24 @@ def imported_module(name: str) -> ModuleType:
         raise BadPlugin(f"{name} cannot be imported: {error}.") from error
 
 
+class _FromSource(SourceFileLoader):
+    """Compiles the file as it is now.
+
+    Bytecode is taken for current by size and whole seconds, and a file may be saved twice within one.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the compiled source."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _loaded(path: Path) -> ModuleType:
     """Return the file as a module of its own, loaded once per path and content."""
     mark = hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:12]
     name = f"{PLUGIN}{path.stem}_{mark}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FromSource(name, str(path)))
     if spec is None or spec.loader is None:
         raise BadPlugin(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)

@@ -164,7 +164,10 @@ async def test_nothing_a_stranger_sends_holds_the_event_loop(tmp_path: Path, wor
 
 
 async def test_the_measurement_notices_a_loop_that_is_held(tmp_path: Path) -> None:
-    slow = "async def hold():\n    while True:\n        await asyncio.sleep(1)\n        sum(range(8_000_000))\n"
+    slow = (
+        "async def hold():\n    while True:\n        await asyncio.sleep(0.5)\n"
+        "        until = time.thread_time() + 0.1\n        while time.thread_time() < until:\n            pass\n"
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{__name__}.MONITOR", f"{MONITOR}{slow}held = asyncio.get_running_loop().create_task(hold())\n")
         async with measured(tmp_path) as here:
