@@ -3,7 +3,7 @@
  * the first paint waits for no server, and follows the profile once that is loaded.
  */
 
-import { Memory } from "./memory.js";
+import { memoryOf } from "./memory.js";
 import { remember } from "./remembered.js";
 import { isLive } from "./store.js";
 
@@ -21,7 +21,7 @@ export function followKeptSettings(store) {
       if (value && value !== earlier?.preferences[name]) follow(store, name, value);
     }
   });
-  void new Memory(store, () => {}).renew();
+  void memoryOf(store).renew();
 }
 
 /** Use a choice in this browser from now on. @param {import("./store.js").Store} store @param {Name} name @param {string} value */

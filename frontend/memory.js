@@ -3,11 +3,21 @@
 import { ApiError, deleteMe, getMe, patchMe } from "./api.js";
 import { saysAsServer, t } from "./texts.js";
 
+/** @type {WeakMap<import("./store.js").Store, Memory>} */
+const MEMORIES = new WeakMap();
+
+/** The one memory of a page: its requests wait for one another, so no answer is older than the one before. @param {import("./store.js").Store} store */
+export function memoryOf(store) {
+  const memory = MEMORIES.get(store) ?? new Memory(store);
+  MEMORIES.set(store, memory);
+  return memory;
+}
+
+/** See `memoryOf`. */
 export class Memory {
-  /** @param {import("./store.js").Store} store @param {() => void} onErased */
-  constructor(store, onErased) {
+  /** @param {import("./store.js").Store} store */
+  constructor(store) {
     this.store = store;
-    this.onErased = onErased;
     /** One request after the other: two edits in a row must not overtake each other. @type {Promise<boolean>} */
     this.last = Promise.resolve(true);
     /** A reload is queued, which will include every change made before it begins. */
@@ -37,11 +47,11 @@ export class Memory {
     return this.#ask(() => patchMe(changes), said);
   }
 
-  /** Have everything forgotten. Resolves to whether it was. */
-  erase() {
+  /** Have everything forgotten. Resolves to whether it was. @param {() => void} onErased */
+  erase(onErased) {
     return this.#ask(async () => {
       await deleteMe();
-      this.onErased();
+      onErased();
       return getMe();
     }, t("memory.erased"));
   }

@@ -1,6 +1,6 @@
 /** The memory dialog: the user reads, changes, downloads and erases what the system knows about them. */
 
-import { Memory } from "../memory.js";
+import { memoryOf } from "../memory.js";
 import { countsInWords, isBlank } from "../state/memory.js";
 import { t } from "../texts.js";
 import { button, make, named, setText } from "./dom.js";
@@ -8,6 +8,7 @@ import { editable } from "./editing.js";
 import { eraseFooter } from "./memory_erase.js";
 import { FACTS, INSTRUCTIONS, listEditor, TICKERS } from "./memory_lists.js";
 
+/** @typedef {import("../memory.js").Memory} Memory */
 /** @typedef {import("../state/memory.js").Known} Known */
 /** @typedef {import("../texts.js").Key} Key */
 
@@ -23,8 +24,8 @@ const UNITS = [["", "memory.unit_usual"], ["celsius", "memory.celsius"], ["fahre
 
 /** @type {import("./panels.js").ShowPanel} */
 export function show(place, { store, conversation }) {
-  const memory = new Memory(store, () => conversation.startAnew());
-  const parts = build(/** @type {HTMLDialogElement} */ (place), memory);
+  const memory = memoryOf(store);
+  const parts = build(/** @type {HTMLDialogElement} */ (place), memory, () => conversation.startAnew());
   store.subscribe((state, before) => {
     if (state.memory === before.memory) return;
     draw(parts, state.memory);
@@ -38,8 +39,8 @@ export function show(place, { store, conversation }) {
   };
 }
 
-/** @param {HTMLDialogElement} place @param {Memory} memory */
-function build(place, memory) {
+/** @param {HTMLDialogElement} place @param {Memory} memory @param {() => void} onErased */
+function build(place, memory, onErased) {
   const close = button(t("page.close"), "quiet small");
   close.addEventListener("click", () => place.close());
   const head = make("div", "sheet-head");
@@ -56,7 +57,7 @@ function build(place, memory) {
   const instructions = listEditor(memory, INSTRUCTIONS);
   const summary = summaryField(memory);
   const counts = named(make("p", "dim memory-counts"), "memory-counts");
-  const { foot, confirm } = eraseFooter(memory);
+  const { foot, confirm } = eraseFooter(memory, onErased);
   place.append(head, said, blank, grid, tickers.box, facts.box, instructions.box, summary.box, counts, foot, confirm);
   return { said, blank, fields, lists: [tickers, facts, instructions], summary, counts, confirm, place };
 }

@@ -3,8 +3,8 @@
 import { t } from "../texts.js";
 import { button, make, named } from "./dom.js";
 
-/** @param {import("../memory.js").Memory} memory */
-export function eraseFooter(memory) {
+/** @param {import("../memory.js").Memory} memory @param {() => void} onErased */
+export function eraseFooter(memory, onErased) {
   const take = make("a", "button quiet", t("memory.download"));
   take.href = "/api/me/export";
   take.download = "about-me.json";
@@ -33,7 +33,7 @@ export function eraseFooter(memory) {
   });
   keep.addEventListener("click", leave);
   really.addEventListener("click", async () => {
-    if (await memory.erase()) leave();
+    if (await memory.erase(onErased)) leave();
   });
   return { foot, confirm };
 }

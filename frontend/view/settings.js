@@ -3,7 +3,7 @@
  * the browser keeps. A control stands there only where the server and the chosen model can follow it.
  */
 
-import { Memory } from "../memory.js";
+import { memoryOf } from "../memory.js";
 import { changeAppearance } from "../kept_settings.js";
 import { remember, remembered } from "../remembered.js";
 import { isLive } from "../store.js";
@@ -12,6 +12,7 @@ import { button, make, named, setText } from "./dom.js";
 import { editable } from "./editing.js";
 
 /** @typedef {import("../texts.js").Key} Key */
+/** @typedef {import("../memory.js").Memory} Memory */
 /** @typedef {import("../state/memory.js").Known} Known */
 /** @typedef {{value: string, label: string}} Choice */
 /**
@@ -32,7 +33,7 @@ const SPOKEN = ["ar", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "id"
 /** @type {import("./panels.js").ShowPanel} */
 export function show(place, { store, conversation }) {
   const dialog = /** @type {HTMLDialogElement} */ (place);
-  const memory = new Memory(store, () => {});
+  const memory = memoryOf(store);
   const parts = build(dialog, memory, store, conversation);
   store.subscribe((state, before) => {
     if (state.memory !== before.memory || state.config !== before.config || state.phase !== before.phase) draw(parts, state);

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 
 from backend.access.signatures import Signatures
 from backend.users.profile_updates import (
@@ -23,7 +24,6 @@ from backend.users.profile_updates import (
 from tests.http.world import World
 from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
-from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 KEY = b"k" * 32
@@ -48,10 +48,6 @@ async def known_user(here: World, tab: Tab) -> None:
     )
     cookie = Signatures(KEY, token_age_s=60).cookie(USER)
     await tab.page.context.add_cookies([{"name": "caller", "value": cookie, "url": here.url}])
-
-
-async def lives_in(here: World, place: str) -> bool:
-    return bool((await known(here))["preferences"].get("default_location") == place)
 
 
 async def open_memory(here: World, tab: Tab) -> None:
@@ -90,7 +86,7 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         await open_memory(here, tab)
         await field(tab, "default_location").fill("Oslo")
         await field(tab, "default_location").press("Enter")
-        await until(lambda: lives_in(here, "Oslo"))
+        await tab.sees("memory-said", "Saved: Home")
         await field(tab, "name").fill("")
         await field(tab, "name").press("Tab")
         await tab.sees("memory-said", "Forgotten: Name")
@@ -167,6 +163,31 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, 
         await tab.page.keyboard.press("Escape")
         await tab.page.get_by_test_id("memory").wait_for(state="hidden")
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
+
+
+async def test_an_answer_from_before_a_change_never_takes_its_place(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        await known_user(here, tab)
+        held = asyncio.Event()
+
+        async def hold_the_first(route: Route) -> None:
+            answer = await route.fetch()
+            if route.request.method == "GET" and not held.is_set():
+                held.set()
+                await asyncio.sleep(2)
+            await route.fulfill(response=answer)
+
+        await tab.page.route("**/api/me", hold_the_first)
+        await tab.page.goto(here.url)
+        await asyncio.wait_for(held.wait(), 30)
+        await tab.press("open-memory")
+        await tab.sees("memory-counts", "so far")
+        await field(tab, "default_location").fill("Oslo")
+        await field(tab, "default_location").press("Enter")
+        await tab.sees("memory-said", "Saved: Home")
+        await asyncio.sleep(2.5)
+        assert await tab.text("memory-said") == "Saved: Home"
+        assert await field(tab, "default_location").input_value() == "Oslo"
 
 
 async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:
