@@ -259,7 +259,7 @@ async def _ice(settings: Settings, port: int) -> Finding:
             advice = "Check its address, user name and password in ICE_SERVERS, and that UDP to it is allowed."
             return broken(f"{message}; the {scheme.upper()} server did not answer", advice)
     if settings.rtc.rtc_force_host:
-        return fine(f"{message}; callers are told {settings.rtc.rtc_force_host}")
+        return fine(f"{message}; callers get {settings.rtc.rtc_force_host}")
     if not hosts:
         return broken(message, "Set RTC_FORCE_HOST to the IP address that callers reach.")
     if not servers:

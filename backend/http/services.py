@@ -189,7 +189,7 @@ class StateServices:
     responders: Callable[[], dict[str, str]] = dict
     """The state of each provider of the Responder."""
     tool_servers: Callable[[], dict[str, str]] = dict
-    """The state of each other MCP server whose tools are used."""
+    """The state of each MCP server that lends its tools."""
     loading: Callable[[], list[str]] = list
     """The parts of the local Responder that are being loaded."""
     further_states: dict[str, Mapping[str, Callable[[], str]]] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.errors import BadRequest, VoiceError
+from backend.errors import BadRequest, MemoryUnavailable, TooMany
 from backend.language.moments import words
 from backend.notifications.reminders import Reminder
 from backend.notifications.schedule import note_time
@@ -36,6 +36,8 @@ SPOKEN_OF_S = 1_800.0
 LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not clear."
 SCANNED = 500
 """Keys that one step of the search for former lists looks at."""
+ADOPTED = "notes:adopted"
+"""The key that says that no former list is left to be looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +163,21 @@ _former = msgspec.json.Decoder(list[_FormerNote])
 
 
 async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
-    """Turn open notes in lists of their own into reminders; failures are left for the next start."""
-    with suppress(RedisError, VoiceError):
+    """Turn open notes in lists of their own into reminders, once; an outage leaves them for the next start.
+
+    A list that cannot be read, or has more than a user may keep, stays as it is.
+    """
+    with suppress(RedisError, MemoryUnavailable):
+        if await redis.exists(ADOPTED):
+            return
         async for name in redis.scan_iter("user:*:notes", count=SCANNED):
             owner = name.decode().removeprefix("user:").removesuffix(":notes")
-            with suppress(msgspec.DecodeError):
+            with suppress(msgspec.DecodeError, BadRequest, TooMany):
                 for note in _former.decode(await redis.get(name) or b"[]"):
                     if not note.resolved:
                         await _adopt(notes, owner, note)
                 await redis.delete(name)
+        await redis.set(ADOPTED, 1)
 
 
 async def _adopt(notes: Notes, owner: str, note: _FormerNote) -> None:

@@ -117,8 +117,8 @@ async def connecting(who: str, settings: str, refusals: Collection[int] = (401, 
             raise ResponderRejected(f"{who} refused the key (HTTP {status}).", hint=f"Check {settings}.") from None
         raise ResponderUnavailable(f"{who} answered with HTTP {status}.", hint=f"Check {settings}.") from None
     except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
-        told = f"{who} cannot be reached ({type(error).__name__})."
-        raise ResponderUnavailable(told, hint=f"Check {settings}, and the network.") from None
+        message = f"{who} cannot be reached ({type(error).__name__})."
+        raise ResponderUnavailable(message, hint=f"Check {settings}, and the network.") from None
 
 
 async def dial(url: str, headers: Mapping[str, str] | None = None) -> RealtimeConnection:

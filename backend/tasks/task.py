@@ -66,7 +66,7 @@ class Setbacks:
 
     failures: int = 0
     deaths: int = 0
-    """Runs whose worker was not heard of again."""
+    """Runs that ended with the death of their worker."""
     ready_at: float = 0.0
     """No run begins before; later than the task's `created_at` while a retry waits."""
 

@@ -263,9 +263,10 @@ async def test_notes_of_the_former_lists_become_reminders_once(desk: Desk) -> No
     await redis.set("user:ada:notes", msgspec.json.encode(former))
     await desk.live_in("Europe/Oslo")
     await redis.set("user:bo:notes", b"not a list")
+    await redis.set("user:cy:notes", msgspec.json.encode([{"text": "x" * 9_000}]))
     for _ in range(2):
         await adopt_former_notes(redis, Notes(desk.service))
     assert sorted(await desk.texts(resolved=True)) == ["call the plumber", "some day", "water the plants"]
     assert (await desk.call("list"))["notes"][0]["due"] == "2026-11-22T09:00:00+01:00"
-    assert await redis.keys("user:*:notes") == [b"user:bo:notes"]
+    assert sorted(await redis.keys("user:*:notes")) == [b"user:bo:notes", b"user:cy:notes"]
     assert len((await desk.process.reminders.due(NOW + 7 * DAY_S, 9))[0]) == 1

@@ -45,13 +45,13 @@ class LocalResponder(ChildProcess):
         """Read the first line of its output: where it listens, or why it cannot start, which is raised."""
         assert process.stdout is not None
         try:
-            told = json.loads(await process.stdout.readline())
+            answer = json.loads(await process.stdout.readline())
         except ValueError:
             hint = f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY."
             raise SetupError("The local Responder did not start.", hint=hint) from None
-        if "error" in told:
-            raise SetupError(told["error"], hint=told["hint"])
-        self.url = told["listening"]
+        if "error" in answer:
+            raise SetupError(answer["error"], hint=answer["hint"])
+        self.url = answer["listening"]
 
 
 def _environment(settings: LocalSettings) -> dict[str, str]:
