@@ -287,8 +287,8 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
     if letters and not described and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
         return Reason.SPELLING
     digits, groups, tokens = _digits(words)
-    told = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
-    if groups and (told or groups > 2 or digits > 4 or letters):
+    named = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
+    if groups and (named or groups > 2 or digits > 4 or letters):
         if _MONTH.search(said):
             return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
         if digits in (10, 11) or digits >= 16:

@@ -1,6 +1,5 @@
 /** Background tasks, pure: work that outlives the call, newest first, bounded. */
 
-import { citationsOf } from "./citations.js";
 
 /**
  * @typedef {"queued" | "running" | "retrying" | "done" | "failed" | "canceled"} TaskState
@@ -61,7 +60,7 @@ function updated(tasks, data, at) {
     progress: going ? (data.detail ?? "") : (old?.progress ?? ""),
     result: data.result ?? old?.result ?? "",
     source: data.source ?? old?.source ?? "",
-    citations: citationsOf(data.citations) ?? old?.citations ?? [],
+    citations: data.citations ?? old?.citations ?? [],
     error: going ? "" : (data.detail ?? ""),
     since: old?.since ?? at,
     cancelling: false,
@@ -71,6 +70,6 @@ function updated(tasks, data, at) {
 
 /** @param {Record<string, any>} record as `GET /api/tasks` shows it @returns {Task} */
 function fromRecord({ id, state, kind, instruction, progress, result, source, error, ...record }) {
-  const citations = citationsOf(record.citations) ?? [];
+  const citations = record.citations ?? [];
   return { id, state, kind, instruction, progress, result, source, citations, error, since: record.created_at * 1000, cancelling: false };
 }

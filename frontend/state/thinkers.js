@@ -1,6 +1,5 @@
 /** Thinker activity, pure: one entry per call, newest first, bounded. */
 
-import { citationsOf } from "./citations.js";
 
 /**
  * `abandoned` the call ended first
@@ -87,7 +86,7 @@ function merge(old, data, at) {
     elapsedMs: data.elapsed_ms ?? old?.elapsedMs ?? 0,
     seenAt: at,
     source: data.source ?? old?.source ?? "",
-    citations: citationsOf(data.citations) ?? old?.citations ?? [],
+    citations: data.citations ?? old?.citations ?? [],
     detail: data.detail ?? (data.tool ? old?.detail : undefined) ?? "",
     error: data.error ?? "",
     steps: stepped(old?.steps ?? [], data.tool),

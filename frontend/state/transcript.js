@@ -9,7 +9,6 @@
  */
 
 import { tOf } from "../texts.js";
-import { citationsOf } from "./citations.js";
 
 /**
  * `live` words still come · `done` all generated, not all heard yet · `final` said or fully heard · `interrupted`
@@ -117,7 +116,7 @@ function isUnderWay({ state }) {
 export function answered(transcript, { call_id, event, domain, label, source, citations }) {
   const others = transcript.answers.filter((answer) => answer.id !== call_id);
   if (event === "complete") {
-    const sources = citationsOf(citations) ?? [];
+    const sources = citations ?? [];
     const answer = { id: call_id, domain, label: label || domain, source: source ?? "", citations: sources };
     return { ...transcript, answers: [...others, answer].slice(-ANSWERS_LIMIT) };
   }

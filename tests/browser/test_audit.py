@@ -34,7 +34,7 @@ def converse(server: StandIn) -> None:
     for number, event in enumerate(("working", "complete", "failed", "stale")):
         more: dict[str, Any] = {"error": "Out of reach."} if event == "failed" else {}
         if event == "complete":
-            more = {"source": "sample", "citations": ["https://example.org/weather"]}
+            more = {"source": "sample", "citations": [{"title": "A page", "url": "https://example.org/weather"}]}
         server.publish("thinker", call_id=f"c{number}", event="routed", domain="weather", label="Weather",
                     query="Seattle", elapsed_ms=0, turn=1, into_turn_ms=500)  # fmt: skip
         tool = {"id": "t1", "name": "get_current_weather", "event": "started"}
