@@ -1,8 +1,8 @@
 """The SIP user agent of this server: its sockets, the call of each message, and one timer for all that repeats.
 
 A message is read, tied to its transaction, and given to its call. Requests of strangers are answered without anything
-being kept of them, and only so many a minute. While there are calls or transactions, `TICK_S` passes between two looks
-at what is due; at rest there is no timer.
+being kept of them, and only so many a minute. While there are transactions, the agent looks every `TICK_S` for what is
+due; at rest there is no timer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -24,7 +23,6 @@ from backend.extensions.sip.call import CallLimits, SipCall
 from backend.extensions.sip.gate import Gate, Refused
 from backend.extensions.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
 from backend.extensions.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
-from backend.extensions.sip.session_timer import MIN_S, asked_interval
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction, Transactions
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.runtime.timer import Alarm
@@ -36,7 +34,6 @@ RESOLVE_WITHIN_S = 5.0
 GOODBYE_WITHIN_S = 2.0
 """Seconds peers have to answer our last BYEs when the server ends."""
 RETRY_AFTER_S = 15
-SUPPORTED = frozenset({"timer"})
 
 OnCall = Callable[[SipCall], Awaitable[None]]
 """Answers or refuses a call, and returns when it is over."""
@@ -70,11 +67,9 @@ class UserAgent:
         self._streams = Streams(self._on_message, self._here, self._is_busy)
         self._alarm = Alarm(self._tick)
         self.closing = False
-        self.counts: Counter[str] = Counter()
-        """Messages that could not be read, calls taken, and calls refused."""
 
     def __repr__(self) -> str:
-        return f"UserAgent({len(self._calls)} calls, {self._transactions!r}, {dict(self.counts)})"
+        return f"UserAgent({len(self._calls)} calls, {self._transactions!r})"
 
     @property
     def port(self) -> int:
@@ -176,7 +171,6 @@ class UserAgent:
         try:
             message = read_message(data)
         except BadRequest:
-            self.counts["unreadable"] += 1
             return
         try:
             if isinstance(message, SipRequest):
@@ -185,11 +179,10 @@ class UserAgent:
                     link = link.towards(where)
                 self._on_request(message, link)
             else:
-                self._on_response(message, link)
+                self._transactions.take(message)
         except Exception:
-            self.counts["failed"] += 1
             log.exception("a SIP message could not be handled")
-        if self._calls or self._transactions:
+        if self._transactions:
             self._alarm.set(self.now() + TICK_S)
 
     def _on_request(self, request: SipRequest, link: Link) -> None:
@@ -207,42 +200,37 @@ class UserAgent:
             if transaction is not None:
                 call.take(transaction)
         elif not self._gate.is_peer(link.peer[0]) and not self._config.may_ask(link.peer[0]):
-            self.counts["ignored"] += 1
+            return
         elif _is_within(request):
             self._answer(request, link, 481)
         elif request.method == "INVITE":
             self._on_invite(request, link)
         elif request.method == "OPTIONS":
-            self._answer(request, link, 200, {"Accept": "application/sdp", "Supported": "timer"})
+            self._answer(request, link, 200, {"Accept": "application/sdp"})
         else:
             self._answer(request, link, 405)
 
     def _on_invite(self, request: SipRequest, link: Link) -> None:
         verdict = self._gate.judge(request, link.peer[0], time.time())
         if isinstance(verdict, Refused):
-            self.counts["refused"] += verdict.status != 401
             if verdict.status:
                 self._answer(request, link, verdict.status, verdict.headers)
             return
         status, headers = self._objection(request)
         if status:
-            self.counts["refused"] += 1
             self._answer(request, link, status, headers)
             return
         transaction = self._transactions.open(transaction_key(request), request, link, self.now())
         if transaction is None:
             return
-        self.counts["taken"] += 1
         call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._config.limits)
         self.respond(transaction, response_to(request, 100))
         start_among(self._tasks, "sip call", self._run(call))
 
     def _objection(self, request: SipRequest) -> tuple[int, dict[str, str]]:
         """Return the status that refuses an admitted INVITE; 0: it is taken."""
-        if unknown := tokens(request, "require") - SUPPORTED:
+        if unknown := tokens(request, "require"):
             return 420, {"Unsupported": ", ".join(sorted(unknown))}
-        if 0 < asked_interval(request) < MIN_S and self._config.limits.session_s:
-            return 422, {"Min-SE": str(MIN_S)}
         if request.call_id in self._calls:
             return 482, {}
         if self.closing or len(self._calls) >= self._config.most_calls:
@@ -273,18 +261,6 @@ class UserAgent:
         if transaction is not None and transaction.status < 200 and call is not None:
             call.cancel()
 
-    def _on_response(self, response: SipResponse, link: Link) -> None:
-        transaction = self._transactions.take(response)
-        cseq = response.cseq
-        is_invite = cseq is not None and cseq.method == "INVITE" and response.status_code >= 200
-        if transaction is None:
-            if is_invite and (call := self._calls.get(response.call_id or "")) is not None:
-                call.repeated_acceptance()
-            return
-        if is_invite and response.status_code >= 300:
-            transaction.link.send(bytes(_refusal_noted(transaction.request, response)))
-        transaction.on_final(response)
-
     def _answer(self, request: SipRequest, link: Link, status: int, headers: dict[str, str] | None = None) -> None:
         """Answer a request without a stored transaction."""
         host, port = link.here
@@ -306,9 +282,7 @@ class UserAgent:
                 call.unacknowledged()
         for client in due.unanswered:
             client.on_final(None)
-        for call in list(self._calls.values()):
-            call.tick(now)
-        if self._calls or self._transactions:
+        if self._transactions:
             self._alarm.set(now + TICK_S)
 
     def _here(self, host: str) -> str:
@@ -331,17 +305,3 @@ def _renew(request: SipRequest, cseq: int, credentials: tuple[str, str]) -> None
     request.headers.get("via")[0] = stringify_via(via)
     request.headers.set_single("CSeq", f"{cseq} {request.method}")
     request.headers.set_single(*credentials)
-
-
-def _refusal_noted(request: SipRequest, response: SipResponse) -> SipRequest:
-    """Return the ACK of a refusal (RFC 3261, 17.1.1.3)."""
-    ack = SipRequest(method="ACK", uri=request.uri)
-    ack.headers.append("Via", request.headers.get("via")[0])
-    for name, source in (("From", request), ("To", response), ("Call-ID", request)):
-        ack.headers.set_single(name, source.headers.get_first(name) or "")
-    cseq = request.cseq
-    ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
-    ack.headers.set_single("Max-Forwards", "70")
-    for route in request.headers.get("route"):
-        ack.headers.append("Route", route)
-    return ack

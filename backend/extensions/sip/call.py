@@ -1,4 +1,4 @@
-"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, refreshes, and its end.
+"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, and its end.
 
     RINGING ─ accept ─► ANSWERED ─ ACK ─► UP ─ BYE, ours or theirs ─► OVER
        └─ refuse, CANCEL ─────────────────────────────────────────────┘
@@ -34,10 +34,8 @@ from backend.extensions.sip.sdp import (
     write_answer,
     write_offer,
 )
-from backend.extensions.sip.session_timer import SessionTimer, agreed
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction
 from backend.extensions.sip.transport import SipTransport, unacknowledged
-from backend.runtime.supervisor import event_or_timeout
 
 if TYPE_CHECKING:
     from backend.extensions.sip.agent import UserAgent
@@ -69,9 +67,10 @@ class CallLimits:
     rtp_host: str
     """The address that sockets for sound are bound to."""
     rtp_ports: tuple[int, int]
-    silence_s: float
-    hold_max_s: float
-    session_s: int
+    silence_s: float = 60
+    """Seconds without a packet of sound after which a call ends."""
+    hold_max_s: float = 600
+    """Seconds a caller may keep us on hold."""
 
 
 class SipCall:
@@ -87,12 +86,9 @@ class SipCall:
         self.transport: SipTransport | None = None
         self._agent, self._invite, self._limits = agent, invite, limits
         self._dialog: Dialog = create_dialog_from_request(invite.request)
-        self._timer: SessionTimer = agreed(invite.request, limits.session_s)
         self._plan: MediaPlan | None = None
         self._here: Here | None = None
         self._referred: asyncio.Future[int] | None = None
-        self._last_ack: bytes = b""
-        self._refreshing = False
         allowed = tokens(invite.request, "allow")
         self.takes_transfers = not allowed or "refer" in allowed
 
@@ -105,10 +101,6 @@ class SipCall:
         return self._dialog.call_id
 
     # --- what the server does -------------------------------------------------------------------------
-
-    def ring(self) -> None:
-        """Say that it rings."""
-        self._respond(self._invite, 180)
 
     def refuse(self, status: int, retry_after_s: int = 0) -> None:
         """Refuse the call."""
@@ -134,8 +126,7 @@ class SipCall:
         else:
             body = write_offer(limits.codecs, self._here)
         self.transport, self.state = transport, CallState.ANSWERED
-        self._timer.start(self._agent.now())
-        self._respond(self._invite, 200, body=body, headers=self._timer.headers)
+        self._respond(self._invite, 200, body=body)
         return transport
 
     def hang_up(self) -> None:
@@ -195,11 +186,6 @@ class SipCall:
         if self.state is CallState.ANSWERED:
             self._lose(unacknowledged())
 
-    def repeated_acceptance(self) -> None:
-        """Note that the peer repeats its answer to an INVITE of ours: our ACK got lost."""
-        if self._last_ack:
-            self.link.send(self._last_ack)
-
     def take(self, transaction: ServerTransaction) -> None:
         """Take a request within the call."""
         request = transaction.request
@@ -227,24 +213,12 @@ class SipCall:
             case _:
                 self._respond(transaction, 405)
 
-    def tick(self, now: float) -> None:
-        """Refresh the session in time, and end it if the peer did not refresh it."""
-        if self.state is not CallState.UP:
-            return
-        if now >= self._timer.ends_at:
-            self._lose(TransportLost("The caller's telephone has not refreshed the call."))
-        elif now >= self._timer.refresh_at and not self._refreshing and self._plan is not None:
-            self._refresh()
-
     # --- in between -----------------------------------------------------------------------------------
 
     def _renegotiate(self, transaction: ServerTransaction) -> None:
-        """Take a re-INVITE or an UPDATE: hold, another address or codec, or just a refresh."""
+        """Take a re-INVITE or an UPDATE: hold, another address or codec, or a refresh of the peer's."""
         request = transaction.request
         if self.transport is None or self._here is None:
-            self._respond(transaction, 491)
-            return
-        if self._refreshing and request.method == "INVITE":
             self._respond(transaction, 491)
             return
         body = ""
@@ -263,8 +237,7 @@ class SipCall:
         elif request.method == "INVITE" and self._plan is not None:
             body = write_again(self._plan, self._here)
         self._dialog.remote_target = uri_of(request, "contact") or self._dialog.remote_target
-        self._timer.start(self._agent.now())
-        self._respond(transaction, 200, body=body, headers=self._timer.headers)
+        self._respond(transaction, 200, body=body)
 
     def _take_info(self, transaction: ServerTransaction) -> None:
         """Take a key that comes as a message, as some telephones send them."""
@@ -287,28 +260,6 @@ class SipCall:
         found = re.match(r"SIP/2\.0 ([2-6]\d\d)", transaction.request.text.strip())
         if found and self._referred is not None and not self._referred.done():
             self._referred.set_result(int(found[1]))
-
-    def _refresh(self) -> None:
-        assert self._plan is not None and self._here is not None
-        self._refreshing = True
-        headers = {"Session-Expires": f"{self._timer.interval_s};refresher=uac", "Supported": "timer"}
-        request = self._ask("INVITE", lambda response: self._refreshed(request, response), headers)
-
-    def _refreshed(self, request: SipRequest, response: SipResponse | None) -> None:
-        self._refreshing = False
-        if response is None or response.status_code in (408, 481):
-            self._lose(TransportLost("The caller's telephone does not answer any more."))
-            return
-        if response.status_code < 300:
-            ack = self._request("ACK")
-            self._dialog.local_cseq -= 1
-            cseq = request.cseq
-            ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
-            self._last_ack = bytes(ack)
-            self.link.send(self._last_ack)
-            self._timer.start(self._agent.now())
-        else:  # it goes on as it was, and ends unless it is refreshed later
-            self._timer.refresh_at = self._agent.now() + 10
 
     def _use(self, transport: SipTransport, plan: MediaPlan) -> None:
         self._plan = plan
@@ -354,15 +305,11 @@ class SipCall:
         request.headers.set_single("Contact", f"<{self._contact}>")
         return request
 
-    def _ask(self, method: str, on_final: OnFinal, headers: dict[str, str] | None = None) -> SipRequest:
+    def _ask(self, method: str, on_final: OnFinal, headers: dict[str, str] | None = None) -> None:
         request = self._request(method)
         for name, value in (headers or {}).items():
             request.headers.set_single(name, value)
-        if method == "INVITE" and self._plan is not None and self._here is not None:
-            request.text = write_again(self._plan, self._here)
-            request.headers.set_single("Content-Type", SDP)
         self._agent.ask(request, self.link, on_final, self._dialog.next_cseq)
-        return request
 
     def _uri_of(self, target: str) -> str:
         """Return the target as a URI: a number is one at the caller's own domain."""
@@ -370,11 +317,3 @@ class SipCall:
             return target
         domain = parse_address(f"<{self._dialog.remote_uri}>").uri.host or self.link.peer[0]
         return f"sip:{target}@{domain}"
-
-
-async def ringing(call: SipCall, seconds: float) -> bool:
-    """Let it ring; return whether the caller is still there."""
-    if seconds > 0 and call.state is CallState.RINGING:
-        call.ring()
-        await event_or_timeout(call.over, seconds)
-    return call.state is CallState.RINGING

@@ -23,7 +23,7 @@ from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
 from backend.extensions.sip.agent import AgentConfig, UserAgent
-from backend.extensions.sip.call import CallLimits, SipCall, ringing
+from backend.extensions.sip.call import CallLimits, CallState, SipCall
 from backend.extensions.sip.digest import DigestAuth
 from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 TRUNKS = "sip_trunks"
 """The name in `/readyz` for the state of registrations at trunks."""
+REALM = "responder-thinker"
+"""What telephones log in to."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
@@ -103,13 +105,12 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
     gate = Gate(options.peers, _digest(here.services.settings), lambda address: _may(failures, here, address))
 
     async def on_call(call: SipCall) -> None:
-        await take_call(here, call, options.ring_s)
+        await take_call(here, call)
 
     agent = UserAgent(_config(options, lambda address: _may(requests, here, address)), gate, on_call)
     await agent.open()
     sip.agent = agent
     here.services.state.metrics.watch_queue("sip_calls", lambda: agent.live)
-    here.services.state.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
@@ -124,7 +125,7 @@ async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
         sip.agent = sip.registration = None
 
 
-async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
+async def take_call(here: Context, call: SipCall) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or without an agreement."""
     billed = here.callers.billed(call.caller)
     try:
@@ -135,7 +136,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     registry = here.services.calls.registry
     transport = None
     try:
-        if await ringing(call, ring_s):
+        if call.state is CallState.RINGING:  # and its caller has not given up meanwhile
             transport = call.accept()
     except BadOffer:
         call.refuse(488)
@@ -147,7 +148,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         return
     try:
         registry.connect(session, transport, PHONE)
-    except VoiceError:  # its reservation has lapsed while it rang
+    except VoiceError:  # its reservation has been ended meanwhile
         await transport.close()
         return
     await registry.wait(session)
@@ -167,9 +168,6 @@ def _config(options: SipSettings, may_ask: Callable[[str], bool]) -> AgentConfig
             codecs=[CodecName(each.upper()) for each in options.codecs],
             rtp_host=options.host,
             rtp_ports=options.rtp_ports,
-            silence_s=options.silence_s,
-            hold_max_s=options.hold_max_s,
-            session_s=options.session_s,
         ),
     )
 
@@ -179,7 +177,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
     users = options.passwords
     if not users:
         return None
-    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), options.realm, users)
+    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), REALM, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

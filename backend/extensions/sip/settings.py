@@ -52,9 +52,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     users: SecretStr | None = Field(
         None, description="Who may call from anywhere, name:password, comma-separated; 8 characters or more each."
     )
-    realm: str = Field(
-        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones log in to."
-    )
     trunk: str = Field(
         "", description="Where to register, sip:account@host, with :port or ;transport=tcp if need be; empty: nowhere."
     )
@@ -62,17 +59,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     trunk_password: SecretStr | None = Field(None, description="The password for it.")
     codecs: Annotated[Names, AfterValidator(_codecs)] = Field(
         ["pcmu", "pcma", "opus", "g722"], description="Codecs that are taken; the first that a caller has is used."
-    )
-    ring_s: float = Field(0, ge=0, le=10, description="Seconds it rings before a call is answered.")
-    silence_s: float = Field(
-        60, gt=0, le=3_600, description="Seconds without a packet of sound after which a call ends."
-    )
-    hold_max_s: float = Field(600, gt=0, le=3_600, description="Seconds a caller may keep us on hold.")
-    session_s: int = Field(
-        1_800,
-        ge=0,
-        le=86_400,
-        description="Seconds within which a call is refreshed (RFC 4028), at least 90; 0: never.",
     )
 
     @field_validator("users")
@@ -88,13 +74,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     def _trunk(cls, value: str) -> str:
         if value and not TRUNK.fullmatch(value):
             raise ValueError("must be sip:account@host, with :port or ;transport=tcp if need be")
-        return value
-
-    @field_validator("session_s")
-    @classmethod
-    def _session_s(cls, value: int) -> int:
-        if 0 < value < 90:
-            raise ValueError("must be 0, or 90 or more")
         return value
 
     @model_validator(mode="after")

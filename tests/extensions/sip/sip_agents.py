@@ -15,9 +15,7 @@ from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.sdp import CodecName
 from tests.extensions.sip.sip_phone import HERE
 
-LIMITS = CallLimits(
-    codecs=list(CodecName), rtp_host=HERE, rtp_ports=(22_000, 22_999), silence_s=30, hold_max_s=30, session_s=1_800
-)
+LIMITS = CallLimits(codecs=list(CodecName), rtp_host=HERE, rtp_ports=(22_000, 22_999))
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from aiosipua.auth import SipDigestAuth
 
-from backend.errors import BadOffer, LineFailed, NeverConnected, TransportLost
-from backend.extensions.sip.call import SipCall, ringing
+from backend.errors import LineFailed, NeverConnected, TransportLost
+from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import Frame
 from backend.transports.phone_line import LineAbility
@@ -167,20 +167,15 @@ async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
         await until(lambda: phone.responses[-1].status_code == 481, 2)
 
 
-async def test_a_caller_who_gives_up_while_it_rings_is_told_487() -> None:
-    rung: list[bool] = []
-
-    async def ring(call: SipCall) -> None:
-        rung.append(await ringing(call, 5))
-
-    async with user_agent(ring) as agent, sip_phone((HERE, agent.port)) as phone:
+async def test_a_caller_who_gives_up_before_the_answer_gets_487() -> None:
+    async with user_agent(lambda call: None) as agent, sip_phone((HERE, agent.port)) as phone:
         phone.invite = phone.request("INVITE", phone.sdp())
         phone.send(phone.invite)
-        await until(lambda: any(each.status_code == 180 for each in phone.responses), 5)
+        await until(lambda: any(each.status_code == 100 for each in phone.responses), 5)
         phone.cancel()
         answer = await phone.answer_to(phone.invite)
         phone.ack(answer)
-        assert answer.status_code == 487 and rung == [False]
+        assert answer.status_code == 487
         assert any(each.headers.get_first("cseq") == "1 CANCEL" and each.status_code == 200 for each in phone.responses)
         await until(lambda: agent.live == 0, 2)
 
@@ -280,7 +275,7 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
         assert refused == ["All RTP ports are in use."]
 
 
-async def test_garbage_is_dropped_and_calls_go_on() -> None:
+async def test_garbage_is_dropped_and_calls_go_on(caplog: pytest.LogCaptureFixture) -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         for size in range(1, 400, 7):
             phone.send(os.urandom(size))
@@ -290,25 +285,10 @@ async def test_garbage_is_dropped_and_calls_go_on() -> None:
         phone.send(bytes(phone.request("ACK")))
         phone.send(bytes(phone.request("CANCEL")))
         assert await phone.call() == 200
-        assert agent.counts["unreadable"] > 50 and agent.counts["failed"] == 0
         assert agent.live == 1
         assert await phone.hang_up() == 200
         assert agent.live == 0
-
-
-async def test_an_offer_that_cannot_be_taken_is_refused() -> None:
-    def answer(call: SipCall) -> None:
-        try:
-            call.accept()
-        except BadOffer:
-            call.refuse(488)
-
-    async with user_agent(answer) as agent, sip_phone((HERE, agent.port)) as phone:
-        phone.invite = phone.request("INVITE", phone.sdp().replace("RTP/AVP", "RTP/SAVP"))
-        answered = await phone.ask(phone.invite)
-        phone.ack(answered)
-        assert answered.status_code == 488
-        await until(lambda: agent.live == 0, 2)
+    assert "could not be handled" not in caplog.text
 
 
 async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
@@ -320,33 +300,6 @@ async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
         phone.invite = phone.request("INVITE", phone.sdp(), headers=needs)
         assert (await phone.ask(phone.invite)).status_code == 420
         assert agent.held == 0
-
-
-async def test_the_session_timer_is_agreed_on() -> None:
-    async with user_agent(accept) as agent:
-        short = {"Supported": "timer", "Session-Expires": "30"}
-        async with sip_phone((HERE, agent.port), headers=short) as phone:
-            assert await phone.call() == 422
-            assert phone.responses[-1].headers.get_first("min-se") == "90"
-        asked = {"Supported": "timer", "Session-Expires": "600"}
-        async with sip_phone((HERE, agent.port), headers=asked) as phone:
-            assert await phone.call() == 200
-            assert phone.responses[-1].headers.get_first("session-expires") == "600;refresher=uac"
-            refreshed = await phone.ask(phone.request("UPDATE", headers=asked))
-            assert refreshed.status_code == 200
-
-
-async def test_a_session_that_we_refresh_is_refreshed_and_one_that_is_not_ends() -> None:
-    async with user_agent(accept) as agent:
-        ours = {"Supported": "timer", "Session-Expires": "90;refresher=uas"}
-        async with sip_phone((HERE, agent.port), headers=ours) as phone:
-            assert await phone.call() == 200
-            call = agent_call(agent)
-            await until(lambda: call.state == "up", 2)
-            call.tick(agent.now() + 46)
-            await until(lambda: [each.method for each in phone.requests] == ["INVITE", "ACK"], 3)
-            call.tick(agent.now() + 61)
-            await asyncio.wait_for(phone.over.wait(), 3)
 
 
 async def test_an_acceptance_that_nobody_acknowledges_ends_the_call() -> None:
