@@ -16,8 +16,8 @@ from redis.asyncio import Redis
 from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.extensions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.extensions.cluster.metrics import merged
-from backend.extensions.cluster.remote import RemoteEventLog, RemoteHandle
-from backend.extensions.cluster.replicator import HEARTBEAT_S, SessionReplicator
+from backend.extensions.cluster.remote import RemoteHandle, next_events
+from backend.extensions.cluster.replicator import SessionReplicator
 from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.supervisor import cancel_all, supervised
@@ -50,6 +50,8 @@ class _Arguments(msgspec.Struct, frozen=True):
     on: bool = False
     shared: bool = False
     program: str = ""
+    after: int = 0
+    wait_s: float = 0.0
 
 
 _arguments = msgspec.json.Decoder(_Arguments)
@@ -63,6 +65,8 @@ _OF_A_SESSION: Mapping[str, Callable[[LocalHandle, _Arguments], Awaitable[Any]]]
     "say_answer": lambda handle, args: handle.say_answer(args.call),
     "allow_interruptions": lambda handle, args: handle.allow_interruptions(args.allowed),
     "record": lambda handle, args: handle.record(args.on),
+    "events": lambda handle, args: next_events(handle, args.after, args.wait_s),
+    "is_read": lambda handle, args: handle.is_read(args.after),
     "end": lambda handle, args: handle.end(args.reason),
 }
 """The requests that another process may make of a session here, as of a handle."""
@@ -89,20 +93,14 @@ class Cluster(SessionLocator):
         self._group = group or self.node
         self._here = here
         self._registry = ClusterRegistry(redis)
-        self._rpc = Rpc(waiting, self.node, self._answer)
+        self._rpc = Rpc(redis, waiting, self.node, self._answer)
         self._replicator = SessionReplicator(redis, self.node, self._state)
-        self._sidebands = SidebandHost(redis)
-        self._followed: dict[str, RemoteEventLog] = {}
+        self._sidebands = SidebandHost()
         self._tasks: list[asyncio.Task[None]] = []
         here.registry.watcher = self._replicator
 
     def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._followed)} followed)"
-
-    @property
-    def depth(self) -> int:
-        """The number of events that wait to be written for the other processes."""
-        return self._replicator.depth
+        return f"Cluster({self.node[:6]}…, {self._replicator}, {self._rpc})"
 
     async def find(self, session_id: str) -> SessionHandle:
         with suppress(NotFound):
@@ -110,7 +108,7 @@ class Cluster(SessionLocator):
         entry = await self._registry.entry(session_id)
         if entry is None or entry.node == self.node:
             raise no_session()
-        return RemoteHandle(entry, self._rpc, self._registry, self._event_log)
+        return RemoteHandle(entry, self._rpc, self._registry)
 
     async def owned_by(self, owner: str) -> list[SessionHandle]:
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
@@ -125,7 +123,7 @@ class Cluster(SessionLocator):
             log.warning("only this process's sessions are listed: Redis does not answer")
             entries = []
         known += [
-            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry, self._event_log))
+            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry))
             for entry in entries
             if entry.session_id not in here_ids and entry.node != self.node
         ]
@@ -176,11 +174,8 @@ class Cluster(SessionLocator):
 
     async def __aenter__(self) -> Cluster:
         """Answer and follow the other processes, and let them know of this one."""
-        self._tasks = [
-            supervised("cluster RPC", self._rpc.run),
-            supervised("session replicator", self._replicator.run),
-            supervised("cluster watch", self._watch_others),
-        ]
+        await self._rpc.open()
+        self._tasks = [supervised("session replicator", self._replicator.run)]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -192,6 +187,7 @@ class Cluster(SessionLocator):
         """Stop without a word to the other processes."""
         self._sessions.watcher = Watcher()
         await self._sidebands.stop()
+        await self._rpc.close()
         await cancel_all(self._tasks)
 
     async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
@@ -206,10 +202,10 @@ class Cluster(SessionLocator):
                 return generate_latest(self._here.metrics.registry).decode()
             case "sideband_receive":
                 return await self._sidebands.find(args.program).receive(args.text)
-            case "sideband_renew":
-                return self._sidebands.find(args.program).renew()
+            case "sideband_events":
+                return await self._sidebands.find(args.program).events()
             case "sideband_leave":
-                return self._sidebands.find(args.program).end()
+                return self._sidebands.find(args.program).leave()
         session = self._sessions.find(args.session)
         handle = LocalHandle(self._sessions, session)
         if ask := _OF_A_SESSION.get(what):
@@ -245,28 +241,6 @@ class Cluster(SessionLocator):
         found = zip(nodes, answers, strict=True)
         return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
-    async def _watch_others(self) -> None:
-        """End the streams of readers here when the process of their session has died: its calls died with it."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_S)
-            for session_id, event_log in list(self._followed.items()):
-                try:
-                    entry = await self._registry.entry(session_id)
-                    known = await (
-                        self._registry.is_alive(entry.node) if entry else self._registry.is_known(session_id)
-                    )
-                    if not known:
-                        event_log.lost()
-                except VoiceError:
-                    break
-
     def _state(self) -> NodeState:
         load, accepts = self._here.load()
         return NodeState(self.node, self._group, self._sessions.live, load, accepts)
-
-    def _event_log(self, session_id: str) -> RemoteEventLog:
-        if session_id not in self._followed:
-            self._followed[session_id] = RemoteEventLog(
-                session_id, self._rpc, self._registry, lambda: self._followed.pop(session_id, None)
-            )
-        return self._followed[session_id]
