@@ -151,7 +151,7 @@ def answers_to(node: str) -> str:
 
 def encode_error(error: VoiceError) -> RpcReply:
     """Return an error as another process gets it."""
-    facts = {name: getattr(error, name, None) for name in ("status", "retry_after_s", "retryable")}
+    facts: dict[str, Any] = {name: getattr(error, name, None) for name in ("status", "retry_after_s", "retryable")}
     return RpcReply(error=type(error).__name__, message=str(error), hint=error.hint, **facts)
 
 

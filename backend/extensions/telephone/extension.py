@@ -5,17 +5,51 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx2
+
 from backend.extension import Extension, Ground, Opened
-from backend.extensions.telephone.opening import open_providers
-from backend.extensions.telephone.provider import Telephone
+from backend.extensions.telephone.plivo import Plivo
+from backend.extensions.telephone.provider import Telephone, TelephoneProvider
 from backend.extensions.telephone.routes import router
 from backend.extensions.telephone.settings import PlivoSettings, TelnyxSettings, TwilioSettings
+from backend.extensions.telephone.telnyx import Telnyx
+from backend.extensions.telephone.twilio import Twilio
+from backend.settings.settings import Settings
 
 
 @asynccontextmanager
 async def open_telephone(ground: Ground) -> AsyncIterator[Opened]:
     """Have calls taken from the providers that the settings name."""
     yield Opened(services={Telephone: open_providers(ground.settings, ground.http)})
+
+
+def open_providers(settings: Settings, http: httpx2.AsyncClient) -> Telephone:
+    """Return the providers with credentials; a provider without them is refused at its paths."""
+    twilio, telnyx, plivo = settings.of(TwilioSettings), settings.of(TelnyxSettings), settings.of(PlivoSettings)
+    providers: list[TelephoneProvider] = []
+    if twilio.auth_token is not None:
+        providers.append(
+            Twilio(
+                http,
+                auth_token=twilio.auth_token.get_secret_value(),
+                account=twilio.account_sid,
+                public_url=twilio.public_url,
+            )
+        )
+    if telnyx.public_key:
+        api_key = telnyx.api_key.get_secret_value() if telnyx.api_key else ""
+        providers.append(
+            Telnyx(
+                http,
+                public_key=telnyx.public_key,
+                api_key=api_key,
+                account=telnyx.account_sid,
+                public_url=telnyx.public_url,
+            )
+        )
+    if plivo.auth_token is not None:
+        providers.append(Plivo(auth_token=plivo.auth_token.get_secret_value(), public_url=plivo.public_url))
+    return Telephone({each.name: each for each in providers})
 
 
 EXTENSION = Extension(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings
 
 PUBLIC_URL = r"^(https?://[^/\s]+)?/?$"
-HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
 
 
 class TwilioSettings(PluginSettings, env_prefix="TWILIO__"):
@@ -21,7 +18,6 @@ class TwilioSettings(PluginSettings, env_prefix="TWILIO__"):
     account_sid: str = Field(
         "", pattern="^(AC[0-9a-zA-Z]{2,64})?$", description="The account's SID; unset: calls cannot be transferred."
     )
-    api_url: HttpUrl = Field("https://api.twilio.com", description="Address of its REST API.")
     public_url: str = Field(
         "",
         pattern=PUBLIC_URL,
@@ -41,7 +37,6 @@ class TelnyxSettings(PluginSettings, env_prefix="TELNYX__"):
     account_sid: str = Field(
         "", pattern="^[0-9a-zA-Z-]{0,64}$", description="The account's id, as TeXML's AccountSid; for transfers, too."
     )
-    api_url: HttpUrl = Field("https://api.telnyx.com", description="Address of its REST API.")
     public_url: str = Field(
         "", pattern=PUBLIC_URL, description="Address at which Telnyx reaches this server; empty: as requested."
     )
@@ -53,10 +48,6 @@ class PlivoSettings(PluginSettings, env_prefix="PLIVO__"):
     auth_token: SecretStr | None = Field(
         None, description="The account's auth token, with which Plivo signs its requests; unset: no calls from it."
     )
-    auth_id: str = Field(
-        "", pattern="^[0-9A-Za-z]{0,64}$", description="The account's auth ID; unset: calls end by closing the stream."
-    )
-    api_url: HttpUrl = Field("https://api.plivo.com", description="Address of its REST API.")
     public_url: str = Field(
         "", pattern=PUBLIC_URL, description="Address at which Plivo reaches this server; empty: as requested."
     )

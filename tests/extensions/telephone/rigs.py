@@ -9,7 +9,6 @@ import httpx2
 from starlette.websockets import WebSocket
 
 from backend.extensions.telephone.media_stream import MediaStreamTransport
-from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from tests.extensions.telephone.media_streams import TwilioStream
 from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN
@@ -33,9 +32,9 @@ async def media_stream_call(
 
         async def made(websocket: WebSocket) -> MediaStreamTransport:
             framing = TwilioFraming()
-            started = None
-            while not isinstance(started, StreamStarted):
-                started = framing.read((await websocket.receive())["text"])
+            while (message := framing.read((await websocket.receive())["text"])).event != "start":
+                pass
+            started = framing.started(message)
             twilio = Twilio(http, auth_token=TOKEN, account=account, api_url=api_url)
             return MediaStreamTransport(websocket, framing, started, twilio)
 
