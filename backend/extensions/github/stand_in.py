@@ -1,7 +1,7 @@
 """GitHub's documented REST API for issues (version 2022-11-28), for a local stand-in that keeps what it is sent.
 
-It speaks of everything a client must know: tokens, versions, pages and their `Link`, requests left and when they come
-back, and the status codes for what is missing, deleted, moved, archived, turned off or wrong.
+It speaks of everything a client must know: tokens, versions, pages, requests left and when they come back, and the
+status codes for what is missing, deleted, moved, archived, turned off or wrong.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from backend.testing.services.server import Reply, Request, json_reply
 from backend.testing.services.services import StandIn
 
 TOKEN = "github-token"
 REPO = "octocat/hello-world"
-REPO_ID = 1_296_269
 LOGIN = "octocat"
 VERSIONS = ("2022-11-28",)
 HOUR_S = 3_600
@@ -35,8 +33,6 @@ class GitHub:
     """Unix time in seconds."""
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    prefix: str = ""
-    """What goes before the paths, for addresses in answers."""
     remaining: int = PER_HOUR
     """Requests left in this hour."""
     retry_after_s: int = 0
@@ -93,12 +89,9 @@ class GitHub:
         reply = self._refused(request) or self._routed(request)
         reset = int(self.now()) // HOUR_S * HOUR_S + HOUR_S
         reply.headers |= {
-            "x-github-api-version-selected": VERSIONS[0],
             "x-ratelimit-limit": str(PER_HOUR),
             "x-ratelimit-remaining": str(self.remaining),
-            "x-ratelimit-used": str(PER_HOUR - self.remaining),
             "x-ratelimit-reset": str(reset),
-            "x-ratelimit-resource": "core",
         }
         return reply
 
@@ -122,9 +115,7 @@ class GitHub:
     def _routed(self, request: Request) -> Reply:
         if request.path == "/user":
             return json_reply({"login": LOGIN, "id": 1, "type": "User"})
-        path = re.fullmatch(
-            rf"/(?:repos/{REPO}|repositories/{REPO_ID})/issues(?:/(\d+)(/comments)?)?", request.path, re.IGNORECASE
-        )
+        path = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(/comments)?)?", request.path, re.IGNORECASE)
         if path is None:
             return _error(404, "Not Found")
         if self.issues_off:
@@ -141,7 +132,7 @@ class GitHub:
             return _error(410, "This issue was deleted")
         if number in self.moved:
             moved = _error(301, "Moved Permanently")
-            moved.headers["location"] = f"{self.prefix}/repositories/2/issues/{number}"
+            moved.headers["location"] = f"/repositories/2/issues/{number}"
             return moved
         return None if number in self.issues else _error(404, "Not Found")
 
@@ -165,7 +156,7 @@ class GitHub:
         wanted = request.query.get("state", "open")
         found = [issue for issue in self.issues.values() if wanted in ("all", issue["state"])]
         found.sort(key=lambda issue: int(issue["number"]), reverse=request.query.get("direction", "desc") == "desc")
-        return self._paged(found, f"/repositories/{REPO_ID}/issues", request)
+        return _page(found, request)
 
     def _said(self, number: int, request: Request) -> Reply:
         if request.method == "POST":
@@ -175,25 +166,15 @@ class GitHub:
             return json_reply(self.commented(number, sent["body"]), 201)
         since = request.query.get("since", "")
         found = [comment for comment in self.comments.get(number, []) if comment["updated_at"] >= since]
-        return self._paged(found, f"/repositories/{REPO_ID}/issues/{number}/comments", request)
-
-    def _paged(self, found: list[dict[str, Any]], path: str, request: Request) -> Reply:
-        """One page; the others are named by their whole address, as GitHub does."""
-        size, page = min(100, int(request.query.get("per_page", "30"))), int(request.query.get("page", "1"))
-        last = max(1, -(-len(found) // size))
-        reply = json_reply(found[(page - 1) * size : page * size])
-        others = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
-        links = [
-            f'<{self.prefix}{path}?{urlencode(request.query | {"page": str(other)})}>; rel="{rel}"'
-            for rel, other in others.items()
-            if 1 <= other <= last and (other != page)
-        ]
-        if links:
-            reply.headers["link"] = ", ".join(links)
-        return reply
+        return _page(found, request)
 
     def _stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _page(found: list[dict[str, Any]], request: Request) -> Reply:
+    size, page = min(100, int(request.query.get("per_page", "30"))), int(request.query.get("page", "1"))
+    return json_reply(found[(page - 1) * size : page * size])
 
 
 def seeded() -> GitHub:

@@ -219,7 +219,7 @@ async def test_what_is_said_while_crossing_arrives_over_the_next_connection() ->
         ends = [
             number
             for number, message in peer.received
-            if message.realtime_input and message.realtime_input.activity_end
+            if message.realtime_input and message.realtime_input.activity_end is not None
         ]
         assert ends == [1, 2]
 
@@ -250,6 +250,14 @@ def setup_message() -> dict[str, Any]:
     codec.briefing = BRIEFING
     message: dict[str, Any] = json.loads(codec.setup())
     return message
+
+
+def test_a_setup_asks_for_speech_of_a_voice_in_turns_that_are_marked_here() -> None:
+    setup = setup_message()["setup"]
+    voice = {"prebuiltVoiceConfig": {"voiceName": "v"}}
+    assert setup["generationConfig"] == {"responseModalities": ["AUDIO"], "speechConfig": {"voiceConfig": voice}}
+    assert setup["realtimeInputConfig"] == {"automaticActivityDetection": {"disabled": True}}
+    assert setup["contextWindowCompression"] == {"slidingWindow": {}}
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from backend.extensions.qwen.codec import NOTES_KEPT, QwenCodec
-from backend.extensions.qwen.scripted import SCHEMA
+from backend.extensions.qwen.scripted import QwenRealtime
 from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.codec import Voice
-from backend.testing.offline.held import faults_by_schema
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose, ResponderCommand
 
 TOOL = ToolSchema("ask", "Ask a specialist.", {"type": "object"})
+PEER = QwenRealtime("qwen")
 BRIEFING = Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"})
 
 
@@ -31,7 +31,7 @@ def codec() -> QwenCodec:
 
 def sent(codec: QwenCodec, command: ResponderCommand) -> list[dict[str, Any]]:
     events = [json.loads(each) for each in codec.messages(command)]
-    assert [faults_by_schema(SCHEMA, event) for event in events] == [[]] * len(events)
+    assert [PEER.faults(event) for event in events] == [[]] * len(events)
     return events
 
 
@@ -126,4 +126,4 @@ def test_speech_is_sent_at_16_khz_whole_and_at_its_pitch(codec: QwenCodec) -> No
     ids=str,
 )
 def test_the_peer_refuses_what_the_schema_does_not_know(event: dict[str, Any]) -> None:
-    assert faults_by_schema(SCHEMA, event)
+    assert PEER.faults(event)
