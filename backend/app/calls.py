@@ -219,7 +219,7 @@ def _dependencies(
             settings.provider.connection_max_s,
         ),
         metrics=foundation.metrics,
-        tracer=foundation.tracing.tracer,
+        tracer=foundation.tracer,
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
