@@ -16,7 +16,6 @@ from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.extension import Ground, Opened
-from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -127,5 +126,4 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
     thinkers.dispatcher.cache.show_in(metrics.registry)
-    metrics.registry.register(BLOCKED)
     return metrics

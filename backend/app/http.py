@@ -110,7 +110,7 @@ async def open_http(
 
 @asynccontextmanager
 async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifier]:
-    """Open the way to the places that have something of users: each webhook's address once, and what extensions name."""
+    """Open the way to the places that have something of users: each webhook once, and those of extensions."""
     settings, targets, addresses = foundation.settings, dict[str, DeletionTarget](), set[str]()
     async with AsyncExitStack() as stack:
         for part, name in (
