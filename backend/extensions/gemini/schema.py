@@ -1,126 +1,83 @@
 """The messages that a client may send to Gemini's Live API, after ai.google.dev/api/live; other fields are refused.
 
-Only what a voice call may need is here: whatever else the API documents is refused as well. What a setup says of voice,
-speech and compression never changes, and a test holds it to the reference.
+Only what a voice call may need is here: whatever else the API documents is refused as well.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-import msgspec
-from msgspec import Struct
+from backend.runtime.json_objects import Json
 
-
-class Strict(Struct, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """A message or a part of one; unknown fields are refused."""
-
-
-class InlineData(Strict):
-    """A file within a message."""
-
-    mime_type: Literal["image/jpeg", "image/png"]
-    data: bytes
-
-
-class Part(Strict):
-    """Some text, or a picture."""
-
-    text: str = ""
-    inline_data: InlineData | None = None
-
-
-class Content(Strict):
-    """One turn of the conversation."""
-
-    parts: list[Part]
-    role: Literal["user", "model"] | None = None
-
-
-class FunctionDeclaration(Strict):
-    """A tool."""
-
-    name: str
-    description: str
-    parameters_json_schema: dict[str, Any] | None = None
-    behavior: Literal["BLOCKING", "NON_BLOCKING"] | None = None
-
-
-class Tool(Strict):
-    """Tools of one kind."""
-
-    function_declarations: list[FunctionDeclaration]
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "": ("setup", "clientContent", "realtimeInput", "toolResponse"),
+    "setup": (
+        *("model", "generationConfig", "systemInstruction", "tools", "realtimeInputConfig", "sessionResumption"),
+        *("inputAudioTranscription", "outputAudioTranscription", "contextWindowCompression"),
+    ),
+    "generationConfig": ("responseModalities", "speechConfig"),
+    "speechConfig": ("voiceConfig",),
+    "voiceConfig": ("prebuiltVoiceConfig",),
+    "prebuiltVoiceConfig": ("voiceName",),
+    "systemInstruction": ("parts",),
+    "tools": ("functionDeclarations",),
+    "functionDeclarations": ("name", "description", "parametersJsonSchema", "behavior"),
+    "realtimeInputConfig": ("automaticActivityDetection",),
+    "automaticActivityDetection": ("disabled",),
+    "sessionResumption": ("handle",),
+    "contextWindowCompression": ("slidingWindow",),
+    "clientContent": ("turns", "turnComplete"),
+    "turns": ("role", "parts"),
+    "parts": ("text", "inlineData"),
+    "inlineData": ("mimeType", "data"),
+    "realtimeInput": ("audio", "activityStart", "activityEnd"),
+    "audio": ("mimeType", "data"),
+    "toolResponse": ("functionResponses",),
+    "functionResponses": ("id", "name", "response", "scheduling"),
+}
+"""The fields of each object by its name; one without an entry has none."""
+OPEN = ("parametersJsonSchema", "response")
+"""Objects with any fields."""
+VALUES: Mapping[str, tuple[object, ...]] = {
+    "responseModalities": ("AUDIO",),
+    "role": ("user", "model"),
+    "mimeType": ("audio/pcm;rate=16000", "image/jpeg", "image/png"),
+    "behavior": ("BLOCKING", "NON_BLOCKING"),
+    "scheduling": ("SILENT", "WHEN_IDLE", "INTERRUPT"),
+}
 
 
-class SessionResumption(Strict):
-    """Asks for handles; with one, goes on with its session."""
-
-    handle: str | None = None
+class WrongMessage(ValueError):
+    """The message is not one that the API takes; `str(error)` says why."""
 
 
-class Setup(Strict):
-    """The first message of a connection."""
-
-    model: str
-    generation_config: dict[str, Any]
-    system_instruction: Content | None = None
-    tools: list[Tool] = []
-    realtime_input_config: dict[str, Any] | None = None
-    input_audio_transcription: dict[str, Any] | None = None
-    output_audio_transcription: dict[str, Any] | None = None
-    session_resumption: SessionResumption | None = None
-    context_window_compression: dict[str, Any] | None = None
-
-
-class ClientContent(Strict):
-    """Turns for the conversation; `turn_complete` asks for a reply."""
-
-    turns: list[Content] = []
-    turn_complete: bool = False
-
-
-class Blob(Strict):
-    """Some media."""
-
-    mime_type: Literal["audio/pcm;rate=16000"]
-    data: bytes
-
-
-class RealtimeInput(Strict):
-    """Speech, or where it begins and ends."""
-
-    audio: Blob | None = None
-    activity_start: dict[str, Any] | None = None
-    activity_end: dict[str, Any] | None = None
-
-
-class FunctionResponse(Strict):
-    """The result of a tool."""
-
-    id: str
-    name: str
-    response: dict[str, Any]
-    scheduling: Literal["SILENT", "WHEN_IDLE", "INTERRUPT"] | None = None
-
-
-class ToolResponse(Strict):
-    """Results of tools."""
-
-    function_responses: list[FunctionResponse]
-
-
-class ClientMessage(Strict):
-    """One message; exactly one of its fields is set."""
-
-    setup: Setup | None = None
-    client_content: ClientContent | None = None
-    realtime_input: RealtimeInput | None = None
-    tool_response: ToolResponse | None = None
-
-
-def parse(text: str | bytes) -> ClientMessage:
-    """Return the message. Raises `msgspec.ValidationError`, which says what is wrong with it."""
-    message = msgspec.json.decode(text, type=ClientMessage)
-    if sum(getattr(message, name) is not None for name in message.__struct_fields__) != 1:
-        raise msgspec.ValidationError("A message has exactly one of its fields")
+def parse(text: str | bytes) -> Json:
+    """Return the message, which has exactly one field. Raises `WrongMessage`."""
+    try:
+        message: Json = json.loads(text)
+    except ValueError as error:
+        raise WrongMessage(str(error)) from None
+    if len(message) != 1:
+        raise WrongMessage("A message has exactly one of its fields")
+    for fault in _faults("", message):
+        raise WrongMessage(fault)
     return message
+
+
+def _faults(name: str, value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for field, inner in value.items():
+                if field not in FIELDS.get(name, ()):
+                    yield f"{name} has no {field}"
+                elif field not in OPEN:
+                    yield from _faults(field, inner)
+                elif not isinstance(inner, dict):
+                    yield f"{field} is an object"
+        case list():
+            for each in value:
+                yield from _faults(name, each)
+        case _ if value not in VALUES.get(name, (value,)):
+            yield f"{name} has another value"

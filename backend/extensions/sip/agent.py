@@ -11,18 +11,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from aiosipua import SipRequest, SipResponse, generate_branch
-from aiosipua.auth import SipDigestAuth, answer_challenge
+from aiosipua.auth import answer_challenge
 from aiosipua.headers import parse_via, stringify_via
 
 from backend.errors import BadRequest, PeerError
-from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.gate import Gate, Refused
 from backend.extensions.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
 from backend.extensions.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
+from backend.extensions.sip.settings import SipSettings
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction, Transactions
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.runtime.timer import Alarm
@@ -39,27 +39,14 @@ OnCall = Callable[[SipCall], Awaitable[None]]
 """Answers or refuses a call, and returns when it is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
-    """The addresses and the limits of a user agent."""
-
-    host: str
-    port: int
-    limits: CallLimits
-    public: str = ""
-    """The address that peers get; empty: the one that routes to them."""
-    most_calls: int = 20
-    credentials: SipDigestAuth | None = field(default=None, repr=False)
-    """The credentials that answer challenges of the trunk."""
-    may_ask: Callable[[str], bool] = lambda address: True
-    """Whether a stranger's request is answered once more."""
-
-
 class UserAgent:
     """One user agent. `open` it, and `close` it."""
 
-    def __init__(self, config: AgentConfig, gate: Gate, on_call: OnCall) -> None:
-        self._config, self._gate, self._on_call = config, gate, on_call
+    def __init__(
+        self, settings: SipSettings, gate: Gate, on_call: OnCall, may_ask: Callable[[str], bool] = lambda address: True
+    ) -> None:
+        """`may_ask`: whether a request of that stranger's address is answered once more."""
+        self._settings, self._gate, self._on_call, self._may_ask = settings, gate, on_call, may_ask
         self._transactions = Transactions()
         self._calls: dict[str, SipCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,7 +75,7 @@ class UserAgent:
 
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""
-        datagrams, stream = bound_sockets(self._config.host, self._config.port)
+        datagrams, stream = bound_sockets(self._settings.host, self._settings.port)
         await self._datagrams.open(datagrams)
         try:
             await self._streams.open(stream)
@@ -119,7 +106,7 @@ class UserAgent:
                 found = await asyncio.get_running_loop().getaddrinfo(host, port)
         except OSError:
             raise PeerError("The name of the SIP peer cannot be looked up.") from None
-        wanted = 6 if ":" in self._config.host else 4
+        wanted = 6 if ":" in self._settings.host else 4
         addresses = [str(each[4][0]) for each in found]
         fitting = [each for each in addresses if wanted == 6 or ip_address(each).version == 4]
         if not fitting:
@@ -144,7 +131,7 @@ class UserAgent:
         """Send a request until there is a final answer; only a challenge of the trunk is answered."""
 
         def answered(response: SipResponse | None) -> None:
-            credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
+            credentials = self._settings.credentials if link.peer[0] in self._gate.trunk else None
             if response is not None and response.status_code in (401, 407) and credentials is not None:
                 shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
                 if shown is not None:
@@ -199,7 +186,7 @@ class UserAgent:
             transaction = self._transactions.open(transaction_key(request), request, link, self.now())
             if transaction is not None:
                 call.take(transaction)
-        elif not self._gate.is_peer(link.peer[0]) and not self._config.may_ask(link.peer[0]):
+        elif not self._gate.is_peer(link.peer[0]) and not self._may_ask(link.peer[0]):
             return
         elif _is_within(request):
             self._answer(request, link, 481)
@@ -223,7 +210,7 @@ class UserAgent:
         transaction = self._transactions.open(transaction_key(request), request, link, self.now())
         if transaction is None:
             return
-        call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._config.limits)
+        call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._settings)
         self.respond(transaction, response_to(request, 100))
         start_among(self._tasks, "sip call", self._run(call))
 
@@ -233,7 +220,7 @@ class UserAgent:
             return 420, {"Unsupported": ", ".join(sorted(unknown))}
         if request.call_id in self._calls:
             return 482, {}
-        if self.closing or len(self._calls) >= self._config.most_calls:
+        if self.closing or len(self._calls) >= self._settings.max_calls:
             return 503, {"Retry-After": str(RETRY_AFTER_S)}
         return 0, {}
 
@@ -286,7 +273,7 @@ class UserAgent:
             self._alarm.set(now + TICK_S)
 
     def _here(self, host: str) -> str:
-        return address_towards(host, self._config.host, self._config.public)
+        return address_towards(host, self._settings.host, self._settings.public_address)
 
     def _is_busy(self, link: Link) -> bool:
         return any(call.link is link for call in self._calls.values())

@@ -13,8 +13,6 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,6 @@ from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
 from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
 from backend.extensions.sip.rtp_stream import open_rtp_socket
 from backend.extensions.sip.sdp import (
-    CodecName,
     Here,
     MediaPlan,
     read_description,
@@ -34,6 +31,7 @@ from backend.extensions.sip.sdp import (
     write_answer,
     write_offer,
 )
+from backend.extensions.sip.settings import SipSettings
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction
 from backend.extensions.sip.transport import SipTransport, unacknowledged
 
@@ -59,24 +57,10 @@ class CallState(StrEnum):
     OVER = "over"
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """The rules for every call of a user agent."""
-
-    codecs: Sequence[CodecName]
-    rtp_host: str
-    """The address that sockets for sound are bound to."""
-    rtp_ports: tuple[int, int]
-    silence_s: float = 60
-    """Seconds without a packet of sound after which a call ends."""
-    hold_max_s: float = 600
-    """Seconds a caller may keep us on hold."""
-
-
 class SipCall:
     """One call, from its INVITE on."""
 
-    def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
+    def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, settings: SipSettings) -> None:
         """`caller`: a number, a SIP address or a user; never logged."""
         self.caller = caller
         self.state = CallState.RINGING
@@ -84,7 +68,7 @@ class SipCall:
         """Set at the end of the call."""
         self.link = invite.link
         self.transport: SipTransport | None = None
-        self._agent, self._invite, self._limits = agent, invite, limits
+        self._agent, self._invite, self._settings = agent, invite, settings
         self._dialog: Dialog = create_dialog_from_request(invite.request)
         self._plan: MediaPlan | None = None
         self._here: Here | None = None
@@ -110,21 +94,21 @@ class SipCall:
 
     def accept(self) -> SipTransport:
         """Answer the call, and return its sound. Raises `BadOffer`, and `TooMany` when no port is free."""
-        request, limits = self._invite.request, self._limits
+        request, codecs = self._invite.request, self._settings.codec_names
         description = plan = None
         if request.body:
             if body_type(request) != SDP:
                 raise BadOffer("The body of the INVITE is no description of a call.")
-            description, plan = read_description(request.text, limits.codecs)
-        sock = open_rtp_socket(limits.rtp_host, limits.rtp_ports)
-        transport = SipTransport(self, sock, silence_s=limits.silence_s, hold_max_s=limits.hold_max_s)
+            description, plan = read_description(request.text, codecs)
+        sock = open_rtp_socket(self._settings.host, self._settings.rtp_ports)
+        transport = SipTransport(self, sock)
         session = secrets.randbits(31)
         self._here = Here(self.link.here[0], sock.getsockname()[1], session, session)
         if description is not None and plan is not None:
             body = write_answer(description, plan, self._here)
             self._use(transport, plan)
         else:
-            body = write_offer(limits.codecs, self._here)
+            body = write_offer(codecs, self._here)
         self.transport, self.state = transport, CallState.ANSWERED
         self._respond(self._invite, 200, body=body)
         return transport
@@ -173,7 +157,7 @@ class SipCall:
             return
         if body_type(request) == SDP:
             try:
-                _, plan = read_description(request.text, self._limits.codecs)
+                _, plan = read_description(request.text, self._settings.codec_names)
             except BadOffer:
                 self._lose(TransportLost("The call's description is not one that can be used."))
                 return
@@ -227,7 +211,7 @@ class SipCall:
                 self._respond(transaction, 415)
                 return
             try:
-                description, plan = read_description(request.text, self._limits.codecs)
+                description, plan = read_description(request.text, self._settings.codec_names)
             except BadOffer:
                 self._respond(transaction, 488)
                 return

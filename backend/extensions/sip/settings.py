@@ -6,9 +6,11 @@ import re
 from ipaddress import ip_address
 from typing import Annotated
 
+from aiosipua.auth import SipDigestAuth
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
+from backend.extensions.sip.sdp import CodecName
 from backend.settings.network import Names, Networks, port_range
 from backend.settings.plugin import PluginSettings
 
@@ -83,6 +85,19 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
         if self.trunk and self.trunk_password is None:
             raise ValueError("SIP__TRUNK needs SIP__TRUNK_PASSWORD")
         return self
+
+    @property
+    def credentials(self) -> SipDigestAuth | None:
+        """The credentials that answer challenges of the trunk."""
+        if self.trunk_password is None:
+            return None
+        user = self.trunk_user or self.trunk.removeprefix("sip:").partition("@")[0]
+        return SipDigestAuth(user, self.trunk_password.get_secret_value())
+
+    @property
+    def codec_names(self) -> list[CodecName]:
+        """The codecs that are taken, in their order."""
+        return [CodecName(each.upper()) for each in self.codecs]
 
     @property
     def passwords(self) -> dict[str, str]:

@@ -13,11 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis
+from msgspec.structs import replace
 
 from backend.access.access import Access
 from backend.errors import SetupError, SignInFailed
 from backend.extensions.oidc.extension import open_sign_in
-from backend.extensions.oidc.provider import OpenIdProvider, new_sign_in
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn
 from backend.extensions.oidc.settings import OidcSettings
 from backend.observability import security_log
 from backend.observability.security_log import open_security_log
@@ -240,11 +241,11 @@ async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issue
     for client, nonce in (("voice", "another"), ("another", "")):
         settings = oidc(issuer)
         async with httpx2.AsyncClient(trust_env=False) as http:
-            begun = new_sign_in("http://127.0.0.1:9/auth/callback")
-            link = await OpenIdProvider(settings, http).begin(begun.redirect_uri, "s" * 8, begun)
+            begun = SignIn("http://127.0.0.1:9/auth/callback")
+            link = await OpenIdProvider(settings, http).begin("s" * 8, begun)
             code = parse_qs(urlsplit(await at_the_provider(link, "ada")).query)["code"][0]
             other = settings.model_copy(update={"client_id": client})
-            expected = type(begun)(nonce or begun.nonce, begun.verifier, begun.redirect_uri)
+            expected = replace(begun, nonce=nonce or begun.nonce)
             with pytest.raises(SignInFailed):
                 await OpenIdProvider(other, http).finish(code, expected)
 

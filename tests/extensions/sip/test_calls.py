@@ -10,6 +10,7 @@ import pytest
 from aiosipua.auth import SipDigestAuth
 
 from backend.errors import LineFailed, NeverConnected, TransportLost
+from backend.extensions.sip import rtp_stream
 from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import Frame
@@ -45,7 +46,7 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
 
 async def test_the_codec_is_the_first_of_ours_that_the_caller_has() -> None:
     async with (
-        user_agent(accept, limits={"codecs": [CodecName.PCMA, CodecName.PCMU]}) as agent,
+        user_agent(accept, codecs="pcma,pcmu") as agent,
         sip_phone((HERE, agent.port)) as phone,
     ):
         offer = (
@@ -114,9 +115,12 @@ async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on(
         await receiving
 
 
-@pytest.mark.parametrize(("limits", "held"), [({"hold_max_s": 0.4}, True), ({"silence_s": 0.5}, False)])
-async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(limits: dict[str, float], held: bool) -> None:
-    async with sip_call(limits) as (transport, phone):
+@pytest.mark.parametrize(("limit", "held"), [("HOLD_MAX_S", True), ("SILENCE_S", False)])
+async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
+    limit: str, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rtp_stream, limit, 0.5)
+    async with sip_call() as (transport, phone):
         if held:
             await phone.change("inactive")
         phone.sends = held
@@ -245,7 +249,7 @@ async def test_an_invite_that_was_listened_to_cannot_be_sent_again() -> None:
 
 
 async def test_more_calls_than_there_may_be_are_told_503() -> None:
-    async with user_agent(accept, most_calls=1) as agent:
+    async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
             assert await first.call() == 200
             assert await second.call() == 503
@@ -266,7 +270,7 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
             call.refuse(503, 10)
 
     async with (
-        user_agent(answer, limits={"rtp_ports": (23_100, 23_101)}) as agent,
+        user_agent(answer, rtp_ports="23100-23101") as agent,
         sip_phone((HERE, agent.port)) as first,
         sip_phone((HERE, agent.port)) as second,
     ):
@@ -337,8 +341,8 @@ def agent_call(agent: Any) -> Any:
 
 
 async def test_a_challenge_of_somebody_who_is_not_the_trunk_is_not_answered() -> None:
-    credentials = SipDigestAuth("account", "the-trunk's-password")
-    async with user_agent(accept, credentials=credentials) as agent, sip_phone((HERE, agent.port)) as phone:
+    trunk: dict[str, Any] = {"trunk": "sip:account@sip.test", "trunk_password": "the-trunk's-password"}
+    async with user_agent(accept, **trunk) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200
         phone.challenges = 'Digest realm="x", nonce="y", algorithm=MD5, qop="auth"'
         agent_call(agent).hang_up()

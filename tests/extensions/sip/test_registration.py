@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from aiosipua import SipMessage, SipRequest
-from aiosipua.auth import SipDigestAuth
 
 from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.messages import response_to
@@ -78,10 +77,9 @@ async def listening(**options: Any) -> AsyncIterator[tuple[Registrar, str]]:
 @asynccontextmanager
 async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registration]]:
     """A user agent that registers at a registrar until the end."""
-    credentials = SipDigestAuth("account", PASSWORD)
     async with (
         listening(**options) as (registrar, account),
-        user_agent(lambda call: call.refuse(486), credentials=credentials) as agent,
+        user_agent(lambda call: call.refuse(486), trunk=account, trunk_password=PASSWORD) as agent,
     ):
         registration = Registration(agent, Trunk.named(account))
         running = asyncio.create_task(registration.run())
