@@ -108,22 +108,3 @@ def test_speech_is_sent_at_16_khz_whole_and_at_its_pitch(codec: QwenCodec) -> No
     assert len(heard) == 16_000
     assert int(np.argmax(np.abs(np.fft.rfft(heard)))) == 440
     assert np.abs(heard[100:-100]).max() < 8100
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"type": "session.update", "session": {"type": "realtime"}},
-        {"type": "session.update", "session": {"tool_choice": "none"}},
-        {"type": "session.update", "session": {"input_audio_format": "pcm16"}},
-        {"type": "session.update", "session": {"turn_detection": {"type": "server_vad", "create_response": False}}},
-        {"type": "session.update", "session": {"tools": [{"type": "function", "function": {"name": "f", "x": 1}}]}},
-        {"type": "response.create", "response": {}},
-        {"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": []}},
-        {"type": "input_audio_buffer.append", "audio": "AAAA", "x": 1},
-        {"type": "no.such.event"},
-    ],
-    ids=str,
-)
-def test_the_peer_refuses_what_the_schema_does_not_know(event: dict[str, Any]) -> None:
-    assert PEER.faults(event)
