@@ -1,7 +1,6 @@
 """GitHub's documented REST API for issues (version 2022-11-28), for a local stand-in that keeps what it is sent.
 
-It speaks of everything a client must know: tokens, versions, pages, requests left and when they come back, and the
-status codes for what is missing, deleted, moved, archived, turned off or wrong.
+It knows tokens, pages, and what is missing or wrong.
 """
 
 from __future__ import annotations
@@ -19,9 +18,7 @@ from backend.testing.services.services import StandIn
 TOKEN = "github-token"
 REPO = "octocat/hello-world"
 LOGIN = "octocat"
-VERSIONS = ("2022-11-28",)
 HOUR_S = 3_600
-PER_HOUR = 5_000
 DOCUMENTATION = "https://docs.github.com/rest"
 
 
@@ -33,18 +30,9 @@ class GitHub:
     """Unix time in seconds."""
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    remaining: int = PER_HOUR
-    """Requests left in this hour."""
-    retry_after_s: int = 0
-    """Above 0 it has been asked too quickly, and says so."""
-    archived: bool = False
-    issues_off: bool = False
-    deleted: set[int] = field(default_factory=set)
-    moved: set[int] = field(default_factory=set)
-    """Issues that are in another repository now."""
 
     def __repr__(self) -> str:
-        return f"GitHub({len(self.issues)} issues, {self.remaining} requests left)"
+        return f"GitHub({len(self.issues)} issues)"
 
     def opened(self, title: str, body: str = "", **fields: Any) -> dict[str, Any]:
         """An issue, opened now; `fields` are further ones of it."""
@@ -85,56 +73,20 @@ class GitHub:
         return said[-1]
 
     def answering(self, request: Request) -> Reply:
-        """An answer of GitHub's; every one says how many requests are left."""
-        reply = self._refused(request) or self._routed(request)
-        reset = int(self.now()) // HOUR_S * HOUR_S + HOUR_S
-        reply.headers |= {
-            "x-ratelimit-limit": str(PER_HOUR),
-            "x-ratelimit-remaining": str(self.remaining),
-            "x-ratelimit-reset": str(reset),
-        }
-        return reply
-
-    def _refused(self, request: Request) -> Reply | None:
-        """Before it is even looked what was asked."""
-        if not request.headers.get("user-agent"):
-            return json_reply({"message": "Request forbidden by administrative rules."}, 403)
-        if request.headers.get("x-github-api-version", VERSIONS[0]) not in VERSIONS:
-            return _error(400, "The API version is not supported.")
+        """An answer of GitHub's."""
         if request.headers.get("authorization") not in (f"Bearer {TOKEN}", f"token {TOKEN}"):
             return _error(401, "Bad credentials")
-        if self.retry_after_s:
-            limited = _error(403, "You have exceeded a secondary rate limit. Please wait a few minutes.")
-            limited.headers["retry-after"] = str(self.retry_after_s)
-            return limited
-        if not self.remaining:
-            return _error(403, "API rate limit exceeded for user ID 1.")
-        self.remaining -= 1
-        return None
-
-    def _routed(self, request: Request) -> Reply:
         if request.path == "/user":
             return json_reply({"login": LOGIN, "id": 1, "type": "User"})
         path = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(/comments)?)?", request.path, re.IGNORECASE)
         if path is None:
             return _error(404, "Not Found")
-        if self.issues_off:
-            return _error(410, "Issues are disabled for this repo")
-        if self.archived and request.method != "GET":
-            return _error(403, "Repository was archived so is read-only.")
         if path[1] is None:
             return self._create(request) if request.method == "POST" else self._list(request)
         number = int(path[1])
-        return self._gone(number) or (self._said(number, request) if path[2] else self._one(number, request))
-
-    def _gone(self, number: int) -> Reply | None:
-        if number in self.deleted:
-            return _error(410, "This issue was deleted")
-        if number in self.moved:
-            moved = _error(301, "Moved Permanently")
-            moved.headers["location"] = f"/repositories/2/issues/{number}"
-            return moved
-        return None if number in self.issues else _error(404, "Not Found")
+        if number not in self.issues:
+            return _error(404, "Not Found")
+        return self._said(number, request) if path[2] else self._one(number, request)
 
     def _one(self, number: int, request: Request) -> Reply:
         issue = self.issues[number]

@@ -27,28 +27,12 @@ def open_providers(settings: Settings, http: httpx2.AsyncClient) -> Telephone:
     """Return the providers with credentials; a provider without them is refused at its paths."""
     twilio, telnyx, plivo = settings.of(TwilioSettings), settings.of(TelnyxSettings), settings.of(PlivoSettings)
     providers: list[TelephoneProvider] = []
-    if twilio.auth_token is not None:
-        providers.append(
-            Twilio(
-                http,
-                auth_token=twilio.auth_token.get_secret_value(),
-                account=twilio.account_sid,
-                public_url=twilio.public_url,
-            )
-        )
+    if twilio.auth_token.get_secret_value():
+        providers.append(Twilio(twilio, http))
     if telnyx.public_key:
-        api_key = telnyx.api_key.get_secret_value() if telnyx.api_key else ""
-        providers.append(
-            Telnyx(
-                http,
-                public_key=telnyx.public_key,
-                api_key=api_key,
-                account=telnyx.account_sid,
-                public_url=telnyx.public_url,
-            )
-        )
-    if plivo.auth_token is not None:
-        providers.append(Plivo(auth_token=plivo.auth_token.get_secret_value(), public_url=plivo.public_url))
+        providers.append(Telnyx(telnyx, http))
+    if plivo.auth_token.get_secret_value():
+        providers.append(Plivo(plivo))
     return Telephone({each.name: each for each in providers})
 
 

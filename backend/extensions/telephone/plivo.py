@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, Message, ProviderFraming
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, response
+from backend.extensions.telephone.settings import PlivoSettings
 from backend.media.g711 import RATE
 
 SIGNATURE, NONCE = "x-plivo-signature-v3", "x-plivo-signature-v3-nonce"
@@ -55,9 +56,9 @@ class Plivo(TelephoneProvider):
     call_field = "CallUUID"
     busy = '<Hangup reason="busy"/>'
 
-    def __init__(self, *, auth_token: str, public_url: str = "") -> None:
-        super().__init__(public_url)
-        self._auth_token = auth_token
+    def __init__(self, settings: PlivoSettings) -> None:
+        super().__init__(settings.public_url)
+        self._auth_token = settings.auth_token.get_secret_value()
 
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether one of the signatures fits: there is one for each auth token that is valid."""

@@ -56,7 +56,7 @@ class TelephoneProvider(ABC):
     transfers: bool = False
     """Whether calls can be transferred by its API."""
 
-    def __init__(self, public_url: str = "") -> None:
+    def __init__(self, public_url: str) -> None:
         """`public_url`: the address of this server for the provider; empty: the one in its requests."""
         self.public_url = public_url
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.extensions.telephone.framing import Media, ProviderFraming
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial, order
+from backend.extensions.telephone.settings import TelnyxSettings
 
 SIGNATURE, TIMESTAMP = "telnyx-signature-ed25519", "telnyx-timestamp"
 API_URL = "https://api.telnyx.com"
@@ -61,23 +62,18 @@ class Telnyx(TelephoneProvider):
 
     def __init__(
         self,
+        settings: TelnyxSettings,
         http: httpx2.AsyncClient,
-        *,
-        public_key: str,
-        api_key: str,
-        account: str,
-        public_url: str = "",
         api_url: str = API_URL,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`api_key`, `account`: without them calls are not transferred."""
-        super().__init__(public_url)
+        super().__init__(settings.public_url)
         self._http, self._api_url = http, api_url
-        self._public_key = Ed25519PublicKey.from_public_bytes(b64decode(public_key))
-        self._api_key = api_key
-        self._account = account
+        self._public_key = Ed25519PublicKey.from_public_bytes(b64decode(settings.public_key))
+        self._api_key = settings.api_key.get_secret_value()
+        self._account = settings.account_sid
         self._clock = clock
-        self.transfers = bool(api_key and account)
+        self.transfers = bool(self._api_key and self._account)
 
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether the request was signed lately; the signature does not cover the address."""

@@ -17,6 +17,7 @@ import httpx2
 
 from backend.extensions.telephone.framing import ProviderFraming
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial, order
+from backend.extensions.telephone.settings import TwilioSettings
 
 SIGNATURE = "x-twilio-signature"
 API_URL = "https://api.twilio.com"
@@ -41,15 +42,12 @@ class Twilio(TelephoneProvider):
     name = "twilio"
     framing = TwilioFraming
 
-    def __init__(
-        self, http: httpx2.AsyncClient, *, auth_token: str, account: str, public_url: str = "", api_url: str = API_URL
-    ) -> None:
-        """`account`: the account's SID; without it calls are not transferred."""
-        super().__init__(public_url)
+    def __init__(self, settings: TwilioSettings, http: httpx2.AsyncClient, api_url: str = API_URL) -> None:
+        super().__init__(settings.public_url)
         self._http, self._api_url = http, api_url
-        self._auth_token = auth_token
-        self._account = account
-        self.transfers = bool(account)
+        self._auth_token = settings.auth_token.get_secret_value()
+        self._account = settings.account_sid
+        self.transfers = bool(self._account)
 
     def is_signed(self, request: WebhookRequest) -> bool:
         given = request.headers.get(SIGNATURE, "")

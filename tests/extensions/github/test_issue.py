@@ -275,35 +275,38 @@ async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monk
         assert not d.asked("POST")
 
 
-async def test_a_rate_limit_is_reported_with_its_duration() -> None:
-    async with desk() as d:
-        d.hub.remaining = 0
-        assert await d.trouble("list") == "GitHub accepts no more requests from us for about 60 minutes."
+@pytest.mark.parametrize(
+    ("status", "said", "headers", "duration"),
+    [
+        (403, "", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOON) + HOUR_S)}, "60 minutes"),
+        (403, "", {"retry-after": "30"}, "30 seconds"),
+        (403, "A secondary rate limit.", {}, "60 seconds"),
+        (429, "", {}, "60 seconds"),
+    ],
+)
+async def test_a_rate_limit_is_reported_with_its_duration(
+    status: int, said: str, headers: dict[str, str], duration: str
+) -> None:
+    async with desk(lambda request: json_reply({"message": said}, status, headers=headers)) as d:
+        assert await d.trouble("list") == f"GitHub accepts no more requests from us for about {duration}."
         assert len(d.server.requests) == 1  # and is not tried again
-        d.hub.remaining, d.hub.retry_after_s = 10, 30
-        assert await d.trouble("view", number=1) == "GitHub accepts no more requests from us for about 30 seconds."
-    for reply in (json_reply({"message": "Too many"}, 429), json_reply({"message": "A secondary rate limit."}, 403)):
-        async with desk(lambda request, reply=reply: reply) as d:  # type: ignore[misc]
-            assert "for about 60 seconds" in await d.trouble("list")
 
 
-async def test_refusals_are_reported_in_plain_words() -> None:
-    async with desk(token="old") as d:
-        assert "does not accept our token; the operator has to renew GITHUB__TOKEN" in await d.trouble("list")
-    async with desk() as d:
-        assert await d.trouble("view", number=9) == f"There is no issue 9 in {REPO}, or our token may not see it."
-        d.hub.deleted, d.hub.moved = {1}, {2}
-        assert "gone, or turned off: issue 1 in octocat/hello-world. It says: This issue was deleted" in (
-            await d.trouble("view", number=1)
-        )
-        assert "has moved to another place" in await d.trouble("view", number=2)
-        assert [request.path for request in d.server.requests][-1].endswith("/2")  # it is not followed
-        d.hub.archived = True
-        assert (await d.agreed("create", title="x"))["error"]["message"] == (
-            "GitHub does not let our token do that. It says: Repository was archived so is read-only."
-        )
-        d.hub.issues_off = True
-        assert "Issues are disabled" in await d.trouble("list")
+@pytest.mark.parametrize(
+    ("status", "said", "words"),
+    [
+        (401, "Bad credentials", "GitHub does not accept our token; the operator has to renew GITHUB__TOKEN."),
+        (403, "It is read-only.", "GitHub does not let our token do that. It says: It is read-only."),
+        (404, "Not Found", f"There is no issue 2 in {REPO}, or our token may not see it."),
+        (410, "It was deleted.", f"That is gone, or turned off: issue 2 in {REPO}. It says: It was deleted."),
+        (301, "Moved Permanently", f"The issue 2 in {REPO} has moved to another place."),
+    ],
+)
+async def test_refusals_are_reported_in_plain_words(status: int, said: str, words: str) -> None:
+    moved = {"location": "/repositories/2/issues/2"}
+    async with desk(lambda request: json_reply({"message": said}, status, headers=moved)) as d:
+        assert await d.trouble("view", number=2) == words
+        assert len(d.server.requests) == 1  # a redirect is not followed
 
 
 @pytest.mark.parametrize(

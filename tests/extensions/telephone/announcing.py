@@ -15,11 +15,10 @@ from xml.etree import ElementTree
 import httpx2
 from twilio.request_validator import RequestValidator
 
-from backend.extensions.telephone.plivo import Plivo
+from backend.extensions.telephone.extension import open_providers
 from backend.extensions.telephone.plivo import signature as plivo_signature
-from backend.extensions.telephone.provider import Telephone, TelephoneProvider
-from backend.extensions.telephone.telnyx import Telnyx
-from backend.extensions.telephone.twilio import Twilio
+from backend.extensions.telephone.provider import Telephone
+from backend.settings.settings import load_settings
 from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
@@ -41,12 +40,9 @@ S = TypeVar("S", bound=MediaStream)
 async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
     """A server that takes the calls of every provider; `public_url` is where Twilio calls it."""
     async with httpx2.AsyncClient() as http:
-        providers: list[TelephoneProvider] = [
-            Twilio(http, auth_token=TOKEN, account="", public_url=public_url),
-            Telnyx(http, public_key=PUBLIC_KEY, api_key="", account=""),
-            Plivo(auth_token=PLIVO_TOKEN),
-        ]
-        telephone = Telephone({each.name: each for each in providers})
+        twilio = {"auth_token": TOKEN, "public_url": public_url}
+        account = {"twilio": twilio, "telnyx": {"public_key": PUBLIC_KEY}, "plivo": {"auth_token": PLIVO_TOKEN}}
+        telephone = open_providers(load_settings(_env_file=None, **account), http)
         async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
             yield here
 

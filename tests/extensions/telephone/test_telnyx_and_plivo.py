@@ -17,6 +17,7 @@ from backend.errors import BadRequest, LineFailed
 from backend.extensions.telephone.framing import ProviderFraming, StreamStarted
 from backend.extensions.telephone.plivo import PlivoFraming, signature
 from backend.extensions.telephone.provider import WebhookRequest
+from backend.extensions.telephone.settings import TelnyxSettings
 from backend.extensions.telephone.telnyx import SIGNED_WITHIN_S, Telnyx, TelnyxFraming
 from backend.media.g711 import Law
 from backend.testing.services.server import serving
@@ -127,6 +128,11 @@ def test_our_signature_is_that_of_plivos_own_library(url: str, form: dict[str, s
     assert signature("secret", url, list(form.items()), "12345") == expected
 
 
+def telnyx_account(api_key: str = "") -> TelnyxSettings:
+    account = {"public_key": PUBLIC_KEY, "api_key": api_key, "account_sid": TELNYX_ACCOUNT}
+    return TelnyxSettings.model_validate(account)
+
+
 def telnyx_request(body: str, timestamp: str, signed: str = "") -> WebhookRequest:
     signature = b64encode(PRIVATE_KEY.sign((signed or f"{timestamp}|{body}").encode())).decode()
     return WebhookRequest([URL], {"telnyx-signature-ed25519": signature, "telnyx-timestamp": timestamp}, [], body)
@@ -134,7 +140,7 @@ def telnyx_request(body: str, timestamp: str, signed: str = "") -> WebhookReques
 
 async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
     async with httpx2.AsyncClient() as http:
-        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", clock=lambda: 1_000_000.0)
+        telnyx = Telnyx(telnyx_account(), http, clock=lambda: 1_000_000.0)
         assert telnyx.is_signed(telnyx_request("a=b", "1000000"))
         assert telnyx.is_signed(telnyx_request("a=b", str(1_000_000 - SIGNED_WITHIN_S)))
         assert not telnyx.is_signed(telnyx_request("a=b", str(1_000_000 - SIGNED_WITHIN_S - 1)))
@@ -150,12 +156,12 @@ async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
 async def test_an_order_to_telnyx_transfers_a_call() -> None:
     api = telnyx_api()
     async with serving(api.answering) as rest, httpx2.AsyncClient(trust_env=False) as http:
-        telnyx = Telnyx(http, public_key=PUBLIC_KEY, api_key=API_KEY, account=TELNYX_ACCOUNT, api_url=rest.url)
+        telnyx = Telnyx(telnyx_account(API_KEY), http, rest.url)
         assert telnyx.transfers
         await telnyx.transfer(TELNYX_CALL, "+15550111")
         with pytest.raises(LineFailed, match="no telephone number"):
             await telnyx.transfer(TELNYX_CALL, "javascript:")
-        wrong = Telnyx(http, public_key=PUBLIC_KEY, api_key="wrong", account=TELNYX_ACCOUNT, api_url=rest.url)
+        wrong = Telnyx(telnyx_account("wrong"), http, rest.url)
         with pytest.raises(LineFailed, match="401"):
             await wrong.transfer(TELNYX_CALL, "+15550111")
     texml = "<Response><Dial><Number>+15550111</Number></Dial></Response>"
