@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +19,7 @@ from backend.extensions.cluster.remote import RemoteHandle, next_events
 from backend.extensions.cluster.replicator import SessionReplicator
 from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.offers import connect_offer
@@ -35,41 +35,13 @@ GATHER_WITHIN_S = 1.5
 """Seconds all the other processes together may take to answer."""
 
 
-class _Arguments(msgspec.Struct, frozen=True):
-    """The arguments of all RPC methods together. Unknown ones of a newer version are ignored."""
-
-    session: str = ""
-    text: str = ""
-    pictures: tuple[str, ...] = ()
-    call: str = ""
-    reason: str = ""
-    sdp: str = ""
-    asked: SessionRequest | None = None
-    count: int = 0
-    allowed: bool = True
-    on: bool = False
-    shared: bool = False
-    program: str = ""
-    after: int = 0
-    wait_s: float = 0.0
-
-
-_arguments = msgspec.json.Decoder(_Arguments)
-
-
-_OF_A_SESSION: Mapping[str, Callable[[LocalHandle, _Arguments], Awaitable[Any]]] = {
-    "describe": lambda handle, _: handle.describe(),
-    "transcript": lambda handle, _: handle.transcript(),
-    "type_text": lambda handle, args: handle.type_text(args.text, args.pictures, shared=args.shared),
-    "cancel_thinker": lambda handle, args: handle.cancel_thinker(args.call),
-    "say_answer": lambda handle, args: handle.say_answer(args.call),
-    "allow_interruptions": lambda handle, args: handle.allow_interruptions(args.allowed),
-    "record": lambda handle, args: handle.record(args.on),
-    "events": lambda handle, args: next_events(handle, args.after, args.wait_s),
-    "is_read": lambda handle, args: handle.is_read(args.after),
-    "end": lambda handle, args: handle.end(args.reason),
-}
-"""The requests that another process may make of a session here, as of a handle."""
+OF_A_SESSION = frozenset(
+    (
+        *("describe", "transcript", "type_text", "cancel_thinker", "say_answer", "allow_interruptions", "record"),
+        *("is_read", "end"),
+    )
+)
+"""The methods of a handle that another process may call of a session here, with the same arguments."""
 
 
 class Cluster(SessionLocator):
@@ -192,27 +164,29 @@ class Cluster(SessionLocator):
 
     async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
         """Return the answer to another process that calls the method `what`. Raises `VoiceError` as a handle does."""
-        args = _arguments.decode(raw)
+        args: Json = msgspec.json.decode(raw)
         match what:
             case "offer":
-                return await self._answer_offer(args)
+                return await self._answer_offer(args["sdp"], msgspec.convert(args["asked"], SessionRequest))
             case "newest":
-                return self._sessions.newest(args.count)
+                return self._sessions.newest(args["count"])
             case "figures":
                 return generate_latest(self._here.metrics.registry).decode()
             case "sideband_receive":
-                return await self._sidebands.find(args.program).receive(args.text)
+                return await self._sidebands.find(args["program"]).receive(args["text"])
             case "sideband_events":
-                return await self._sidebands.find(args.program).events()
+                return await self._sidebands.find(args["program"]).events()
             case "sideband_leave":
-                return self._sidebands.find(args.program).leave()
-        session = self._sessions.find(args.session)
+                return self._sidebands.find(args["program"]).leave()
+        session = self._sessions.find(args.pop("session"))
         handle = LocalHandle(self._sessions, session)
-        if ask := _OF_A_SESSION.get(what):
-            return await ask(handle, args)
+        if what in OF_A_SESSION:
+            return await getattr(handle, what)(**args)
         match what:
+            case "events":
+                return await next_events(handle, **args)
             case "sideband_open":
-                return await self._sidebands.open(handle, args.program)
+                return await self._sidebands.open(handle, args["program"])
             case "forget":
                 await handle.forget()
                 return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
@@ -220,11 +194,9 @@ class Cluster(SessionLocator):
                 return self._sessions.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
-    async def _answer_offer(self, args: _Arguments) -> PlacedCall:
-        if args.asked is None:
-            raise BadRequest("The offer is for no session.", hint="Do all processes run the same version?")
-        session = self._sessions.reserve(args.asked)
-        answer = await connect_offer(self._sessions, session, self._here.accept_offer, args.sdp)
+    async def _answer_offer(self, sdp: str, asked: SessionRequest) -> PlacedCall:
+        session = self._sessions.reserve(asked)
+        answer = await connect_offer(self._sessions, session, self._here.accept_offer, sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 

@@ -236,18 +236,6 @@ async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> No
         assert await phone.call() == 403
 
 
-async def test_an_invite_that_was_listened_to_cannot_be_sent_again() -> None:
-    users = {"kitchen": "a-long-password"}
-    async with user_agent(accept, peers=(), users=users) as agent:
-        async with sip_phone((HERE, agent.port), auth=SipDigestAuth("kitchen", "a-long-password")) as phone:
-            assert await phone.call() == 200
-            assert phone.invite
-            shown = phone.invite.headers.get_first("authorization") or ""
-            await phone.hang_up()
-        async with sip_phone((HERE, agent.port), headers={"Authorization": shown}) as thief:
-            assert await thief.call() == 401
-
-
 async def test_more_calls_than_there_may_be_are_told_503() -> None:
     async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
