@@ -84,7 +84,7 @@ async def test_an_entry_that_cannot_be_read_is_skipped_and_every_other_is_found(
         assert skipped_records["session entry"] == before + len(BROKEN) + 1
 
 
-async def test_a_process_whose_entry_cannot_be_read_is_left_out(redis: RedisProcess) -> None:
+async def test_a_process_with_an_entry_that_cannot_be_read_is_left_out(redis: RedisProcess) -> None:
     async with link_to(redis) as link:
         registry = ClusterRegistry(link.redis)
         newer = {"node": "newer", "group": "g", "live": 1, "load": 0.1, "accepts": True, "region": "north"}

@@ -112,7 +112,7 @@ async def test_what_is_still_sent_of_a_cancelled_reply_is_not_taken_for_the_next
         assert [started.request for started in made.all(ev.ReplyStarted)] == ["answer-1", "result-2"]
 
 
-async def test_a_reply_that_is_cancelled_before_its_first_sound_is_over_at_once() -> None:
+async def test_a_reply_that_is_cancelled_before_its_first_sound_is_over_immediately() -> None:
     codec = GeminiCodec("m", "v")
     codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
     _, events = codec.encode(do.CancelReply(None))
@@ -133,7 +133,7 @@ async def test_a_reply_is_over_when_it_is_generated_and_its_tokens_are_counted_l
         assert (late.reply, late.output_tokens, late.audio_received_ms) == (end.reply, 25, 0)
 
 
-async def test_who_speaks_while_the_reply_is_played_is_answered() -> None:
+async def test_a_caller_who_speaks_while_the_reply_is_played_is_answered() -> None:
     first = ScriptedReply(text="Hi there.", sound_ms=1000, played_s=30)
     async with line(first, ScriptedReply(text="It is four.", sound_ms=300)) as (made, _):
         await made.ask(1)
@@ -185,7 +185,7 @@ async def test_a_call_after_which_nothing_comes_ends_its_reply() -> None:
         assert made.all(ev.ReplyText)[-1].delta == "Four."
 
 
-async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_told_as_a_note() -> None:
+async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_a_note() -> None:
     first = ScriptedReply(text="Moment.", sound_ms=100, calls=[("ask", {})], played_s=30)
     async with line(first) as (made, peer):
         await made.ask(1)
@@ -255,7 +255,7 @@ async def test_over_the_wire_a_wrong_message_ends_the_connection_and_says_why() 
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1007 and "surprise" in closed.value.rcvd.reason
 
 
-def test_what_two_connections_say_is_told_apart() -> None:
+def test_what_two_connections_say_has_ids_of_its_own() -> None:
     def said_by(codec: GeminiCodec) -> set[str]:
         codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
         sound = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}

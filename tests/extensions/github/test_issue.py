@@ -214,7 +214,7 @@ async def test_what_somebody_else_has_said_may_be_said_again() -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "comment", "close"])
-async def test_an_act_whose_answer_is_lost_is_found_again_and_not_repeated(action: str) -> None:
+async def test_an_act_that_lost_its_answer_is_found_again_and_not_repeated(action: str) -> None:
     acts: dict[str, dict[str, Any]] = {
         "create": {"title": "The gate is stuck"},
         "comment": {"number": 1, "text": "Oiled it."},
@@ -237,7 +237,7 @@ async def test_an_act_whose_answer_is_lost_is_found_again_and_not_repeated(actio
 
 
 @pytest.mark.parametrize("reply", [Reply(breaks_off=True), text_reply("bad gateway", 502), text_reply("<p>")])
-async def test_when_nobody_knows_whether_it_was_posted_that_is_said(reply: Reply) -> None:
+async def test_when_it_is_not_known_whether_it_was_posted_that_is_said(reply: Reply) -> None:
     async with desk(lambda request: reply if request.method == "POST" else None) as d:
         result = await d.agreed("create", title="The gate is stuck")
         assert "may have been posted nevertheless" in result["error"]["message"]

@@ -26,7 +26,7 @@ def started(instructions: str = "be kind", history: list[PastMessage] | None = N
 
 
 @pytest.mark.parametrize("text", [SENTENCE * 40, "a " * 4000, "ü" * 4000, "語。" * 2000, "word"], ids=len)
-def test_a_long_answer_is_told_in_parts_that_a_message_may_have(text: str) -> None:
+def test_a_long_answer_is_sent_in_parts_that_a_message_may_have(text: str) -> None:
     parts = parts_of(text)
     assert 1 <= len(parts) <= PARTS_LIMIT
     for part in parts:
@@ -61,11 +61,11 @@ def test_a_session_begins_with_no_more_instructions_and_history_than_it_may() ->
         ("{}", "{}"),
     ],
 )
-def test_what_a_thinker_found_is_told_as_text(output: str, told: str) -> None:
+def test_what_a_thinker_found_is_sent_as_text(output: str, told: str) -> None:
     assert answer_of(output) == told
 
 
-def test_a_result_is_told_under_its_delegation_aloud_or_silently_and_a_note_under_none() -> None:
+def test_a_result_is_sent_under_its_delegation_aloud_or_silently_and_a_note_under_none() -> None:
     codec = LiveCodec("gpt-live-1", "marin")
     codec.start(Briefing("be kind"), [])
     for delegation in (b"d1", b"d2"):

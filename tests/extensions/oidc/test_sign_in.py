@@ -92,7 +92,7 @@ async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
             assert (await thief.get("/api/me")).status_code == 401, "signed out everywhere"
 
 
-async def test_who_declines_at_the_provider_is_back_on_the_page_and_nobody(tmp_path: Path, issuer: str) -> None:
+async def test_a_user_who_declines_at_the_provider_is_back_on_the_page_as_before(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
         owner = await user_of(here, browser)
         begun = await browser.get("/auth/login")
@@ -201,7 +201,7 @@ async def test_a_ticket_for_a_stream_is_no_sign_in_and_the_other_way_round(tmp_p
 
 
 @pytest.mark.parametrize("change", [{"state": "other"}, {"code": "other"}, {"code": ""}])
-async def test_an_answer_that_was_changed_signs_nobody_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
+async def test_an_answer_that_was_changed_signs_no_user_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
         begun = await browser.get("/auth/login")
         asked = parse_qs(urlsplit(await at_the_provider(begun.headers["location"], "ada")).query)
@@ -250,13 +250,13 @@ async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issue
                 await OpenIdProvider(other, http).finish(code, expected)
 
 
-async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
+async def test_without_a_provider_no_user_signs_in(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 404
         assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False}
 
 
-async def test_a_server_whose_provider_is_not_named_does_not_start() -> None:
+async def test_a_server_without_the_name_of_its_provider_does_not_start() -> None:
     ground: Any = SimpleNamespace(settings=settings_with(access=["oidc"]), http=None)
     with pytest.raises(SetupError):
         async with open_sign_in(ground):

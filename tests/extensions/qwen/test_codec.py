@@ -39,7 +39,7 @@ def says(codec: QwenCodec, *events: dict[str, Any]) -> list[ev.Event]:
     return [each for event in events for each in codec.decode(json.dumps(event))]
 
 
-def test_what_is_typed_noted_and_was_said_before_is_told_in_the_instructions(codec: QwenCodec) -> None:
+def test_what_is_typed_noted_and_was_said_before_stands_in_the_instructions(codec: QwenCodec) -> None:
     codec.restore([PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")])
     sent(codec, do.AddUserText("typed words"))
     [update] = sent(codec, do.AddNote("a note"))

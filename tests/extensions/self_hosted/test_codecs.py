@@ -41,7 +41,7 @@ def sent(codec: RealtimeCodec, command: Any) -> list[dict[str, Any]]:
     return [json.loads(message) for message in codec.messages(command)]
 
 
-def test_the_words_of_a_message_that_come_whole_are_told_once() -> None:
+def test_the_words_of_a_message_that_come_whole_are_reported_once() -> None:
     codec = made("speech_to_speech")
     done = {"type": "response.output_audio_transcript.done", "response_id": "r1", "item_id": "i1", "transcript": "Hi."}
     piece = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i2", "delta": "Ho."}
@@ -52,7 +52,7 @@ def test_the_words_of_a_message_that_come_whole_are_told_once() -> None:
 
 @pytest.mark.parametrize("server", CODECS)
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_call_is_told_once_whether_it_comes_beside_the_end_or_in_it(server: str, whole: bool) -> None:
+def test_a_call_is_reported_once_whether_it_comes_beside_the_end_or_in_it(server: str, whole: bool) -> None:
     codec = made(server)
     sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
     beside = {"type": "response.output_item.done", "response_id": "r1", "item": CALL}

@@ -216,7 +216,7 @@ async def test_a_telephone_that_cannot_be_referred_is_not_offered_it() -> None:
         assert LineAbility.TRANSFER not in transport.abilities
 
 
-async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> None:
+async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
     callers: list[str] = []
 
     def answer(call: SipCall) -> None:
@@ -236,7 +236,7 @@ async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> No
         assert await phone.call() == 403
 
 
-async def test_more_calls_than_there_may_be_are_told_503() -> None:
+async def test_more_calls_than_there_may_be_get_503() -> None:
     async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
             assert await first.call() == 200
@@ -294,7 +294,7 @@ async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
         assert agent.held == 0
 
 
-async def test_an_acceptance_that_nobody_acknowledges_ends_the_call() -> None:
+async def test_an_acceptance_without_an_ack_ends_the_call() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         invite = phone.request("INVITE", phone.sdp())
         assert (await phone.ask(invite)).status_code == 200
@@ -314,7 +314,7 @@ async def test_a_call_comes_over_tcp_and_its_sound_by_udp() -> None:
         assert await phone.hang_up() == 200
 
 
-async def test_at_the_end_of_the_server_every_telephone_is_told() -> None:
+async def test_at_the_end_of_the_server_every_call_gets_a_bye() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200
         await agent.close()
@@ -328,7 +328,7 @@ def agent_call(agent: Any) -> Any:
     return call
 
 
-async def test_a_challenge_of_somebody_who_is_not_the_trunk_is_not_answered() -> None:
+async def test_a_challenge_of_another_peer_than_the_trunk_is_not_answered() -> None:
     trunk: dict[str, Any] = {"trunk": "sip:account@sip.test", "trunk_password": "the-trunk's-password"}
     async with user_agent(accept, **trunk) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200

@@ -105,7 +105,7 @@ def test_a_final_answer_to_an_invite_is_repeated_until_its_ack(status: int) -> N
     assert transactions.expire(LIFE_S).unacknowledged == [] and len(transactions) == 0
 
 
-def test_an_acceptance_without_an_ack_is_told_after_32_seconds() -> None:
+def test_an_acceptance_without_an_ack_is_known_after_32_seconds() -> None:
     transactions, wire, request = Transactions(), Wire(), invite()
     transaction = transactions.open(transaction_key(request), request, wire, 0.0)
     assert transaction
@@ -182,7 +182,7 @@ def test_credentials_count_once_for_a_minute_from_one_address() -> None:
     assert digest.check(invite(Authorization="Digest nonce=x,,=,"), "192.0.2.7", 1001)[0] is DigestVerdict.NONE
 
 
-def test_strangers_are_told_a_few_times_and_then_nothing() -> None:
+def test_strangers_are_refused_a_few_times_and_then_get_no_answer() -> None:
     left = [2]
 
     def may_fail(address: str) -> bool:
@@ -194,7 +194,7 @@ def test_strangers_are_told_a_few_times_and_then_nothing() -> None:
     assert [gate.judge(invite(), "198.51.100.1", 0) for _ in range(3)] == [Refused(403), Refused(403), Refused(0)]
 
 
-def test_who_calls_is_the_asserted_identity_unless_it_is_private() -> None:
+def test_the_caller_is_the_asserted_identity_unless_it_is_private() -> None:
     assert caller_of(invite()) == "+15550123456"
     assert caller_of(invite(P_Asserted_Identity="<sip:+15550777@trunk.test>")) == "+15550777"
     assert caller_of(invite(From="<sip:ana@example.test>;tag=1")) == "sip:ana@example.test"
@@ -276,7 +276,7 @@ def test_keys_of_ours_grow_end_three_times_and_pause() -> None:
     assert slots[10][0][0][0] == 11
 
 
-def test_peers_are_told_the_address_on_the_way_to_them() -> None:
+def test_peers_get_the_address_on_the_way_to_them() -> None:
     assert address_towards("127.0.0.9", "0.0.0.0", "") == "127.0.0.1"
     assert address_towards("198.51.100.1", "0.0.0.0", "203.0.113.5") == "203.0.113.5"
     assert address_towards("198.51.100.1", "192.0.2.1", "") == "192.0.2.1"

@@ -105,7 +105,7 @@ async def test_a_registrar_that_wants_longer_times_gets_them() -> None:
         assert registrar.registered == [900]
 
 
-async def test_a_refusal_is_named_and_not_tried_at_once_again() -> None:
+async def test_a_refusal_is_named_and_not_tried_again_immediately() -> None:
     async with registering(refuses=403) as (registrar, registration):
         await until(lambda: "403" in registration.state, 5)
         await asyncio.sleep(0.5)

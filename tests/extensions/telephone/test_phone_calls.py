@@ -114,7 +114,7 @@ async def test_a_transfer_has_twilio_dial_the_number_behind_the_name() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"to": "+15559999"}', "{}", "nonsense"])
-async def test_nobody_is_connected_with_whom_the_operator_has_not_named(arguments: str) -> None:
+async def test_a_caller_is_connected_only_with_targets_that_the_operator_has_named(arguments: str) -> None:
     async with phone_world() as here:
         here.call.live.type_text("Call my friend.")
         await here.reply(TRANSFER, arguments)
@@ -134,7 +134,7 @@ async def test_a_transfer_that_the_provider_refuses_is_reported_and_the_call_goe
         assert here.call.told("thinker") == []  # no Thinker was at work
 
 
-async def test_who_speaks_up_again_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:
+async def test_a_caller_who_speaks_up_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:
     async with phone_world() as here:
         here.call.live.type_text("Goodbye.")
         await here.reply(HANG_UP, ms=3000)
