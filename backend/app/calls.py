@@ -45,7 +45,6 @@ from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
-from backend.tools.runner import agreement
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
@@ -225,7 +224,6 @@ def _dependencies(
         subscribe=foundation.notifications.dispatcher.subscribe,
         transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
-        agree=partial(agreement, stores.confirmations),
     )
 
 

@@ -15,29 +15,21 @@ from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
-from backend.runtime.json_objects import Json
 from backend.sessions.recorder import OpenRecorder
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.tools.base import ToolContext
 from backend.turns.call_options import CallOptions
 from backend.turns.limits import TurnLimits
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import LearnerDependencies
 
-Agree = Callable[[ToolContext, str, Json], Awaitable[str]]
-"""(circumstances, tool, arguments) → why a call is not made; empty where the caller has agreed to it."""
 Earlier = Callable[[str, str], Awaitable[Sequence[Message] | None]]
 """(user, conversation) → the messages of that conversation, within half a second; None when memory is slow."""
 Spend = Callable[[str, str, Mapping[str, int]], int | None]
 """(session, model, tokens by kind as in `TokenUsage`) → charges them; returns their price in millionths of a dollar."""
-
-
-async def _nobody_agrees(context: ToolContext, tool: str, arguments: Json) -> str:
-    return "Nobody can be asked here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +87,3 @@ class CallDependencies:
     """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
     """Hears what callers answer to the question whether something shall be done; None: no caller is asked."""
-    agree: Agree = _nobody_agrees
-    """Finds out whether the caller has agreed to a call that the provider makes by itself."""

@@ -104,16 +104,12 @@ class CallEngine:
     def on_link_event(self, event: ev.Event) -> None:
         """Take an event of the Responder's, or of the connection to it."""
         parts = self._parts
-        if isinstance(event, ev.ProviderToolBegun | ev.ProviderToolEnded):
-            parts.provider_calls.on_event(event)
-            return
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
             parts.uplink.follow_line(stands=isinstance(event, ev.ResponderRestored))
         if isinstance(event, ev.ResponderRestored):
             self.follow_finder()
         self.dispatch(event)
         if isinstance(event, ev.ResponderLost):
-            parts.provider_calls.on_lost()
             parts.inbox.open()  # it may be the first: the caller is heard meanwhile
 
     def follow_finder(self) -> None:
@@ -180,8 +176,6 @@ class CallEngine:
     def _runner_of(self, name: str) -> ToolCallRunner:
         """Return who carries out calls of a tool; the model learns from the Thinkers that there is none."""
         parts, options = self._parts, self._parts.caller.options
-        if name.startswith(do.PROVIDER_TOOL):
-            return parts.provider_calls
         if any(tool.name == name for tool in parts.phone.tools):
             return parts.phone
         if options and options.is_client_tool(name):
@@ -192,7 +186,7 @@ class CallEngine:
         """Show `event` on the page, completed with what the machine lacks, and to those who observe the call."""
         parts = self._parts
         match event:
-            case page.ThinkerChanged(call_id) if self._runners.get(call_id) in (parts.phone, parts.provider_calls):
+            case page.ThinkerChanged(call_id) if self._runners.get(call_id) is parts.phone:
                 return  # no Thinker works on it
             case page.ThinkerChanged(work=None):
                 event = parts.tool_calls.settled(event)

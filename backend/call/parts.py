@@ -16,7 +16,6 @@ from backend.call.inbox import Inbox
 from backend.call.observers import CallObservers
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall
-from backend.call.provider_calls import ProviderCalls
 from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
@@ -59,7 +58,6 @@ class CallParts:
     out_of_band: OutOfBandResponses
 
     # the tool calls
-    provider_calls: ProviderCalls
     phone: PhoneCall
     client_calls: ClientCalls
     tool_calls: ToolCallDispatcher
@@ -94,7 +92,6 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     open_recorder = dependencies.open_recorder
     recorder = open_recorder and open_recorder(session, transport, echo.played, board.publish, board.dispatch)
     tap = UtteranceTap(dependencies.reader, board.dispatch)
-    provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, board.turn)
     view = CallView(
         question=caller.question,
         turn=board.turn,
@@ -102,7 +99,6 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
         dispatch=board.dispatch,
         publish=board.publish,
         record=record,
-        untrusted=provider_calls.untrusted,
         history=history.tail,
         traced=observers.trace.thinker,
     )
@@ -122,7 +118,6 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
         recorder=recorder,
         tap=tap,
         out_of_band=out_of_band,
-        provider_calls=provider_calls,
         phone=PhoneCall(board, transport, inbox.type_if_live, dependencies.transfers),
         client_calls=ClientCalls(board.dispatch),
         tool_calls=ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics),

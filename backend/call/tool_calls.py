@@ -1,7 +1,7 @@
 """The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event.
 
-Three others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
-(`phone.py`), the Responder's provider (`provider_calls.py`) and the caller's program (`client_calls.py`).
+Two others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
+(`phone.py`) and the caller's program (`client_calls.py`).
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ class CallView(Struct, frozen=True):
     """Shows an event on the page."""
     record: CallRecord
     """Keeps calls and their outcomes."""
-    untrusted: Callable[[], bool] = bool
-    """Whether text of others has entered the latest turn by another way than a Thinker."""
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
@@ -108,7 +106,7 @@ class ToolCallDispatcher:
     def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
         call = ThinkerCall(
             call_id,
-            self._call.question(self.untrusted or self._call.untrusted(), unsure),
+            self._call.question(self.untrusted, unsure),
             name[:64],
             self._call.publish,
             self._on_end,

@@ -167,7 +167,6 @@ class VoiceCall:
             parts.consent.close,
             parts.phone.close,
             parts.client_calls.close,
-            parts.provider_calls.close,
             parts.tap.close,
             parts.link.close,
             parts.transport.close,

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid
 from backend.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
 
-ItemType = Literal[
-    "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"
-]
+ItemType = Literal["message", "function_call", "function_call_output"]
 Role = Literal["system", "user", "assistant"]
 PARTS: Mapping[Role, tuple[str, ...]] = {
     "system": ("input_text",),
@@ -49,12 +47,6 @@ class Item:
     name: str = ""
     arguments: str = ""
     output: str = ""
-    server: str = ""
-    """The label of the MCP server, for a call on it and for the question about one."""
-    approval: str | None = None
-    """The id of the question, for a call that was agreed to and for the answer."""
-    approve: bool = False
-    error: str = ""
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
     """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
@@ -70,14 +62,6 @@ class Item:
         shown: dict[str, Any] = {"id": self.id, "object": "realtime.item", "type": self.type, "status": self.status}
         if self.type == "message":
             return shown | {"role": self.role, "content": self._content()}
-        if self.type == "mcp_approval_response":
-            return _named(self, approval_request_id=self.approval, approve=self.approve)
-        if self.server:
-            called = _named(self, server_label=self.server, name=self.name, arguments=self.arguments)
-            if self.type == "mcp_approval_request":
-                return called
-            error = {"type": "tool_execution_error", "message": self.error} if self.error else None
-            return called | {"output": self.output or None, "error": error, "approval_request_id": self.approval}
         if self.type == "function_call":
             return shown | {"call_id": self.call_id, "name": self.name, "arguments": self.arguments}
         return shown | {"call_id": self.call_id, "output": self.output}
@@ -139,22 +123,14 @@ class Item:
         return [{"type": self.kind, ("transcript" if self.kind == "output_audio" else "text"): self.words}]
 
 
-def _named(item: Item, **fields: Any) -> dict[str, Any]:
-    return {"id": item.id, "type": item.type, **fields}
-
-
 def read_item(given: Any, fresh_id: str, at: str = "item") -> Item:
     """Return the item of a `conversation.item.create`, or of a response's input. Raises `Fault`."""
     item = mapping(given, at)
-    kinds = ["message", "function_call", "function_call_output", "mcp_approval_response"]
-    kind = one_of(item.get("type"), kinds, at + ".type")
+    kind = one_of(item.get("type"), get_args(ItemType), at + ".type")
     item_id = short_id(item["id"], at + ".id") if item.get("id") is not None else fresh_id
     here = at + "."
     if kind == "message":
         return _read_message(item, item_id, here)
-    if kind == "mcp_approval_response":
-        asked = required_text(item, "approval_request_id", here)
-        return Item(item_id, "mcp_approval_response", approval=asked, approve=item.get("approve") is True)
     call_id = required_text(item, "call_id", here)
     if kind == "function_call_output":
         return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", here))

@@ -85,8 +85,6 @@ class Takes:
 
     formats: tuple[str, ...] = FORMATS[:1]
     """Of audio."""
-    mcp: bool = True
-    """Tools of MCP servers."""
     unknown: bool = False
     """True if unknown fields are ignored; otherwise they are refused, as the API refuses them."""
     reserved: frozenset[str] = frozenset()
@@ -177,17 +175,14 @@ class RealtimeSession:
         return copy.deepcopy(self._shown)
 
     def read_tools(self, value: Any, param: str) -> list[Json]:
-        """Return functions, each with a name and a schema, and tools of MCP servers as they are. Raises `Fault`."""
+        """Return functions, each with a name and a schema. Raises `Fault`."""
         tools, names = sequence(value, param), set(self._takes.reserved)
         if len(tools) > TOOLS_LIMIT:
             raise invalid(param, f"at most {TOOLS_LIMIT} tools are taken.")
         for number_, tool in enumerate(tools):
             at = f"{param}[{number_}]."
             each = mapping(tool, at[:-1])
-            kinds = ["function", "mcp"] if self._takes.mcp else ["function"]
-            if one_of(each.get("type"), kinds, at + "type") == "mcp":
-                required_text(each, "server_label", at)
-                continue
+            one_of(each.get("type"), ["function"], at + "type")
             name = required_text(each, "name", at)
             if not name:
                 raise missing(at + "name")
@@ -240,7 +235,8 @@ class RealtimeSession:
     @property
     def tools(self) -> list[Json]:
         """Return the functions on offer."""
-        return [tool for tool in self._shown["tools"] if tool["type"] == "function"]
+        tools: list[Json] = self._shown["tools"]
+        return tools
 
     @property
     def tool_choice(self) -> Any:
@@ -353,8 +349,8 @@ def _instructions(value: Any, param: str) -> str:
 def _tool_choice(value: Any, param: str) -> object:
     if not isinstance(value, Mapping):
         return one_of(value, ["auto", "none", "required"], param)
-    kind = one_of(value.get("type"), ["function", "mcp"], param + ".type")
-    required_text(value, "name" if kind == "function" else "server_label", param + ".")
+    one_of(value.get("type"), ["function"], param + ".type")
+    required_text(value, "name", param + ".")
     return dict(value)
 
 

@@ -91,21 +91,7 @@ def test_a_reasoning_model_gets_an_effort_and_an_older_one_does_not() -> None:
         session = sent(RealtimeCodec(voice).brief(Briefing("x"), first=True))["session"]
         assert session.get("reasoning") == ({"effort": "low"} if reasons else None)
         assert session.get("parallel_tool_calls") == (True if reasons else None)
-
-
-def test_a_stored_prompt_and_what_is_kept_of_a_long_conversation_are_asked_for_once() -> None:
-    voice = Voice("gpt-realtime-2", "shimmer", "t", "", "pmpt_1", "2", 0.8, 8000)
-    whole = RealtimeCodec(voice)
-    update = sent(whole.brief(Briefing("x"), first=True))
-    assert faults(update) == []
-    assert update["session"]["prompt"] == {"id": "pmpt_1", "version": "2"}
-    limits = {"post_instructions": 8000}
-    truncation = {"type": "retention_ratio", "retention_ratio": 0.8, "token_limits": limits}
-    assert update["session"]["truncation"] == truncation
-    later = sent(whole.brief(Briefing("y"), first=False))["session"]
-    assert not {"prompt", "truncation", "reasoning"} & set(later)
-    plain = sent(codec().brief(Briefing("x"), first=True))["session"]
-    assert not {"prompt", "truncation", "reasoning"} & set(plain)
+        assert session["truncation"]["retention_ratio"] == 0.8
 
 
 def test_noise_reduction_language_and_speed_are_passed_on_where_they_are_set() -> None:
@@ -119,15 +105,6 @@ def test_noise_reduction_language_and_speed_are_passed_on_where_they_are_set() -
     plain = sent(codec().brief(Briefing("x"), first=True))["session"]["audio"]
     assert "noise_reduction" not in plain["input"] and "speed" not in plain["output"]
     assert "language" not in plain["input"]["transcription"]
-
-
-def test_a_silence_that_the_provider_commits_by_itself_is_no_turn() -> None:
-    whole = codec()
-    timeout = {"type": "input_audio_buffer.timeout_triggered", "item_id": "i9", "audio_start_ms": 0, "audio_end_ms": 6}
-    assert whole.decode(json.dumps(timeout)) == []
-    committed = {"type": "input_audio_buffer.committed", "previous_item_id": None}
-    assert whole.decode(json.dumps(committed | {"item_id": "i9"})) == []
-    assert whole.decode(json.dumps(committed | {"item_id": "i10"})) == [ev.InputCommitted("i10")]
 
 
 def test_a_later_briefing_leaves_voice_and_formats_alone() -> None:

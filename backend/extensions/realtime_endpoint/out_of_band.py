@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.realtime.conversation import Conversation
-from backend.realtime.faults import Fault, error_event, invalid
+from backend.realtime.faults import error_event, invalid
 from backend.realtime.fields import required_text
 from backend.realtime.items import Item, is_reference, read_item
 from backend.runtime.json_objects import Json
@@ -97,8 +97,6 @@ class OutOfBand:
                 return {"type": item["type"], "id": name}
             return {field: value for field, value in known.shown().items() if field not in ("id", "object", "status")}
         read = read_item(item, "", at)
-        if read.type == "mcp_approval_response":
-            raise Fault("Approvals are not supported.", code="invalid_value", param=f"{at}.type")
         if read.pictures:
             raise invalid(f"{at}.content", "pictures are not supported.")
         return {name: value for name, value in item.items() if name not in ("object", "status")}

@@ -46,32 +46,6 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerCall:
-    """The beginning of a call of a tool on an MCP server, which the provider makes itself."""
-
-    server: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class ServerResult:
-    """The end of that call: what it returned, or why it failed."""
-
-    output: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AskApproval:
-    """A question whether such a call may be made."""
-
-    server: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
 class End:
     """The reply is over. `details` joins the API's `status_details`."""
 
@@ -129,6 +103,6 @@ class Expire:
 
 
 Trouble = Complain | Expire | Abort | SendText
-ContentPart = Begin | Words | ReplySound | NextMessage | Call | ServerCall | ServerResult | AskApproval | End
+ContentPart = Begin | Words | ReplySound | NextMessage | Call | End
 ReplyPart = ContentPart | Refuse | Trouble
 HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed

@@ -56,18 +56,6 @@ class CallSpec(_Strict):
     arguments: Arguments = ""
 
 
-class ServerCallSpec(_Strict):
-    """A call on an MCP server, or with `asks` the question whether it may be made."""
-
-    server: str
-    name: str
-    arguments: Arguments = "{}"
-    asks: bool = False
-    output: str = ""
-    error: str = ""
-    lasts_ms: Ms = 0
-
-
 class ErrorSpec(_Strict):
     """An `error` event; `fatal` closes the connection after it."""
 
@@ -89,7 +77,6 @@ class Reply(_Strict):
     messages: list[ReplySpec] = []
     """Further messages of this reply; only their words, sound and delays count."""
     calls: list[CallSpec] = []
-    server_calls: list[ServerCallSpec] = []
     late_ms: Ms = 0
     """After a cancellation the reply goes on for so long before `response.done`."""
     hang: bool = False
