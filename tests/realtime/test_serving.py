@@ -230,12 +230,7 @@ def test_wrong_items_are_refused(item: dict[str, object], code: str) -> None:
         ({"type": "input_audio_buffer.append", "audio": "AQ=="}, "invalid_value", "audio"),
         ({"type": "conversation.item.create"}, "missing_required_parameter", "item"),
         ({"type": "conversation.item.truncate"}, "missing_required_parameter", "item_id"),
-        (
-            {"type": "response.create", "response": {"modalities": ["audio"]}},
-            "unknown_parameter",
-            "response.modalities",
-        ),
-        ({"type": "response.create", "response": {"metadata": {"a": 1}}}, "invalid_type", "response.metadata.a"),
+        ({"type": "response.create", "response": {"metadata": {"a": 1}}}, "invalid_type", "response.metadata[...]"),
         ([], "invalid_event", None),
     ],
 )

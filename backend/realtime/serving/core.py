@@ -24,9 +24,9 @@ from backend.realtime.faults import (
     not_json,
     nothing_to_cancel,
 )
-from backend.realtime.fields import picture, required_text
+from backend.realtime.fields import picture
 from backend.realtime.ids import Ids
-from backend.realtime.items import Item, directed, is_reference, read_item
+from backend.realtime.items import Item, directed, read_item, reference_of
 from backend.realtime.response import Event
 from backend.realtime.serving.effects import (
     Abort,
@@ -284,8 +284,8 @@ class Realtime:
     def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
         """Return items made for one reply only, or references to items of the conversation."""
         return tuple(
-            self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
-            if is_reference(item)
+            self.conversation.referred(named, f"response.input[{at}].id")
+            if (named := reference_of(item, f"response.input[{at}]"))
             else read_item(item, self.ids.new("item"), f"response.input[{at}]")
             for at, item in enumerate(given)
         )
