@@ -21,7 +21,7 @@ from backend.realtime.fields import ITEM_ID_LIMIT
 from backend.realtime.items import DIRECTION
 from backend.realtime.session import LOGPROBS, PCM
 from backend.responders.base import Briefing, Capabilities, PastMessage
-from backend.responders.limits_and_usage import RateLimits, usage_of
+from backend.responders.limits_and_usage import retry_after_s, usage_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
@@ -91,7 +91,6 @@ class ServerEvent(msgspec.Struct):
     audio_end_ms: int = 0
     response: Json | None = None
     item: Json | None = None
-    rate_limits: list[Json] = []
     error: Json | None = None
 
 
@@ -109,7 +108,6 @@ class RealtimeCodec:
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
-        self._rate_limits = RateLimits()
         self._directing = ""  # the message that directs the newest reply
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
         self._out_of_band: dict[str, str] = {}
@@ -307,9 +305,6 @@ class RealtimeCodec:
                 return [ev.MessageFinished(event.response_id, item.get("id", ""))] if is_message else []
             case "response.done":
                 return self._on_done(event.response or {})
-            case "rate_limits.updated":
-                self._rate_limits.update(event.rate_limits)
-                return []
             case "conversation.item.input_audio_transcription.delta":
                 return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
             case "conversation.item.input_audio_transcription.completed":
@@ -351,7 +346,7 @@ class RealtimeCodec:
             usage.get("input_tokens") or 0,
             usage.get("output_tokens") or 0,
             usage_of(usage),
-            self._rate_limits.retry_after_s(error),
+            retry_after_s(error),
             milliseconds(self._sent_bytes),
             milliseconds(self._received_bytes),
         )
@@ -368,7 +363,7 @@ class RealtimeCodec:
             return []
         request = error.get("event_id") or ""
         if request.partition("-")[0] in {purpose.value for purpose in Purpose}:
-            return [ev.ReplyRefused(request, code, self._rate_limits.retry_after_s(error))]
+            return [ev.ReplyRefused(request, code, retry_after_s(error))]
         if request.startswith(OUT_OF_BAND):
             return [ev.OutOfBandRefused(request, code, error.get("message") or code)]
         return [ev.ProviderComplained(code, error.get("message") or code)]

@@ -51,8 +51,6 @@ class End:
 
     status: Literal["completed", "failed", "incomplete"] = "completed"
     details: dict[str, Any] = field(default_factory=dict)
-    rate_limits: list[dict[str, Any]] | None = None
-    """The rate limits reported before the end; None: only after the end, that there is room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,6 @@ class ReplyStream:
     def _end(self, end: End) -> Iterator[Event]:
         """End the response; a cancellation wins over any other end."""
         status, details = ("cancelled", {"reason": self.cancelled}) if self.cancelled else (end.status, end.details)
-        if end.rate_limits:
-            yield {"type": "rate_limits.updated", "rate_limits": end.rate_limits}
         yield from self._close("completed" if status == "completed" else "incomplete")
         self._done = True
         shown_details = {"type": status, **details} if status != "completed" else None

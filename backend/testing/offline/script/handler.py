@@ -194,7 +194,7 @@ class ScriptedHandler(Handler):
                     yield part
         for call in reply.calls:
             yield Call(call.name, call.arguments)
-        yield End(reply.status, dict(reply.status_details), reply.rate_limits)
+        yield End(reply.status, dict(reply.status_details))
 
 
 def loud_ms(pcm: bytes) -> int:

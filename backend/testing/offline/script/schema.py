@@ -93,8 +93,6 @@ class Reply(_Strict):
     """An error event instead of the reply, naming the request (or none, if fatal)."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
-    rate_limits: list[dict[str, Any]] | None = None
-    """The limits of a `rate_limits.updated` event right before the end."""
 
 
 def _reply(value: Any) -> Any:
