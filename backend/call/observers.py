@@ -60,8 +60,6 @@ class CallObservers:
             owner,
             conversation_id,
             mode=lambda: caller.mode,
-            enqueue=self._enqueue,
-            record=self.record.amend,
         )
         self.takes = self._by_type()
         """The type of an event, of the turn machine or of the page → who takes it, in this order."""

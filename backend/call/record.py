@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -82,11 +82,6 @@ class CallRecord:
         """Write a notice once the caller has heard it."""
         if event.state == "told" and event.content:
             self._write(event.notice_id, "notice", event.content.text, name=event.content.kind)
-
-    def amend(self, message_ids: Sequence[str], text: str) -> None:
-        """Have what a post-step made of an answer replace it."""
-        if self._ledger is not None:
-            self._ledger.amend(self._session.owner, self._session.conversation_id, message_ids, text)
 
     def close(self, reason: str) -> None:
         """Write what the call took; delete one that was deleted, what still waits to be written included."""
