@@ -80,6 +80,8 @@ class ToolCallDispatcher:
         self._call = call
         self._metrics = metrics
         self._delegations = Delegations(thinkers, call.history)
+        self._delegated: dict[str, ThinkerCall] = {}
+        """The words of the latest turn that were handed over → the call that does it."""
         self._calls: dict[str, ThinkerCall] = {}
         self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
@@ -133,20 +135,21 @@ class ToolCallDispatcher:
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
-        """Work on what the model has handed over, unless that is done already."""
+        """Work on what the model has handed over, unless it has done so in this turn already."""
         try:
             task = read_task(arguments)
         except BadRequest as error:
             self._refuse(call, str(error))
             return
         call.question = replace(call.question, query=task.said)
-        other = self._delegations.same(task, call.turn)
-        if other is not None and other.turn == call.turn:
+        of_turn = {said: each for said, each in self._delegated.items() if each.turn == call.turn and not each.error}
+        if task.said in of_turn:
             self._call.dispatch(ThinkerFinished(call.id, ALREADY, silent=True))
         elif is_full:
             self._refuse(call, TOO_MANY)
         else:
-            started = self._delegations.join(call, other) if other else self._delegations.start(call, task)
+            self._delegated = of_turn | {task.said: call}
+            started = self._delegations.start(call, task)
             started.add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
