@@ -18,7 +18,7 @@ from backend.access.prices import load_prices
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
-from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
+from backend.call.dependencies import CallDependencies, CallerKnowledge
 from backend.call.prompts import CallerBackground, brief
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
@@ -100,7 +100,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
-        load = Load(max_lag_ms=limits.admission_max_lag_ms, max_cpu_percent=limits.admission_max_cpu_percent)
+        load = Load(limits.admission_max_lag_ms)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
         loop = asyncio.get_running_loop()
@@ -212,11 +212,7 @@ def _dependencies(
         open_endpointing=partial(open_endpointing, settings.vad),
         open_echo_guard=partial(open_echo_guard, settings.turns.echo_cancellation),
         limits=limits,
-        times=CallTimes(
-            settings.limits.session_max_minutes * 60,
-            settings.provider.line_patience_s,
-            settings.provider.connection_max_s,
-        ),
+        max_s=settings.limits.session_max_minutes * 60,
         metrics=foundation.metrics,
         tracer=foundation.tracing.tracer,
         spent=meter.spent,

@@ -46,18 +46,6 @@ class CallerKnowledge:
 
 
 @dataclass(frozen=True, slots=True)
-class CallTimes:
-    """How long calls and their connections last, in seconds."""
-
-    max_s: float = 0
-    """A call lasts so long at most; 0: any time."""
-    line_patience_s: float = 90
-    """A call waits so long for a Responder that cannot be reached before it ends with a word."""
-    connection_max_s: float = 0
-    """A connection to a Responder lasts so long at most; 0: as long as the provider lets it."""
-
-
-@dataclass(frozen=True, slots=True)
 class CallDependencies:
     """The services and settings that all calls of this server share."""
 
@@ -70,7 +58,8 @@ class CallDependencies:
     """Opens our own endpointing. Raises `MissingLibrary` where no detector can run."""
     limits: TurnLimits
     metrics: CallMetrics
-    times: CallTimes = CallTimes()
+    max_s: float = 0
+    """Seconds a call may last; 0: any time."""
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""

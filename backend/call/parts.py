@@ -78,14 +78,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     usage = CallUsage(session.id, lambda: choice.about, dependencies.spent, dependencies.metrics, board.publish)
 
     out_of_band = OutOfBandResponses(board.dispatch, usage.on_reply)
-    times = dependencies.times
-    link = ResponderLink(
-        choice,
-        history,
-        lambda: machine.at_rest and not out_of_band.under_way,
-        times.line_patience_s,
-        times.connection_max_s,
-    )
+    link = ResponderLink(choice, history, lambda: machine.at_rest and not out_of_band.under_way)
     observers = CallObservers(dependencies, session, caller, record, history, usage, enqueue, board.brief_again)
 
     echo = dependencies.open_echo_guard()

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> VoiceCall:
     """Return a call over `transport`, ready to run."""
     parts = make_parts(dependencies, session, transport)
-    engine = CallEngine(parts, dependencies.subscribe, dependencies.times.max_s)
+    engine = CallEngine(parts, dependencies.subscribe, dependencies.max_s)
     return VoiceCall(parts, engine, dependencies.knowledge.earlier)
 
 
