@@ -151,8 +151,8 @@ def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: Cal
     """Log which models a limit in dollars cannot count."""
     budgets = settings.budgets
     limits = (budgets.call_usd, budgets.user.usd, budgets.address.usd, budgets.key.usd, budgets.total.usd)
-    for each in providers.monitored:
-        about = each.provider.about
+    for each in providers.all:
+        about = each.about
         if any(limits) and not about.offline and meter.prices_of(about.model) is None:
             log.warning("no price of %s is known: limits in US dollars do not count it (BUDGETS__PRICES)", about.model)
 
@@ -185,7 +185,7 @@ def _dependencies(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes = thinkers.registry.dependencies.modes
     providers = foundation.endpoints.providers
-    limits = _limits(settings.turns, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
+    limits = _limits(settings.turns, endpointing, reads=reader is not None, others=len(providers.all) - 1)
     return CallDependencies(
         providers=providers,
         knowledge=CallerKnowledge(

@@ -53,8 +53,8 @@ class World:
         self.now = 100.0
         self.peers = [Peer(name) for name in names]
         self.providers = Providers(
-            [Provider(p.name, ResponderInfo(p.name, "m", offline=False), p.connect, p.probe, CAN) for p in self.peers],
-            lambda: self.now,
+            Provider(p.name, ResponderInfo(p.name, "m", offline=False), p.connect, p.probe, CAN, now=lambda: self.now)
+            for p in self.peers
         )
 
     def choice(self) -> ProviderChoice:
@@ -176,7 +176,7 @@ async def test_a_call_goes_back_to_a_preferred_provider_once_a_probe_has_found_i
     assert call.about.responder == "two", "until it is taken"
     call.take(better)
     assert call.about.responder == "one" and not call.is_second_best
-    assert [each.standing for each in world.providers.monitored] == [1, 0]
+    assert [each.standing for each in world.providers.all] == [1, 0]
 
 
 async def test_readiness_is_the_truth_of_now_by_few_probes() -> None:
@@ -226,7 +226,7 @@ async def test_a_mute_provider_is_left_and_not_gone_back_to() -> None:
     other = await world.call()
     assert other.about.responder == "two", "other calls learn of it"
     world.now += failover.REST_S
-    assert await world.providers.monitored[0].check() and not call.is_second_best
+    assert await world.providers.all[0].check() and not call.is_second_best
 
 
 async def test_a_mute_provider_is_better_than_none() -> None:
