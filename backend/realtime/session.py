@@ -78,7 +78,7 @@ class AudioOutput(Struct, frozen=True):
     speed: Annotated[float, Meta(ge=0.25, le=1.5)] | None = None
 
 
-class Audio(Struct, frozen=True):
+class AudioFields(Struct, frozen=True):
     """The fields of all audio."""
 
     input: AudioInput | None = None
@@ -117,7 +117,7 @@ class SessionFields(SharedFields, frozen=True, kw_only=True):
 
     type: Literal["realtime"]
     model: str | None = None
-    audio: Audio | None = None
+    audio: AudioFields | None = None
     include: list[Literal["item.input_audio_transcription.logprobs"]] | None = None
     truncation: str | Json | None = None
     tracing: str | Json | None = None
