@@ -167,7 +167,7 @@ ARROWS: dict[str, set[str]] = {
 """Room → the rooms it may import, listed from the bottom up: an arrow leads only to rooms above it in this table."""
 
 PURE: dict[str, set[str]] = {"turns": set(), "realtime": {"msgspec"}, "media.segmenter": set()}
-"""Files that import the standard library only: no sockets, no clock, no asyncio."""
+"""Rooms and files without sockets, clock and asyncio → what they import beside the standard library."""
 IMPURE_STANDARD = {
     "asyncio",
     "http",

@@ -20,7 +20,6 @@ from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.turn import TurnMachine
 from backend.users.profile import UserProfile
 
 if TYPE_CHECKING:
@@ -197,8 +196,7 @@ class CallEngine:
         if parts.recorder and parts.recorder.is_recording:
             parts.recorder.on_page_event(event)
         self._show_observers(event)
-        self._observers.trace.on_event(event)
-        self._session.publish(event)
+        self._session.event_log.publish(event)
 
     def _show_observers(self, event: ev.Event | page.PageEvent | None) -> None:
         """Give an event to the observers that have declared its type."""
@@ -265,20 +263,6 @@ class Switchboard:
     """What the parts of a call may ask of its engine. None of them does before the engine is there."""
 
     engine: CallEngine
-
-    def __init__(self, machine: TurnMachine) -> None:
-        self._machine = machine
-
-    def __repr__(self) -> str:
-        return f"Switchboard({self._machine!r})"
-
-    def turn(self) -> int:
-        """Return the number of the caller's latest turn."""
-        return self._machine.turn
-
-    def turn_age_ms(self) -> int:
-        """Return the milliseconds since the caller's last sound of that turn."""
-        return self._machine.turn_age_ms(asyncio.get_running_loop().time())
 
     def dispatch(self, event: ev.Event) -> None:
         """Give the machine an event."""

@@ -68,7 +68,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     choice = ProviderChoice(dependencies.providers)
     caller = Caller(dependencies, session, choice)
     machine = TurnMachine(caller.limits)
-    board = Switchboard(machine)
+    board = Switchboard()
     over = asyncio.Event()
     inbox = Inbox(board.dispatch, choice, over)
 
@@ -87,8 +87,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     tap = UtteranceTap(dependencies.reader, board.dispatch)
     view = CallView(
         question=caller.question,
-        turn=board.turn,
-        turn_age_ms=board.turn_age_ms,
+        machine=machine,
         dispatch=board.dispatch,
         publish=board.publish,
         record=record,
@@ -111,7 +110,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
         recorder=recorder,
         tap=tap,
         out_of_band=out_of_band,
-        phone=PhoneCall(board, transport, inbox.type_if_live, dependencies.transfers),
+        phone=PhoneCall(board, machine, transport, inbox.type_if_live, dependencies.transfers),
         client_calls=ClientCalls(board.dispatch),
         tool_calls=ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics),
     )

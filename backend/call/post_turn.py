@@ -71,7 +71,7 @@ class PostTurnHook:
     def on_thinker(self, event: ThinkerChanged) -> None:
         """Note which Thinkers work for the turn; it is not over before they are."""
         turn = self._turn
-        if event.stage in ("routed", "working") and event.work and turn.asked:
+        if event.stage == "routed" and event.work and turn.asked:
             turn.thinkers[event.call_id] = event.work.domain
             turn.working.add(event.call_id)
         else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_chain, wait_fixed, wait_random
 
 from backend.call.history import CallHistory
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
 from backend.responders.failover import MUTE, ProviderChoice, ResponderInfo
 from backend.runtime.supervisor import cancel_all
 from backend.turns import commands as do
@@ -29,6 +30,8 @@ RENEW_BEFORE_S = 180.0
 RENEW_LOOK_S = 0.5
 """Seconds between two looks whether there is such a pause."""
 LONGEST_SLEEP_S = 3600.0
+UNSEEN = "[The caller has shown a picture here. You cannot see it: say so.]"
+HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
 LATE_AFTER_S = 1.5
 """Seconds after which a caller who has just called hears that connecting takes longer."""
 
@@ -81,7 +84,7 @@ class ResponderLink:
 
     def send(self, command: ResponderCommand) -> None:
         """Send what the model that serves the call can do of `command`; without a connection, nothing."""
-        if (responder := self.connection) and (fitting := responder.capabilities.fit(command)):
+        if (responder := self.connection) and (fitting := fit(command, responder.capabilities)):
             responder.send(fitting)
 
     async def run(self, on_connected: Callable[[], None], on_event: Callable[[ev.Event], None]) -> None:
@@ -231,6 +234,18 @@ class ResponderLink:
         if (newer := self.briefing) is not None and newer != briefing:
             responder.brief(newer)
         return responder
+
+
+def fit(command: ResponderCommand, can: Capabilities) -> ResponderCommand | None:
+    """Return a command in the form that a provider can take; None if it can take none."""
+    match command:
+        case do.DeleteItem() if not can.truncates:
+            return None
+        case do.AddUserText(text, pictures) if pictures and not can.images:
+            return do.AddUserText(f"{UNSEEN} {text}".strip())
+        case do.TruncateItem(heard=words) if not can.truncates:
+            return do.AddNote(HEARD_ONLY.format(words=json.dumps(words, ensure_ascii=False)))
+    return command
 
 
 def _catch_up(message: PastMessage) -> do.AddUserText | do.AddNote:

@@ -26,6 +26,7 @@ from backend.thinkers.base import Answer, Manifest, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
+from backend.turns.turn import TurnMachine
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
@@ -56,10 +57,8 @@ class CallView(Struct, frozen=True):
 
     question: Callable[[bool, bool], Question]
     """(untrusted, unsure) → a question of the caller's, still without words; see `ToolRights` for the flags."""
-    turn: Callable[[], int]
-    """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
-    turn_age_ms: Callable[[], int]
-    """The milliseconds from the caller's last sound of that turn."""
+    machine: TurnMachine
+    """Knows the caller's latest turn: a Thinker that serves an earlier one is late."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
@@ -93,7 +92,7 @@ class ToolCallDispatcher:
     @property
     def untrusted(self) -> bool:
         """Return whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
-        turn = self._call.turn()
+        turn = self._call.machine.turn
         return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
 
     @property
@@ -112,8 +111,8 @@ class ToolCallDispatcher:
             name[:64],
             self._call.publish,
             self._on_end,
-            turn=self._call.turn(),
-            into_turn_ms=self._call.turn_age_ms(),
+            turn=self._call.machine.turn,
+            into_turn_ms=self._call.machine.turn_age_ms(asyncio.get_running_loop().time()),
         )
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
@@ -247,7 +246,7 @@ class ToolCallDispatcher:
         dropped = manifest is not None and manifest.late == "drop"
         late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
         output = _output(domain, answer)
-        if dropped and not answer.task_id and call.turn != self._call.turn():
+        if dropped and not answer.task_id and call.turn != self._call.machine.turn:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
         self._call.dispatch(ThinkerFinished(call.id, output, answer.interruptible, late))
 

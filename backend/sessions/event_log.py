@@ -22,7 +22,6 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from backend import page_events as page
-from backend.citations import as_json
 from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
 
@@ -225,7 +224,7 @@ def _data(event: page.PageEvent, fields: Json) -> Json:
             data: Json = {"call_id": fields.pop("call_id"), "event": fields.pop("event")}
             shown: Json = fields.pop("work", {})
             if work is not None and work.source:
-                shown = shown | {"citations": as_json(work.citations)}
+                shown = shown | {"citations": list(shown.get("citations", ()))}
             else:
                 shown.pop("citations", None)
             return data | shown | fields
@@ -233,7 +232,7 @@ def _data(event: page.PageEvent, fields: Json) -> Json:
             return {"id": fields.pop("id"), **fields.pop("content", {}), **fields}
         case page.TaskChanged():
             found: Json = fields.pop("result", {})
-            return fields | found | ({"citations": as_json(event.result.citations)} if event.result else {})
+            return fields | found | ({"citations": list(found.get("citations", ()))} if event.result else {})
         case page.ChatTurnFinished(reply):
             return dict(reply)
         case _:

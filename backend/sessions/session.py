@@ -165,8 +165,8 @@ class Session:
         """Note that a participant has only the session's token, which opens this call and nothing else."""
         self.shared, self.reach = True, PUBLIC
 
-    def publish(self, event: PageEvent) -> None:
-        """Enter `event` into the transcript and the counts, and log it for the page."""
+    def note(self, event: PageEvent) -> None:
+        """Enter `event` into the transcript and the counts."""
         match event:
             case UserItemAdded() | TranscriptDelta():
                 self.transcript.add(event)
@@ -182,7 +182,6 @@ class Session:
                 self.counts["thinkers"] += 1
             case ErrorShown():
                 self.counts["errors"] += 1
-        self.event_log.publish(event)
 
     def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows."""

@@ -74,7 +74,7 @@ async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None
     turns = log.over(quiet_s=0.03)
     turns.on_message("user", "Will it rain?", "m1")
     turns.on_message("assistant", "Let me check.", "m2")
-    turns.on_thinker(weather("working"))
+    turns.on_thinker(weather("routed"))
     await asyncio.sleep(0.06)
     assert log.turns == []
     turns.on_thinker(weather("complete"))
