@@ -34,9 +34,6 @@ class Caller:
         """What the caller's program has chosen; None: there is none, and the caller's own preferences count."""
         self.mode = dependencies.knowledge.mode(UserProfile())
 
-    def __repr__(self) -> str:
-        return f"Caller({'a program' if self.options else 'a person'}, mode {self.mode.name})"
-
     @property
     def user(self) -> str:
         """The user's id; empty where nothing of the owner's own may be used."""

@@ -56,10 +56,6 @@ class CallEngine:
         self.failure: Exception | None = None
         """The fault that has ended it."""
 
-    def __repr__(self) -> str:
-        parts = self._parts
-        return f"CallEngine({self._machine!r}, {parts.transport!r}, {parts.link!r}, {parts.tool_calls!r})"
-
     # --- events in ------------------------------------------------------------------------------------
 
     def dispatch(self, event: ev.Event | None) -> None:

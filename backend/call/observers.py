@@ -63,9 +63,6 @@ class CallObservers:
         self.takes = self._by_type()
         """The type of an event, of the turn machine or of the page → who takes it, in this order."""
 
-    def __repr__(self) -> str:
-        return f"CallObservers({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
-
     def begin(self) -> None:
         """Take part in the call, which begins now."""
         self._learner.begin()

@@ -87,9 +87,6 @@ class PhoneCall:
         if self._line is not None:
             self._line.listen_to_keys(self._on_key)
 
-    def __repr__(self) -> str:
-        return f"PhoneCall({self._line!r}, {len(self._keys)} keys)"
-
     def brief(self, briefing: Briefing) -> Briefing:
         """Return the briefing with the tools of the line, and with what to do on the telephone."""
         if self._line is None:

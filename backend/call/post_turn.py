@@ -53,10 +53,6 @@ class PostTurnHook:
         self._turn = _Turn()
         self._alarm = Alarm(self._end_turn)
 
-    def __repr__(self) -> str:
-        turn = self._turn
-        return f"PostTurnHook({len(turn.heard)} heard, {len(turn.working)} Thinkers at work)"
-
     def on_message(self, role: Role, text: str, message_id: str) -> None:
         """Note what was really said or heard, which is kept under `message_id`."""
         if role == "user":

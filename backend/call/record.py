@@ -31,9 +31,6 @@ class CallRecord:
         self._usd: float | None = None
         self._took: dict[tuple[str, str], tuple[int, float | None]] = {}
 
-    def __repr__(self) -> str:
-        return f"CallRecord({self._session.id[:6]})"
-
     def on_message(self, message: Message) -> None:
         """Write what was really said, or heard of a reply, with what replies have cost since the last one."""
         if self._ledger is None:

@@ -58,9 +58,6 @@ class ResponderLink:
         self.briefing: Briefing | None = None
         """The newest briefing; `run` needs one."""
 
-    def __repr__(self) -> str:
-        return f"ResponderLink({self.connection!r})"
-
     @property
     def about(self) -> ResponderInfo:
         """Return the names of the Responder that serves the call."""

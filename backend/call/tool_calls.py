@@ -86,9 +86,6 @@ class ToolCallDispatcher:
         """Tool call → how the turn machine took its outcome."""
         self._dismissed: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"ToolCallDispatcher({len(self._working)} working)"
-
     @property
     def untrusted(self) -> bool:
         """Return whether text of others has entered the caller's latest turn, with the answer of a Thinker."""

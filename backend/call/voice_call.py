@@ -51,9 +51,6 @@ class VoiceCall:
         self._earlier = earlier
         self._recalled: Literal["kept", "unavailable"] = "kept"
 
-    def __repr__(self) -> str:
-        return f"VoiceCall({self.engine!r})"
-
     # --- the call's life ------------------------------------------------------------------------------
 
     async def run(self) -> str:

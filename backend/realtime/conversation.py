@@ -28,9 +28,6 @@ class Conversation:
     def __len__(self) -> int:
         return len(self._items)
 
-    def __repr__(self) -> str:
-        return f"Conversation({len(self)} items)"
-
     def append(self, item: Item) -> str | None:
         """Put `item` last; return the id of the one before it. Raises `Fault`."""
         return self.insert(item, None)

@@ -190,10 +190,6 @@ class RealtimeSession:
             **{name: values[0] for name, values in self._takes.own.items()},
         }
 
-    def __repr__(self) -> str:
-        detection = self.turn_detection
-        return f"{type(self).__name__}({self.modality}, {detection['type'] if detection else 'turns are handed in'})"
-
     def update(self, given: Any) -> None:
         """Take the fields of a `session.update`, all or none. Raises `Fault`."""
         self._check_tools(read(given, SessionFields, "session"), "session")

@@ -78,9 +78,6 @@ class Provider:
     _seen_at: float = NEVER
     _probing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def __repr__(self) -> str:
-        return f"Provider({self.name}, {self.state}, {self.standing} calls)"
-
     @property
     def state(self) -> str:
         """Return 'ok', what is wrong, or 'not tried yet'."""
@@ -142,9 +139,6 @@ class Providers:
     def __init__(self, providers: Iterable[Provider]) -> None:
         self.all = tuple(providers)
 
-    def __repr__(self) -> str:
-        return f"Providers({self.all!r})"
-
     @property
     def first(self) -> Provider:
         """Return the provider that is preferred to all others."""
@@ -188,9 +182,6 @@ class ProviderChoice:
         self._standing = False
         self._lost_at = NEVER
         self._left: list[Provider] = []
-
-    def __repr__(self) -> str:
-        return f"ProviderChoice({self._current!r})"
 
     def prefer(self, name: str) -> None:
         """Prefer the provider of that name to all others; call it before the first connection."""

@@ -75,10 +75,6 @@ class EventLog:
         self._closed = False
         self._readers: set[_Reader] = set()
 
-    def __repr__(self) -> str:
-        closed = ", closed" if self._closed else ""
-        return f"EventLog({len(self._events)} events, {self._bytes} bytes, last {self._last_id}{closed})"
-
     def publish(self, event: page.PageEvent) -> None:
         """Add `event` in its JSON form and wake the readers. After `close` it is dropped."""
         if not self._closed:

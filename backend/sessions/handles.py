@@ -90,9 +90,6 @@ class LocalHandle(SessionHandle):
         self.session = session
         self.id, self.owner = session.id, session.owner
 
-    def __repr__(self) -> str:
-        return f"LocalHandle({self.session!r})"
-
     async def describe(self) -> SessionDescription:
         return self.session.describe()
 
@@ -143,9 +140,6 @@ class SessionLocator:
 
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
-
-    def __repr__(self) -> str:
-        return f"SessionLocator({self._sessions!r})"
 
     async def find(self, session_id: str) -> SessionHandle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""

@@ -36,9 +36,6 @@ class Load:
         self._lags_ms: deque[float] = deque(maxlen=SAMPLES)
         self._cpu: deque[float] = deque(maxlen=SAMPLES)
 
-    def __repr__(self) -> str:
-        return f"Load(lag {self.lag_ms:.0f} ms, cpu {self.cpu:.0%})"
-
     def sample(self, lag_ms: float, cpu: float) -> None:
         """Add a sample: how late the loop was, and the part of one core that the process used since the last."""
         self._lags_ms.append(lag_ms)

@@ -77,9 +77,6 @@ class SessionRegistry:
         self.closing = False
         """True once no new session is opened."""
 
-    def __repr__(self) -> str:
-        return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"
-
     @property
     def live(self) -> int:
         """The number of sessions that are not ended."""

@@ -152,9 +152,6 @@ class Session:
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 
-    def __repr__(self) -> str:
-        return f"Session({self.id[:6]}… {self.state} {self.counts})"
-
     def live_call(self) -> LiveCall:
         """Return the live call. Raises `BadRequest` when there is none."""
         if self.call is None:

@@ -144,9 +144,6 @@ class Realtime:
         """Return when `tick` has something to do."""
         return min(self._expires_at, self._breaks_at)
 
-    def __repr__(self) -> str:
-        return f"<Realtime {self.conversation} {self._buffer} active={self._active}>"
-
     # --- client events ------------------------------------------------------------------------------
 
     def _handle(self, event: Any) -> Iterable[Effect]:

@@ -51,10 +51,6 @@ class ReplyStream:
         self._begun = self._done = False
         self._open: Item | None = None
 
-    def __repr__(self) -> str:
-        state = "done" if self._done else f"cancelled: {self.cancelled}" if self.cancelled else "in progress"
-        return f"ReplyStream({self.id}, {state}, {len(self._shown.output)} items)"
-
     @property
     def id(self) -> str:
         """Return the response's id."""

@@ -112,9 +112,6 @@ class ScriptedHandler(Handler):
         """Return what the reply says."""
         return self._chosen[order.response_id].late_ms / 1000
 
-    def __repr__(self) -> str:
-        return f"<ScriptedHandler turn {self._taken} of {len(self._script.turns)}>"
-
     # --- choosing -----------------------------------------------------------------------------------
 
     def _choose(self, order: Order) -> Reply:
