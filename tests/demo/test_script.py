@@ -59,8 +59,8 @@ def test_missing_file_says_so(tmp_path: Path) -> None:
 
 
 def test_connections_follow_their_number() -> None:
-    script = parse('{"connections": [{"refuse_replies": 1}, {"refuse_replies": 2}]}')
-    assert [script.for_connection(number).refuse_replies for number in (1, 2, 3)] == [1, 2, 2]
+    script = parse('{"connections": [{"mute_ms": 1}, {"mute_ms": 2}]}')
+    assert [script.for_connection(number).mute_ms for number in (1, 2, 3)] == [1, 2, 2]
 
 
 def test_text_without_a_sound_lasts_as_long_as_its_letters() -> None:

@@ -137,7 +137,6 @@ class ConnectionScript(_Strict):
     """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
     fallback: ReplySpec = Reply(text="Yes.")
     """The reply used when nothing else is written for it."""
-    refuse_replies: int = Field(default=0, ge=0)
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
     """Milliseconds after the connection was made; 0 drops it immediately."""
