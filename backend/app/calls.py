@@ -34,8 +34,7 @@ from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
-from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry
+from backend.sessions.registry import AcceptOffer, SessionRegistry
 from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings

@@ -14,8 +14,7 @@ from typing import Protocol, TypedDict
 from backend.errors import BadRequest
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
-from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry, no_session
+from backend.sessions.registry import AcceptOffer, SessionRegistry, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
