@@ -2,7 +2,7 @@
 
     a call begins      the first provider in the operator's order with a closed breaker; if it cannot be reached, the
                        next, without a pause
-    its line dies      the same one again for `STAY_S`, since it knows the conversation; then the first healthy other
+    its line dies      the same, which may be the provider it had: every new connection is given the history
     none is healthy    all of them in order, again and again, as long as the call has patience
     it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
@@ -26,10 +26,6 @@ from typing import TypeVar
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, Endpointer, PastMessage, Responder, ResponderFactory
 
-STAY_S = 1.0
-"""Seconds a call tries its own provider again after a lost connection, before it goes on with another."""
-RETRY_S = 0.3
-"""Pause between two of these attempts."""
 DIAL_WITHIN_S = 2.5
 """Seconds one attempt may take while there are other providers to try."""
 REST_S = 5.0
@@ -180,7 +176,6 @@ class ProviderChoice:
         self._current: Provider | None = None
         self._offered: Provider | None = None
         self._standing = False
-        self._lost_at = NEVER
         self._left: list[Provider] = []
 
     def prefer(self, name: str) -> None:
@@ -215,8 +210,6 @@ class ProviderChoice:
         """Make a connection with the provider that should serve the call now; try each once. Raises
         `ResponderUnavailable`; it is retryable unless every provider refuses for good.
         """
-        if self._current and self.has_others and (responder := await self._come_back(self._current, briefing, history)):
-            return responder
         failure: ResponderUnavailable | None = None
         within_s = DIAL_WITHIN_S if self.has_others else None
         for each in self._candidates():
@@ -263,7 +256,6 @@ class ProviderChoice:
         if self._current and self._standing:
             self._current.standing -= 1
             self._standing = False
-            self._lost_at = self._provider.now()
 
     def leave(self) -> None:
         """Give up the provider of the call, which is mute; other calls learn of it by its breaker."""
@@ -271,21 +263,6 @@ class ProviderChoice:
         if self._current:
             self._left.append(self._current)
             self._current.note(ResponderUnavailable(MUTE))
-        self._lost_at = NEVER
-
-    async def _come_back(
-        self, current: Provider, briefing: Briefing, history: Sequence[PastMessage]
-    ) -> Responder | None:
-        """Try the call's own provider again within its time; return None when the time is over."""
-        until = self._lost_at + STAY_S
-        while (left_s := until - self._provider.now()) > 0:
-            try:
-                return self._taken(current, await current.dial(briefing, history, left_s))
-            except ResponderUnavailable as error:
-                if not error.retryable:
-                    return None
-            await asyncio.sleep(min(RETRY_S, max(0.0, until - self._provider.now())))
-        return None
 
     def _candidates(self) -> list[Provider]:
         """Return the providers to try now, in order, with abandoned ones last; all if none is healthy."""

@@ -99,29 +99,19 @@ async def test_a_provider_that_does_not_answer_costs_a_new_call_little(monkeypat
     assert "in time" in world.providers.states()["one"]
 
 
-async def test_a_call_stays_with_its_provider_for_a_second_and_then_goes_on_with_the_next() -> None:
+@pytest.mark.parametrize("trouble", [ResponderUnavailable("refused"), ResponderRejected("bad key")])
+async def test_a_call_that_loses_its_connection_goes_on_with_the_next_where_its_own_is_away(
+    trouble: ResponderUnavailable,
+) -> None:
     world = World("one", "two")
     call = await world.call()
-    world.peers[0].trouble = away()
     call.release()
-    waiting = asyncio.create_task(call.connect(BRIEFING, ()))
-    await asyncio.sleep(0.05)
-    assert world.dials == [2, 0] and not waiting.done()
-    world.now += failover.STAY_S
-    await waiting
-    assert call.about.responder == "two" and world.dials[1] == 1
-
-
-async def test_a_line_that_is_back_within_a_second_is_the_same_one() -> None:
-    world = World("one", "two")
-    call = await world.call()
-    world.peers[0].trouble = away()
+    await call.connect(BRIEFING, ())
+    assert call.about.responder == "one"
+    world.peers[0].trouble = trouble
     call.release()
-    waiting = asyncio.create_task(call.connect(BRIEFING, ()))
-    await asyncio.sleep(0.05)
-    world.peers[0].trouble = None
-    await waiting
-    assert call.about.responder == "one" and world.dials == [3, 0]
+    await call.connect(BRIEFING, ())
+    assert call.about.responder == "two" and world.dials == [3, 1]
 
 
 async def test_turns_are_found_by_the_side_that_can_with_a_providers_model() -> None:
@@ -140,16 +130,6 @@ async def test_turns_are_found_by_the_side_that_can_with_a_providers_model() -> 
         with pytest.raises(ResponderUnavailable):
             await choice.connect(replace(BRIEFING, endpointing=wanted), [])
     assert told == ["local", "local", "provider", "provider", "local", "provider"]
-
-
-async def test_a_key_that_is_refused_is_not_stayed_with() -> None:
-    world = World("one", "two")
-    call = await world.call()
-    world.peers[0].trouble = ResponderRejected("bad key")
-    call.release()
-    async with asyncio.timeout(1):
-        await call.connect(BRIEFING, ())
-    assert call.about.responder == "two"
 
 
 async def test_where_none_is_healthy_all_are_tried_and_what_may_pass_is_raised() -> None:
