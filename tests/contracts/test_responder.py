@@ -109,6 +109,8 @@ COMMANDS: list[ResponderCommand] = [
     do.ClearInput(),
     do.CancelReply(None),
     do.CancelReply("r1"),
+    do.TruncateItem("i1", 1200),
+    do.DeleteItem("i1"),
     *(do.CreateReply(purpose, f"{purpose}-1", "a hint") for purpose in Purpose),
 ]
 

@@ -36,22 +36,6 @@ def test_speech_over_room_noise_is_found_with_its_times() -> None:
     assert found == [VoiceBegan(1000), VoiceEnded(2300)]
 
 
-def test_pieces_of_any_length_give_the_same_answer() -> None:
-    pcm = noise(500, 100) + noise(500, 3000) + noise(900, 100)
-    whole, pieces = TurnDetector({"type": "server_vad"}), TurnDetector({"type": "server_vad"})
-    one_by_one = [each for start in range(0, len(pcm), 778) for each in pieces.feed(pcm[start : start + 778])]
-    assert one_by_one == whole.feed(pcm) != []
-
-
-def test_eager_semantic_vad_waits_less() -> None:
-    pcm = noise(200, 100) + noise(500, 3000) + noise(2000, 100)
-    ends = {}
-    for eagerness in ("low", "high"):
-        found = TurnDetector({"type": "semantic_vad", "eagerness": eagerness}).feed(pcm)
-        ends[eagerness] = found[-1].at_ms
-    assert ends["high"] < ends["low"]
-
-
 def test_a_turn_is_committed_with_its_prefix_and_answered() -> None:
     core = with_detection()
     effects = hears(core, noise(1000, 50) + noise(600, 3000) + noise(600, 50))
