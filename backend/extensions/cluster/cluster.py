@@ -22,7 +22,6 @@ from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
-from backend.sessions.offers import connect_offer
 from backend.sessions.registry import Watcher, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
@@ -196,7 +195,7 @@ class Cluster(SessionLocator):
 
     async def _answer_offer(self, sdp: str, asked: SessionRequest) -> PlacedCall:
         session = self._sessions.reserve(asked)
-        answer = await connect_offer(self._sessions, session, self._here.accept_offer, sdp)
+        answer = await self._sessions.answer(session, self._here.accept_offer, sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 
