@@ -216,16 +216,13 @@ class Streams:
         """Return a message; empty for a keep-alive; None when the connection is idle."""
         try:
             async with asyncio.timeout(self._idle_s):
-                line = await reader.readuntil(b"\n")
-                if not line.strip():
+                head = (await reader.readuntil(b"\r\n\r\n")).lstrip()
+                if not head:
                     link.send(b"\r\n")  # RFC 5626, 4.4.1
                     return b""
-                head = line
-                while not head.endswith((b"\n\r\n", b"\n\n")) and len(head) < HEAD_BYTES:
-                    head += await reader.readuntil(b"\n")
                 found = LENGTH.search(head)
                 length = int(found[1]) if found else 0
-                if length > BODY_BYTES or len(head) >= HEAD_BYTES:
+                if length > BODY_BYTES:
                     raise ValueError("too long")
                 return head + await reader.readexactly(length)
         except TimeoutError:
