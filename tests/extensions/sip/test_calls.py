@@ -44,20 +44,6 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
         await receiving
 
 
-async def test_the_codec_is_the_first_of_ours_that_the_caller_has() -> None:
-    async with (
-        user_agent(accept, codecs="pcma,pcmu") as agent,
-        sip_phone((HERE, agent.port)) as phone,
-    ):
-        offer = (
-            phone.sdp()
-            .replace("AVP 0 101", "AVP 9 0 8 101")
-            .replace("a=rtpmap:0", "a=rtpmap:8 PCMA/8000\r\na=rtpmap:0")
-        )
-        answer = await phone.ask(phone.request("INVITE", offer))
-        assert " RTP/AVP 8 101" in answer.text
-
-
 async def test_keys_are_heard_once_each_and_do_not_disturb_the_sound() -> None:
     async with sip_call() as (transport, phone):
         keys: list[str] = []
