@@ -100,10 +100,6 @@ class GeminiResponder(Responder):
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
-
     def send_audio(self, frame: Frame) -> None:
         self._send(self._codec.append(frame))
 

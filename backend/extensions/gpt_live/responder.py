@@ -96,10 +96,6 @@ class LiveResponder(Responder):
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
-
     def send_audio(self, frame: Frame) -> None:
         self._outbox.put(*self._codec.append(frame, self._loop.time()))
 
