@@ -239,7 +239,7 @@ class ThinkerSession:
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._metrics.cancelled = False
-        self._metrics.first_token_latency_ms = self._metrics.result_to_token_ms = None
+        self._metrics.first_token_latency_ms = None
         began = time.perf_counter()
         turn = self._turn = self._begun(mode)
         turn.context = await self._loaded()

@@ -30,11 +30,9 @@ MANIFEST = Manifest(
     ),
     tier="advanced",
     filler="Let me think about that a little longer.",
-    cache_scope="asked",
     history_turns=4,
     preferences=("name", "language", "time_zone"),
     summary=True,
-    takes_unknown=True,
     phrases=(
         "Who wrote Hamlet?",
         "Suggest a name for a boat.",

@@ -79,9 +79,8 @@ async def think(run: ThinkerRun) -> Answer:
 
     task = ReasoningRequest(
         run.question.query,
-        run.dependencies.settings.agent.reasoning.voice_strategy,
-        run.context,
-        run.question.source_mode,
+        context=run.context,
+        source_mode=run.question.source_mode,
         tools=run.manifest.tools,
         situation=await run.situation(),
         guidance=run.manifest.prompt,

@@ -113,8 +113,6 @@ class Result:
     """A remark for the model about the data, e.g. why it is a sample."""
     citations: tuple[Citation, ...] = ()
     """The sources of the data, for the user to follow."""
-    interruptible: bool = True
-    """False for what a caller must hear to its end, such as a legal notice."""
     untrusted: bool = False
     """True if it holds text of others though its tool usually does not."""
     empty: bool = False

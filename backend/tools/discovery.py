@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
 import pkgutil
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import ParamSpec, TypeVar
 
-from backend.errors import BadPlugin, SettingsError, VoiceError
+from backend.errors import BadPlugin, VoiceError
 from backend.observability.blocking import watch_blocking
 
 P = ParamSpec("P")
@@ -60,16 +59,6 @@ def watched(module: ModuleType, function: Callable[P, Awaitable[T]]) -> Callable
     """Return a function of `module`: one of a plugin is named where it holds the event loop."""
     is_plugin = module.__name__.startswith(PLUGIN)
     return watch_blocking(function, Path(file_of(module)).name) if is_plugin else function
-
-
-def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `SettingsError` if a setting names what is not known, with the nearest name that is."""
-    names = sorted(known)
-    for name in wanted:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
-            raise SettingsError(f"{setting} names {name}, which there is not.", hint=hint)
 
 
 def imported_module(name: str) -> ModuleType:

@@ -17,7 +17,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import check_names, declared_in, file_of, package_modules, watched
+from backend.tools.discovery import declared_in, file_of, package_modules, watched
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -109,11 +109,8 @@ def discover(
                     continue
                 tool = replace(tool, tier=tier)
             found[tool.name] = tool
-    wanted = settings.agent.tools if settings is not None else []
-    check_names("TOOLS", wanted, files)
-    offered = [tool for tool in found.values() if not wanted or not set(wanted).isdisjoint(tool.names)]
-    left_out = frozenset(files) - {name for tool in offered for name in tool.names}
-    return Registry(offered, services, confirmations, sources=tuple(sources), left_out=left_out)
+    left_out = frozenset(files) - {name for tool in found.values() for name in tool.names}
+    return Registry(found.values(), services, confirmations, sources=tuple(sources), left_out=left_out)
 
 
 def tools_of(module: ModuleType) -> list[Tool]:

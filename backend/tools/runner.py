@@ -78,8 +78,6 @@ class ToolResult:
     always does: it says what was agreed to."""
     citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
-    interruptible: bool = True
-    """False if an answer based on it must be heard to its end."""
     untrusted: bool = False
     """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
     empty: bool = False
@@ -131,7 +129,7 @@ class Toolbox:
         self._sources = sources
         self._remote = remote
         self.left_out = left_out
-        """Names of tools that the settings leave out, or that are not set up."""
+        """Names of tools that are not set up."""
         self._untrusted = untrusted | {name for tool in self._own.values() if tool.untrusted for name in tool.names}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
@@ -152,7 +150,7 @@ class Toolbox:
         return self._own_name(name) in self._own or any(source.owns(name) for source in self._sources)
 
     def knows(self, name: str) -> bool:
-        """Return whether there is, or could be, a tool of this name, also where the settings leave it out."""
+        """Return whether there is, or could be, a tool of this name, also where it is not set up."""
         return name in self or name in self.left_out
 
     @property
@@ -373,7 +371,6 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         persistent=tool.persistent,
         citations=result.citations,
         elapsed_ms=elapsed_ms,
-        interruptible=result.interruptible,
         untrusted=tool.untrusted or result.untrusted,
         empty=result.empty,
         update=None if result.sample else result.update,

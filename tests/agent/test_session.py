@@ -73,19 +73,6 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     assert isinstance(events[-1], Final)
 
 
-@tool("terms", "Reads the terms.")
-async def terms() -> Result:
-    """Must be heard to its end."""
-    return Result({"terms": "This call is recorded."}, interruptible=False)
-
-
-async def test_what_rests_on_a_tool_that_must_be_heard_to_its_end_must_be_so_too() -> None:
-    for used, interruptible in ((["terms", "echo"], False), (["echo"], True)):
-        calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
-        response = await agent(ScriptedModel(calls, ["Done."]), terms, echo).create_session("c").think("x")
-        assert response.interruptible is interruptible
-
-
 @tool("seek", "Seeks.")
 async def seek() -> Result:
     """Find nothing."""
@@ -407,11 +394,9 @@ async def test_metrics_count_all_turns_and_time_the_last() -> None:
     metrics = session.get_metrics()
     assert (metrics.total_tokens, metrics.tool_calls_count, metrics.rounds) == (30, 1, 1)
     assert metrics.first_token_latency_ms is not None
-    assert metrics.result_to_token_ms is not None
     assert metrics.total_latency_ms >= metrics.first_token_latency_ms
     await session.think("y")
     assert session.get_metrics().total_tokens == 45
-    assert session.get_metrics().result_to_token_ms is None
 
 
 @pytest.mark.parametrize("said", ["By sample data, it is one.", "Sample headlines: one.", "It is one; not real data."])
