@@ -58,7 +58,7 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
             thinkers,
             foundation.models.model_calls,
             foundation.budgets,
-            foundation.tracing.tracer,
+            foundation.tracer,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
@@ -80,7 +80,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
