@@ -67,7 +67,7 @@ class ToolRouter:
         """
         offered = box.offered(client, reach)
         recent = {call.name for message in earlier for call in message.tool_calls}
-        kept = [tool.name for tool in offered if tool.always or not recent.isdisjoint(tool.names)]
+        kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
         if len(offered) <= min(self.above or OFFERED_LIMIT, OFFERED_LIMIT):
             return box, 0

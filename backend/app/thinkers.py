@@ -40,9 +40,9 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
-from backend.tools.notes import UserNotes
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
+from backend.tools.stickynotes import UserNotes
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from backend.users.summaries import Summaries

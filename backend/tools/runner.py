@@ -130,7 +130,7 @@ class Toolbox:
         self._remote = remote
         self.left_out = left_out
         """Names of tools that are not set up."""
-        self._untrusted = untrusted | {name for tool in self._own.values() if tool.untrusted for name in tool.names}
+        self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
                 if kind not in OF_THE_CALL and not provided(kind, services):
@@ -147,7 +147,7 @@ class Toolbox:
         """Return True if the box holds a tool of this name, or a source could provide one."""
         if not isinstance(name, str):
             return False
-        return self._own_name(name) in self._own or any(source.owns(name) for source in self._sources)
+        return name in self._own or any(source.owns(name) for source in self._sources)
 
     def knows(self, name: str) -> bool:
         """Return whether there is, or could be, a tool of this name, also where it is not set up."""
@@ -160,7 +160,7 @@ class Toolbox:
 
     def only(self, names: Iterable[str]) -> Toolbox:
         """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
-        names = tuple(self._own_name(name) for name in names if name not in self.left_out)
+        names = tuple(name for name in names if name not in self.left_out)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
         if missing := [name for name in others if name not in self]:
@@ -184,9 +184,8 @@ class Toolbox:
         `options` are those of `Tool`, such as `tier` and `writes`. Boxes made of this one before do not have it. Raise
         `BadPlugin` for a name that is taken, or a schema that is none.
         """
-        for each in (name, *options.get("also_called", ())):
-            if each in self:
-                raise BadPlugin(f"Two tools are called {each}.")
+        if name in self:
+            raise BadPlugin(f"Two tools are called {name}.")
         if problem := schema_problem(parameters):
             raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
 
@@ -229,7 +228,7 @@ class Toolbox:
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
-        tool = self._tools().get(self._own_name(name))
+        tool = self._tools().get(name)
         if tool is None or context.client not in tool.clients:
             known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
@@ -309,10 +308,6 @@ class Toolbox:
             untrusted=self._untrusted,
             left_out=self.left_out,
         )
-
-    def _own_name(self, name: str) -> str:
-        """Return the name of the tool of this box that is also called `name`; otherwise `name` itself."""
-        return next((tool.name for tool in self._own.values() if name in tool.also_called), name)
 
     def _tools(self) -> dict[str, Tool]:
         """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""

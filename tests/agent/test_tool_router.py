@@ -118,13 +118,6 @@ async def test_a_tool_that_waits_for_a_yes_is_offered_whatever_is_said() -> None
     assert "Shall I?" in asked and "<it>" not in asked, "the conversation is quoted"
 
 
-async def test_a_tool_that_was_called_by_another_of_its_names_stays_offered() -> None:
-    tools = toolbox(*(numbered(each) for each in range(8)), numbered(8, also_called=("eighth",)))
-    earlier = [Message("assistant", "", 0.0, "chat", tool_calls=(StoredCall("c", "eighth", "{}"),))]
-    routed, _ = await router(["[]"])[0].route("Yes.", tools, "chat", REACH, earlier=earlier)
-    assert routed.names == ("tool_8",)
-
-
 async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> None:
     model = ScriptedModel(['["tool_4"]'], ["Done."])
     agent = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 1.0))

@@ -20,7 +20,7 @@ from tests.mcp.world import ADA, COPILOT, INNER, STRANGERS, client, content_of, 
 from tests.support.agents import echo, toolbox
 
 
-@tool("add", "Adds two numbers.", clients=EVERYONE, also_called=("sum",))
+@tool("add", "Adds two numbers.", clients=EVERYONE)
 async def add(a: int, b: int) -> Result:
     """The sum."""
     return Result({"sum": a + b})
@@ -85,7 +85,6 @@ async def test_each_token_sees_its_tools_and_can_call_no_other(
         assert shown["add"].input_schema["required"] == ["a", "b"]
         sum_ = await mcp.call_tool("add", {"a": 2, "b": 3})
         assert not sum_.is_error and content_of(sum_) == {"sum": 5}
-        assert content_of(await mcp.call_tool("sum", {"a": 2, "b": 3})) == {"sum": 5}, "its other name"
         if "echo" not in shown:
             hidden = await mcp.call_tool("echo", {"text": "hi"})
             assert hidden.is_error and content_of(hidden)["error"]["type"] == "unknown_tool"

@@ -110,8 +110,7 @@ def test_made_up_results_and_thoughts_are_dropped_and_slips_understood(text: str
 def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
     reader = TagReader()
     reader.feed(written("clock", {}) + "  \n")
-    assert not reader.over
-    assert reader.feed("It") == [] and reader.over
+    assert [reader.over, reader.feed("It"), reader.over] == [False, [], True]
     assert reader.feed("anything") == reader.finish() == []
 
 

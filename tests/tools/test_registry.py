@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from backend.access.principal import Reach, Tier
 from backend.agent.session import Agent
 from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall
@@ -34,12 +33,6 @@ async def open_(x: int = 1) -> Result:
 async def spoken() -> Result:
     """Nothing."""
     return Result({})
-
-
-@tool("jotter", "Keeps lines.", clients=EVERYONE, also_called=("scribbles",), untrusted=True)
-async def jotter(line: str = "") -> Result:
-    """Says the line again."""
-    return Result({"kept": line})
 
 
 @tool("steady", "Always there.", always=True)
@@ -236,40 +229,15 @@ def test_what_a_conversation_always_has_at_hand_and_what_stays_in_it() -> None:
     assert {"memory", "manage_prompt"} <= {name for name, tool in tools.items() if tool.persistent}
 
 
-async def test_a_tool_answers_to_its_further_names_and_is_offered_under_its_own() -> None:
-    registry = toolbox(jotter, echo)
-    for client in CLIENTS:
-        assert "scribbles" not in str([registry.schemas(client), registry.get_mcp_tools(client)])
-    assert "scribbles" not in registry.names and "scribbles" in registry
-    for name in ("jotter", "scribbles"):
-        assert await registry.execute(name, {"line": "milk"}, "ada") == {"kept": "milk"}
-        assert (await registry.call_tool(name, {"line": "milk"})).name == "jotter"
-        assert registry.get_tool(name) is registry.only([name]).offered()[0] is cast(Any, jotter).__tool__
-        assert registry.get_openai_tools_by_names([name], "chat") == [cast(Any, jotter).__tool__.schema()]
-        assert registry.only(["echo"]).brings_untrusted(name)
-        assert cast(Any, jotter).__tool__.is_within(Reach(Tier.ANONYMOUS, frozenset({name})))
-
-
-def test_the_notes_answer_as_stickynotes() -> None:
-    [notes] = [tool for module in package_modules("backend.tools") for tool in tools_of(module) if tool.name == "notes"]
-    assert notes.also_called == ("stickynotes",)
-
-
 async def test_a_name_that_two_tools_have_is_refused_with_both_files(tmp_path: Path) -> None:
-    path = tmp_path / "pinboard.py"
-    for name, also in (("pinboard", "stickynotes"), ("pinboard", "notes"), ("stickynotes", "pinboard")):
-        path.write_text(PINBOARD.format(name=name, also=also))
-        with pytest.raises(BadPlugin, match=r"Two tools are called \w*notes: in .*notes\.py and in .*pinboard\.py"):
-            discover({}, folder_modules(tmp_path))
-    with pytest.raises(BadPlugin, match="Two tools are called scribbles"):
-        toolbox(jotter).register("scribbles", "", PLACE, height)
-    with pytest.raises(BadPlugin, match="lower-case name"):
-        tool("bad", "Bad.", also_called=("Sticky notes",))(open_)
+    (tmp_path / "pinboard.py").write_text(PINBOARD)
+    with pytest.raises(BadPlugin, match=r"Two tools are called stickynotes: in .*notes\.py and in .*pinboard\.py"):
+        discover({}, folder_modules(tmp_path))
 
 
 PINBOARD = """
 from backend.tools.base import Result, tool
-@tool("{name}", "Pins.", also_called=("{also}",))
+@tool("stickynotes", "Pins.")
 async def pinboard() -> Result:
-    return Result({{}})
+    return Result({})
 """

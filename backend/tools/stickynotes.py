@@ -46,7 +46,7 @@ class UserNotes(Protocol):
 
 
 @tool(
-    "notes",
+    "stickynotes",
     "The user's notes, things for them to come back to: create one, with a time from which it is due if they name one; "
     "list them; snooze one until later; resolve one that is done. Without a note_id, snooze and resolve take the note "
     "that was just spoken of.",
@@ -55,12 +55,11 @@ class UserNotes(Protocol):
     cache=False,
     clients=OURS | {"copilot"},
     persistent=True,
-    also_called=("stickynotes",),
     guidance="Notes: the user is reminded of a note at its time, and it stays until they say that it is done. Keep the "
     "note short and in the user's words, without the time. Say the day and time as the result gives them. Resolve a "
     "note only when the user says that it is done.",
 )
-async def notes(
+async def stickynotes(
     store: UserNotes | None,
     context: ToolContext,
     action: Literal["create", "list", "snooze", "resolve"],
