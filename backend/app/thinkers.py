@@ -25,6 +25,8 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notes import Notes
+from backend.notifications.service import ReminderService
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
@@ -40,9 +42,7 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
-from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
-from backend.tools.stickynotes import UserNotes
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from backend.users.summaries import Summaries
@@ -101,8 +101,8 @@ async def open_thinkers(
         others = await stack.enter_async_context(other_servers(settings.mcp))
         for_tools = {
             UserTasks: user_tasks,
-            UserReminders: notifications.reminders,
-            UserNotes: notifications.notes,
+            ReminderService: notifications.reminders,
+            Notes: notifications.notes,
             WorkMetrics: models.metrics,
         }
         for_steps = _step_services(settings, stores, models, stack) | {NotificationDispatcher: notifications.dispatcher}

@@ -1,19 +1,20 @@
 """The user's notes: things to come back to, of which they are reminded at a time if they name one.
 
-`UserNotes` is injected. A note is a reminder that stays until it is resolved.
+A note is a reminder that stays until it is resolved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.language.moments import as_said
+from backend.notifications.notes import Notes
 from backend.tools.base import OURS, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.fetch import refused
 from backend.tools.user_clock import NO_ZONE, When, Zone
@@ -23,26 +24,6 @@ TEXT_LIMIT = 500
 Note = dict[str, str | bool]
 """A note as the model sees it: `id`, `text`, if it has a time `due` (ISO 8601) and `when` (in words), `is_due` if it
 has come, and `state` if it is resolved."""
-
-
-class UserNotes(Protocol):
-    """A user's notes. Methods may raise `BadRequest`, `TooMany` or `MemoryUnavailable`."""
-
-    async def create(self, owner: str, text: str, due: str, time_zone: str) -> Note:
-        """Keep a note and return it; one with the same text is opened again."""
-        ...
-
-    async def all_of(self, owner: str) -> list[Note]:
-        """Return the notes, resolved ones included: the soonest due first, then those without a time."""
-        ...
-
-    async def snooze(self, owner: str, note_id: str, due: str, time_zone: str) -> Note:
-        """Let a note be due later; without an id the one that was just spoken of."""
-        ...
-
-    async def resolve(self, owner: str, note_id: str) -> Note:
-        """Resolve a note; without an id the one that was just spoken of."""
-        ...
 
 
 @tool(
@@ -60,7 +41,7 @@ class UserNotes(Protocol):
     "note only when the user says that it is done.",
 )
 async def stickynotes(
-    store: UserNotes | None,
+    store: Notes | None,
     context: ToolContext,
     action: Literal["create", "list", "snooze", "resolve"],
     text: Annotated[str, Field(max_length=TEXT_LIMIT, description="For create: what is to be noted.")] = "",

@@ -9,7 +9,7 @@ import pytest
 
 from backend.access.principal import EVERYTHING as REACH
 from backend.agent.session import Agent
-from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen
+from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.storage.messages import Message, StoredCall
@@ -58,11 +58,6 @@ async def test_the_tools_the_model_names_are_offered_beside_those_that_always_ar
     assert request["messages"][1]["content"] == "Do it."
 
 
-async def test_none_may_be_needed() -> None:
-    routing, _ = router(["[]"])
-    assert await offered(routing) == ["tool_0"]
-
-
 @pytest.mark.parametrize(
     "scene",
     [
@@ -91,13 +86,6 @@ async def test_it_never_offers_more_than_a_model_takes(above: int) -> None:
     assert len(routed.names) == OFFERED_LIMIT and "tool_0" in routed.names
     routed, _ = await routing.route("x", box(200), "chat", REACH)
     assert set(routed.names) == {"tool_0", "tool_190"}
-
-
-async def test_of_too_many_tools_that_are_always_there_the_first_are_offered() -> None:
-    tools = toolbox(*(numbered(each, always=True) for each in range(140)))
-    routing, model = router(above=0)
-    routed, _ = await routing.route("x", tools, "chat", REACH)
-    assert len(routed.names) == OFFERED_LIMIT and model.requests == []
 
 
 async def test_few_tools_need_no_choice() -> None:
@@ -137,7 +125,3 @@ async def test_cancelling_a_turn_ends_the_choice() -> None:
     session.cancel()
     assert (await asyncio.wait_for(task, 1)).state == "cancelled"
     assert model.open == 0
-
-
-def test_an_answer_may_stand_in_words() -> None:
-    assert chosen('Sure: ["b", "b", "x"] it is.', {"a": "", "b": ""}) == ["b"]

@@ -18,7 +18,7 @@ from backend.notifications.service import ReminderService
 from backend.page_events import ReminderChanged
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
-from backend.tools.stickynotes import TEXT_LIMIT, UserNotes, stickynotes
+from backend.tools.stickynotes import TEXT_LIMIT, stickynotes
 from backend.users.profile_updates import SetPreference, update_profile
 from tests.notifications.world import NOW, SETTINGS, USER, Process, World
 from tests.support.agents import toolbox
@@ -36,7 +36,7 @@ class Desk:
         self.service = ReminderService(
             SETTINGS, process.reminders, process.delivery, process.scheduler, self.memory, self.world.clock
         )
-        self.box = toolbox(stickynotes, services={UserNotes: Notes(self.service, retention_s)})
+        self.box = toolbox(stickynotes, services={Notes: Notes(self.service, retention_s)})
 
     async def live_in(self, zone: str) -> None:
         await update_profile(self.memory, USER, SetPreference("time_zone", zone))
