@@ -52,7 +52,7 @@ class Handoff(Protocol):
         """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
-        """Do the same after the call has ended. Returns at once."""
+        """Do the same after the call has ended. Never waits."""
 
 
 @dataclass(eq=False, repr=False)

@@ -97,7 +97,7 @@ class ThinkerRegistry:
         )
 
     def take_over(self, other: ThinkerRegistry) -> None:
-        """Become `other`, whose files are newer; questions under way go on with the Thinkers they have."""
+        """Become `other`, read from newer files; questions under way go on with the Thinkers they have."""
         self._by_domain = other._by_domain
 
     @property

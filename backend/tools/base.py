@@ -131,7 +131,7 @@ SetUp = Callable[[Settings], bool]
 TierFor = Callable[[Settings], Tier]
 """The tier of a tool, where its credentials depend on the settings."""
 Actions = bool | frozenset[str]
-"""Some calls of a tool: all, none, or those whose argument `action` has one of these values."""
+"""Some calls of a tool: all, none, or those with one of these values as the argument `action`."""
 
 
 async def left_to_client(**_values: object) -> NoReturn:

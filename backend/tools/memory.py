@@ -148,6 +148,6 @@ def _whole(one: StoredMemory) -> dict[str, str | list[str]]:
 
 
 def to_you(text: str) -> str:
-    """Return what somebody said of themselves as it is said to them: "My sister" becomes "Your sister"."""
+    """Return what a user said of themselves as it is said to them: "My sister" becomes "Your sister"."""
     turned = re.sub(r"\byou was\b", "you were", _OWN.sub(lambda found: _YOURS[found[0].lower()], text))
     return turned[:1].upper() + turned[1:] + ("" if turned[-1:] in ".?!…" else ".")

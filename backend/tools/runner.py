@@ -109,7 +109,7 @@ class Toolbox:
     """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all.
 
     Without `confirmations` no call is made that needs the user's agreement. `untrusted`
-    are names of tools, here or not, whose results hold text of others.
+    are names of tools, here or not, with results that hold text of others.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Toolbox:
         return self._with(own, wanted)
 
     def plus(self, *tools: Tool) -> Toolbox:
-        """Return a box with these tools added. Raise `BadPlugin` for a service nobody provides."""
+        """Return a box with these tools added. Raise `BadPlugin` for a service that is not provided."""
         own = (*self._own.values(), *tools)
         return self._with(own, self._remote)
 
@@ -196,7 +196,7 @@ class Toolbox:
         self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
     def take_over(self, other: Toolbox) -> None:
-        """Become `other`, whose files are newer; calls under way go on with the tools they have."""
+        """Become `other`, read from newer files; calls under way go on with the tools they have."""
         self._own, self._services = other._own, other._services
         self._untrusted, self.left_out = other._untrusted, other.left_out
 
@@ -320,7 +320,7 @@ class Toolbox:
 
 
 async def agreement(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> str:
-    """Return why a call is not made that somebody else would make; empty once the user has agreed to it."""
+    """Return why a call is not made that the provider would make; empty once the user has agreed to it."""
     if not context.rights.attended or not context.user_id:
         return NOBODY_THERE
     try:

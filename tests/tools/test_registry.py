@@ -15,7 +15,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall
 from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
-from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
+from backend.tools.base import CLIENTS, EVERYONE, Client, Result, Tool, tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.registry import Registry, discover, tools_of
 from tests.support.agents import echo, toolbox
@@ -77,10 +77,6 @@ SEEN: dict[Client, list[str]] = {
 }
 
 
-def test_a_tool_that_names_no_client_is_for_this_server_only() -> None:
-    assert cast(Any, echo).__tool__.clients == OURS == {"voice", "chat", "internal"}
-
-
 def test_a_kind_of_client_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadPlugin, match="butler"):
         tool("bad", "Bad.", clients=["butler"])(open_)  # type: ignore[list-item]
@@ -91,6 +87,10 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
     registry = box()
     shown = [each["function"]["name"] for each in registry.get_openai_tools(client)]
     assert shown == [each["name"] for each in registry.get_mcp_tools(client)] == SEEN[client]
+    named = registry.get_openai_tools_by_names(["spoken", "no_such", "open", "open"], client)
+    assert {each["function"]["name"] for each in named} == {"spoken", "open"} & set(shown)
+    assert registry.guidance(client) == ["Open well.", *(["Speak well."] if "spoken" in shown else [])]
+    assert registry.get_mcp_tools(client)[0]["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
     for name in ("open", "spoken", "steady"):
         result = await registry.call_tool(name, {}, tool_context("ada", client=client))
         assert result.error == (None if name in shown else "unknown_tool")
@@ -104,33 +104,12 @@ async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() 
     assert "steady" not in hidden.content
 
 
-def test_guidance_is_for_those_who_see_the_tool() -> None:
-    assert box().guidance("voice") == ["Open well.", "Speak well."]
-    assert box().guidance("external") == ["Open well."]
-
-
 def test_always_and_routed_tools_are_two_halves() -> None:
     registry = box()
     assert [each.name for each in registry.get_always_tools("chat")] == ["steady"]
     assert registry.get_always_tools("external") == []
     assert registry.get_routed_tools_catalog("chat") == {"open": "For everyone.", "echo": "Says it again."}
     assert set(registry.get_routed_tools_catalog()) == {"open", "spoken", "echo"}
-
-
-def test_by_name_only_what_is_there_and_allowed_is_given() -> None:
-    found = box().get_openai_tools_by_names(["spoken", "no_such", "open", "open"], "external")
-    assert [each["function"]["name"] for each in found] == ["open"]
-
-
-def test_a_tool_is_found_by_name() -> None:
-    registry = box()
-    assert (found := registry.get_tool("open")) and found.description == "For everyone."
-    assert registry.get_tool("no_such") is None
-
-
-def test_mcp_gets_the_schema_under_its_own_name() -> None:
-    [shown] = [each for each in box().get_mcp_tools("external") if each["name"] == "open"]
-    assert shown["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
 
 
 async def test_another_servers_tools_come_and_go() -> None:
@@ -156,11 +135,6 @@ async def test_a_narrowed_box_takes_another_servers_tool_when_it_comes() -> None
     other.now = {each: far(each).__tool__ for each in ("far__find", "far__else")}
     assert list(narrow.names) == ["open", "far__find"]
     assert list(narrow.only(["far__else", "open"]).names) == ["open"]
-
-
-def test_a_tool_nobody_could_have_is_refused() -> None:
-    with pytest.raises(BadPlugin, match="near__find"):
-        box(Other()).only(["near__find"])
 
 
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
