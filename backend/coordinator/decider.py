@@ -33,7 +33,7 @@ from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.page_events import ToolCallFinished
-from backend.runtime.prompts import Prompts
+from backend.runtime.prompts import prompt
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
@@ -62,7 +62,6 @@ class ModelDecider:
     kinds: Collection[str]
     settings: CoordinatorSettings
     tracer: Tracer = NO_TRACER
-    prompts: Prompts = field(default_factory=Prompts)
 
     async def decide(self, digest: Digest) -> Decision:
         """Ask the model. Raises `ModelUnavailable` or `NoAnswer`."""
@@ -74,12 +73,12 @@ class ModelDecider:
             if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
                 invalid.append(f"{event.name}: {event.error}")
 
-        asked = self.prompts.worded("coordinator/injection", digest=question(digest, self.settings))
+        asked = prompt("coordinator/injection", digest=question(digest, self.settings))
         name, within_s = f"digest-{digest.id}", self.settings.think_within_s
         agent = Agent(self.model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self.model_name)
         session = agent.create_session(
             name,
-            system_prompt=self.prompts.worded("coordinator/system"),
+            system_prompt=prompt("coordinator/system"),
             user_id=digest.user_id,
             on_event=on_event,
             client="internal",

@@ -186,10 +186,6 @@ class ConnectedResponder(Responder, ABC):
     def capabilities(self) -> Capabilities:
         return self._capabilities
 
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
-
     async def receive_events(self, on_event: OnEvent) -> None:
         self._on_event = on_event
         while self._early:

@@ -88,10 +88,6 @@ class SessionRegistry:
         """The number of sessions that are not ended."""
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
 
-    def depth(self, queue: str) -> float:
-        """Return the number of items in that queue of all live calls together."""
-        return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
-
     def reserve(self, asked: SessionRequest) -> Session:
         """Return a new session, to be connected within 15 s. Raises `TooMany` at a limit."""
         if self.closing:

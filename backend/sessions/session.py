@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NotRequired, Protocol, TypedDict
 
@@ -28,9 +28,6 @@ from backend.sessions.transcript import Transcript
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
 from backend.turns.events import Event
-
-QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
-"""A call's bounded queues, as /metrics names them."""
 
 
 class SessionState(StrEnum):
@@ -101,9 +98,6 @@ class LiveCall(Protocol):
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
-
-    def depths(self) -> Mapping[str, float]:
-        """Return how full the call's queues are, by the names in `QUEUES`."""
 
 
 class CallFollower(Protocol):
