@@ -88,7 +88,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         )
         extensions = await enter(open_extensions(having, ground))
         tracing = await enter(open_tracing(settings.tracing))
-        task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
+        task_store = open_task_store(settings.background, opened, notifications.dispatcher)
         thinkers = await enter(
             open_thinkers(
                 settings, stores, notifications, models, tracing.tracer, task_store.queries, endpoints.without_model

@@ -22,10 +22,10 @@ from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
+from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.narration import PrintLine, narrated
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
 from backend.tasks.worker import Worker, background_kinds, thinker_work
@@ -60,11 +60,12 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
             foundation.models.model_calls,
             foundation.budgets,
             foundation.tracing.tracer,
+            foundation.stores.pubsub,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
-        metrics, handoff = TaskMetrics(store.repository, store.queue), BackgroundHandoff(service)
-        foundation.metrics.registry.register(metrics)
+        metrics, handoff = TaskMetrics(), BackgroundHandoff(service)
+        metrics.show_in(foundation.metrics.registry)
         try:
             yield TaskSubsystem(service, metrics, coordinator, handoff)
         finally:
@@ -105,6 +106,7 @@ async def open_background(
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
+    pubsub: PubSub | None = None,
 ) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
@@ -113,9 +115,10 @@ async def open_background(
     admit = partial(admit_task, budgets) if budgets else None
     works = settings.worker == "inline" or not store.is_shared
     worker = make_worker(settings, store, thinkers, model_calls, budgets, tracer)
+    if works and pubsub:
+        pubsub.subscribe(EVENTS, worker.wake)
     async with worker.working() if works else nullcontext():
-        kinds = background_kinds(thinkers.registry.manifests)
-        yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit, per_owner=settings.per_user)
+        yield TaskService(store.repository, kinds=background_kinds(thinkers.registry.manifests), admit=admit)
 
 
 def make_worker(
@@ -125,15 +128,9 @@ def make_worker(
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
-    print_line: PrintLine | None = None,
 ) -> Worker:
-    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner.
-
-    It reports its progress, line by line, to `print_line`.
-    """
+    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner."""
     work = thinker_work(thinkers, model_calls, tracer)
-    if print_line:
-        work = narrated(work, print_line)
     if budgets:
         work = paid_by(budgets, lambda run: run.task.owner, work)
-    return Worker(store.queue, store.repository, work, settings)
+    return Worker(store.repository, work, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from backend.settings.plugin import PluginSettings
 
@@ -18,15 +18,9 @@ class BackgroundSettings(PluginSettings, env_prefix="BACKGROUND__"):
         "inline", description="inline: the server works on background tasks, too; off: only worker processes do."
     )
     concurrency: int = Field(3, ge=1, le=64, description="Tasks a worker does at the same time.")
-    per_user: int = Field(
-        2, ge=0, description="Tasks of one user that workers do in parallel; users take turns. 0: no limit."
+    hard_limit_s: float = Field(
+        600, gt=0, description="Seconds after which a task is stopped; after half of them it should answer."
     )
-    retries: int = Field(1, ge=0, le=10, description="Times a failed task is tried again.")
-    retry_after_s: float = Field(5, ge=0, description="Seconds before it is tried again.")
-    soft_limit_s: float = Field(
-        300, gt=0, description="Seconds after which a task should answer with what it has found so far."
-    )
-    hard_limit_s: float = Field(600, gt=0, description="Seconds after which a task is stopped.")
     lease_s: float = Field(
         10, ge=0.4, description="Seconds a worker may be silent before another takes over its tasks."
     )
@@ -36,12 +30,6 @@ class BackgroundSettings(PluginSettings, env_prefix="BACKGROUND__"):
     def keep_s(self) -> int:
         """Return the seconds a task is kept after its last change."""
         return round(self.keep_days * DAY_S)
-
-    @model_validator(mode="after")
-    def _soft_before_hard(self) -> BackgroundSettings:
-        if self.soft_limit_s > self.hard_limit_s:
-            raise ValueError("BACKGROUND__SOFT_LIMIT_S must not be more than BACKGROUND__HARD_LIMIT_S")
-        return self
 
 
 class CoordinatorSettings(PluginSettings, env_prefix="COORDINATOR__"):

@@ -24,7 +24,7 @@ from backend.thinkers.run import ThinkerRun
 from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
 from tests.call.world import settle, think_at_once, thinkers
-from tests.support.tasks import FakeQueue, add_to_stream
+from tests.support.tasks import add_to_stream
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
@@ -43,7 +43,7 @@ class OneCall:
 
     def __post_init__(self) -> None:
         self.repository = TaskRepository(FakeAsyncRedis(), add_to_stream)
-        self.service = TaskService(self.repository, FakeQueue(), kinds={"research", "slow"})
+        self.service = TaskService(self.repository, kinds={"research", "slow"})
         self.handoff = BackgroundHandoff(self.service)
         self.thinkers = thinkers(
             research=(plans_and_waits, {"background": True}),
