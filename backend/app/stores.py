@@ -82,6 +82,6 @@ class TaskStore:
 
 def open_task_store(settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher) -> TaskStore:
     """Return the records; the results of tasks go into their owners' channels."""
-    add_result = Channels(opened.redis, "tasks").add_result
+    add_result = Channels(opened.redis).add_result
     repository = TaskRepository(opened.redis, add_result, keep_s=settings.keep_s, lease_s=settings.lease_s)
     return TaskStore(repository, TaskQueries(TaskService(repository, kinds=()), notices), opened.url is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from backend.access.budgets import Budgets
 from backend.app.budgets import admit_task, paid_by
 from backend.app.foundation import Foundation
 from backend.app.stores import TaskStore
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest, decide_without_model
+from backend.coordinator.coordinator import Coordinator, Decision, Digest, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
@@ -78,17 +77,17 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     stores, models, settings = foundation.stores, foundation.models, foundation.settings
     notifier, chosen = foundation.notifications.dispatcher, settings.coordinator
     redis = stores.opened.redis
-    channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
+    channels, state = Channels(redis), CoordinatorState(redis)
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
         prompts = Prompts(settings.models.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracing.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
-    dependencies = CoordinatorDependencies(
-        channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
+    publish = shown_by(stores.pubsub.publish_page_event)
+    coordinator = Coordinator(
+        channels, state, tasks, decide, notifier.notify, notifier.is_on_call, publish, settings=chosen
     )
-    coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)
     utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
     async with supervising("coordinator", coordinator.run):

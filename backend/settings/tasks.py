@@ -33,20 +33,11 @@ class BackgroundSettings(PluginSettings, env_prefix="BACKGROUND__"):
 
 
 class CoordinatorSettings(PluginSettings, env_prefix="COORDINATOR__"):
-    """The times at which the coordinator thinks about a user, and what it is shown."""
+    """The model that the coordinator asks, and how often."""
 
     enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")
     model: str = Field("", description="Model that decides on digests; empty: THINKER_MODEL.")
-    apart_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
-    gather_s: float = Field(1, ge=0, description="Seconds to wait for more after a user has said something.")
-    listener_after_s: float = Field(
-        0.5, ge=0, description="Seconds after which a result is thought about while its user is on a call."
-    )
-    results_after_s: float = Field(20, ge=0, description="The same while the user is not on a call.")
-    history_entries: int = Field(40, ge=20, le=100, description="Events that a digest looks back on.")
-    history_bytes: int = Field(20_480, ge=1_024, description="Most bytes of them.")
-    tasks: int = Field(10, ge=5, le=20, description="Tasks of the user that a digest shows.")
-    think_within_s: float = Field(60, gt=0, description="Seconds a digest's model may take.")
-    lease_s: float = Field(
-        10, ge=0.4, description="Seconds a process that thinks about a user may be silent before another takes over."
+    min_interval_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
+    max_result_wait_s: float = Field(
+        20, ge=0, description="Seconds after which a result is thought about while its user is not on a call."
     )

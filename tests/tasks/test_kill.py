@@ -137,7 +137,7 @@ class Shared:
 
     async def results(self) -> int:
         """Of ana's tasks, waiting in her channel: no server is there to think about them."""
-        return len(await Channels(self.redis, "test").waiting("ana"))
+        return len(await Channels(self.redis).waiting("ana"))
 
 
 @asynccontextmanager
