@@ -13,7 +13,7 @@ from backend.settings.settings import load_settings
 from backend.thinkers.base import Question
 from backend.users.modes import Mode, Modes, load_modes
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import SetMode, apply
+from backend.users.profile_updates import SetMode
 from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
@@ -58,7 +58,7 @@ def test_a_choice_older_than_the_file_is_the_default() -> None:
 
 
 def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
-    chosen = apply(UserProfile(facts=("has a dog",)), SetMode("terse"))
+    chosen = SetMode("terse").apply(UserProfile(facts=("has a dog",)))
     assert UserProfile.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
 
 

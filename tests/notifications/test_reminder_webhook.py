@@ -21,6 +21,7 @@ async def test_a_reminder_is_sent_signed_and_again_after_a_5xx_until_it_is_taken
         webhooks = WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
         async with Process(World(), webhook=webhooks) as one:
             reminder = await one.set()
+            assert await one.deliver(reminder) == "waiting", "a page has a moment to confirm it"
             assert await one.deliver(reminder) == "waiting", "two attempts at once, then later"
             assert await one.deliver(reminder) == "webhook"
             assert await one.reminders.all_of(USER) == []
