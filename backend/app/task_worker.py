@@ -47,7 +47,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
             thinkers,
             foundation.models.model_calls,
             foundation.budgets,
-            foundation.tracing.tracer,
+            foundation.tracer,
         )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))

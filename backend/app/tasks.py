@@ -58,7 +58,7 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
             thinkers,
             foundation.models.model_calls,
             foundation.budgets,
-            foundation.tracing.tracer,
+            foundation.tracer,
             foundation.stores.pubsub,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
@@ -82,7 +82,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
         prompts = Prompts(settings.models.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracing.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     publish = shown_by(stores.pubsub.publish_page_event)
     coordinator = Coordinator(

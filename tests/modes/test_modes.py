@@ -51,7 +51,7 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_a_choice_older_than_the_file_is_the_default() -> None:
     modes = Modes([Mode(name="terse")])
     assert modes.chosen(UserProfile(mode="terse")).name == "terse"
-    for stored in ({}, {"mode": "gone"}, {"mode": 3}):
+    for stored in ({}, {"mode": "gone"}):
         assert modes.chosen(UserProfile.read(stored)).name == "default"
     with pytest.raises(NotFound, match="no such mode"):
         modes.get("gone")
