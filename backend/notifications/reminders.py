@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from backend.notifications.notices import Notice
-from backend.notifications.schedule import Series, anchored, last_time, next_time
+from backend.notifications.schedule import Series, last_time, next_time
 from backend.storage.record_format import FORMAT, Format
 
 Way = Literal["call", "page", "webhook"]
@@ -168,8 +168,7 @@ def _next(reminder: Reminder, now: float) -> Reminder:
     """Make the reminder's time due; of several past times the last one counts, and one still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
-        due = last_time(anchored(series, reminder.at), now) or reminder.at
+        due = last_time(series, now) or reminder.at
         at = next_time(series, now) or 0.0
-        series = anchored(series, at) if at else series
     missed = reminder.missed + bool(reminder.due)
-    return replace(reminder, due=due, at=at, series=series, tries=0, again=now, missed=missed)
+    return replace(reminder, due=due, at=at, tries=0, again=now, missed=missed)
