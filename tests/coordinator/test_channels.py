@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.store import ACTIVE, INPUTS_LIMIT, Channels
-from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
-from tests.support.redis_server import running_redis
 
 
 def a_task(number: int, owner: str = "ada") -> Task:
     return Task(f"t{number}", owner, "", "research", "bees", 1.0, 1.0, state=TaskState.DONE)
-
-
-@pytest.fixture
-async def redis() -> AsyncIterator[Redis]:
-    with running_redis() as server:
-        client = connect(server.url)
-        yield client
-        await client.aclose()
 
 
 async def end(redis: Redis, channels: Channels, number: int) -> None:

@@ -17,10 +17,8 @@ from backend.coordinator.coordinator import Coordinator, Decision
 from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, Feedback, HistoryEntry
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import supervised
-from backend.storage.client import connect
 from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
 from tests.support.crashing import Countdown
-from tests.support.redis_server import running_redis
 from tests.support.waiting import until
 
 GARBAGE = b"\xff{not json"
@@ -62,13 +60,9 @@ class Rig:
         pass
 
 
-@pytest.fixture
-async def redis() -> AsyncIterator[Redis]:
-    with running_redis() as server:
-        client = connect(server.url)
-        skipped_records.clear()
-        yield client
-        await client.aclose()
+@pytest.fixture(autouse=True)
+def none_skipped_yet() -> None:
+    skipped_records.clear()
 
 
 @asynccontextmanager

@@ -245,5 +245,5 @@ async def _delivered_in_spite_of(deaths: list[int], way: str) -> bool:
         assert set(world.posts) == {delivery}, "at least once, and always by the same name"
         assert world.posts[delivery] <= 1 + len(deaths)
     else:
-        assert delivery in world.delivered and world.posts.total() <= died, "twice only where a process died"
+        assert delivery in world.delivered and world.posts.total() <= len(deaths), "twice only where a process died"
     return died

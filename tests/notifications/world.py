@@ -15,7 +15,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
-from backend.notifications.webhooks import WebhookClient, WebhookFailed
+from backend.notifications.webhooks import WebhookFailed
 from backend.page_events import NoticeChanged, PageEvent
 from tests.support.crashing import Countdown, CrashingRedis
 
@@ -97,7 +97,8 @@ class FakeWebhook:
         if self.world.webhook_fails:
             self.world.webhook_fails -= 1
             raise WebhookFailed("The webhook's server is not ready (503).")
-        assert event == "reminder" and data["user"] == USER
+        assert event == "reminder" and data["user"] == USER and data["text"] == f"take the bread out, {data['id']}"
+        assert data["at"].endswith("+01:00") and data["state"] == "due"
         self.world.posts[delivery] += 1
         self.fate()
 
@@ -105,13 +106,13 @@ class FakeWebhook:
 class Process:
     """One process that delivers reminders, and may die at any await."""
 
-    def __init__(self, world: World, dies_after: int | None = None, webhook: WebhookClient | None = None) -> None:
+    def __init__(self, world: World, dies_after: int | None = None) -> None:
         self.world = world
         self.fate = Countdown(dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
         self.reminders = ReminderRepository(self.redis, per_user=5)
         self.notices = FakeNotices(world, self.fate)
-        used: Any = webhook or (FakeWebhook(world, self.fate) if world.webhook else None)
+        used: Any = FakeWebhook(world, self.fate) if world.webhook else None
         self.delivery = ReminderDelivery(
             self.reminders, cast(Any, self.notices), self._show, used, ReminderMetrics(), world.clock
         )

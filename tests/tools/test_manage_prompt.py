@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from backend.errors import BadRequest
 from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
@@ -17,7 +16,7 @@ from backend.tools.base import ToolContext
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
-from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
+from backend.users.profile_updates import SetPreference, update_profile
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -136,12 +135,3 @@ async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> N
     memory.down = True
     error = (await run(box(memory), action="add", text="Call me captain."))["error"]
     assert error["retryable"] is True
-
-
-async def test_what_others_wrote_into_memory_is_bounded_as_it_is_read() -> None:
-    memory = FakeMemory()
-    await memory.update_user_context("ada", lambda _: {"instructions": ["x" * 5_000, 7, *("y" * 30)]})
-    kept = texts(await run(box(memory), action="list"))
-    assert len(kept) == INSTRUCTION_LIMIT and max(map(len, kept)) == INSTRUCTION_CHARS
-    with pytest.raises(BadRequest, match="no room"):
-        await update_profile(memory, "ada", AddInstruction("One more."))
