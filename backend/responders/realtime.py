@@ -179,9 +179,6 @@ class ConnectedResponder(Responder, ABC):
         self._closing = False
         self._failure: ResponderUnavailable | None = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({'closing' if self._closing else 'open'}, {len(self._outbox)} to send)"
-
     @property
     def capabilities(self) -> Capabilities:
         return self._capabilities

@@ -56,9 +56,6 @@ class EntraTokens:
         self._until = 0.0
         self._asking = asyncio.Lock()
 
-    def __repr__(self) -> str:
-        return f"EntraTokens({'a token' if self._token else 'none yet'})"
-
     async def token(self) -> str:
         """Return a valid token. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
         async with self._asking:

@@ -55,9 +55,6 @@ class UserAgent:
         self._alarm = Alarm(self._tick)
         self.closing = False
 
-    def __repr__(self) -> str:
-        return f"UserAgent({len(self._calls)} calls, {self._transactions!r})"
-
     @property
     def port(self) -> int:
         """The port it listens on, by UDP and TCP."""

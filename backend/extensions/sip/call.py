@@ -76,9 +76,6 @@ class SipCall:
         allowed = tokens(invite.request, "allow")
         self.takes_transfers = not allowed or "refer" in allowed
 
-    def __repr__(self) -> str:
-        return f"SipCall({self.state})"
-
     @property
     def id(self) -> str:
         """The Call-ID."""

@@ -100,9 +100,6 @@ class DatagramLink:
     def __init__(self, datagrams: Datagrams, peer: Address, here: Address) -> None:
         self._datagrams, self.peer, self.here = datagrams, peer, here
 
-    def __repr__(self) -> str:
-        return "DatagramLink()"
-
     def towards(self, peer: Address) -> DatagramLink:
         """Return the way to another port of the peer."""
         return DatagramLink(self._datagrams, peer, self.here)
@@ -118,9 +115,6 @@ class StreamLink:
 
     def __init__(self, writer: asyncio.StreamWriter, peer: Address, here: Address) -> None:
         self._writer, self.peer, self.here = writer, peer, here
-
-    def __repr__(self) -> str:
-        return f"StreamLink({'closed' if self.closed else 'open'})"
 
     @property
     def closed(self) -> bool:
