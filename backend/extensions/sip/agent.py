@@ -65,11 +65,6 @@ class UserAgent:
         """The calls there are."""
         return len(self._calls)
 
-    @property
-    def held(self) -> int:
-        """The number of calls, transactions and connections that are kept."""
-        return len(self._calls) + len(self._transactions) + len(self._streams)
-
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""
         datagrams, stream = bound_sockets(self._settings.host, self._settings.port)

@@ -147,9 +147,6 @@ class Streams:
         self._of_address: Counter[str] = Counter()
         self.port = 0
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     async def open(self, sock: socket.socket) -> None:
         """Listen on a bound socket."""
         self._server = await asyncio.start_server(self._serve, sock=sock, limit=HEAD_BYTES)

@@ -127,7 +127,7 @@ class RtpStream(asyncio.DatagramProtocol):
 
     def stats(self) -> dict[str, float]:
         """Return figures of what comes in."""
-        return self._receiving.stats() if self._receiving is not None else {}
+        return {**self._receiving.stats()} if self._receiving is not None else {}
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         packet, plan, receiving = read_packet(data), self._plan, self._receiving
