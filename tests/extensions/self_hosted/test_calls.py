@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from backend.extensions.self_hosted.codecs import WORKING
 from backend.extensions.self_hosted.scripted import PEERS, REFUSALS
 from backend.testing.services import open_meteo
 from backend.testing.services.server import serving
 from tests.support.offline_peer import OfflinePeer, offline_peer
-from tests.support.provider_calls import QUESTION, ask, interrupted_call, slow_weather, thinking_with
+from tests.support.provider_calls import QUESTION, ask, interrupted_call, thinking_with
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.tones import pitch
 from tests.support.waiting import until
@@ -24,7 +23,6 @@ TONE_WITHIN_HZ = 60
 ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": QUESTION}}
 CHECK: dict[str, Any] = {"text": "Let me check.", "tone": {"hz": 440, "ms": 300}, "calls": [ROUTE]}
 RAINS: dict[str, Any] = {"text": "It rains in Seattle.", "tone": {"hz": 880, "ms": 400}}
-STILL: dict[str, Any] = {"text": "Still looking.", "tone": {"hz": 660, "ms": 300}}
 
 
 def hosted(server: str, peer: OfflinePeer) -> dict[str, str]:
@@ -88,27 +86,6 @@ async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
             [result] = results_of(await received(peer))
             assert "Seattle" in result
         assert any(request.path == "/v1/forecast" for request in meteo.requests)
-
-
-async def test_a_caller_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer() -> None:
-    turns = [{"hear": QUESTION, "reply": CHECK, "after_results": [RAINS]}]
-    script = {
-        "turns": turns,
-        "purposes": {"filler": STILL, "result": RAINS},
-        "when_told": {"A specialist is still at work": STILL},
-    }
-    async with slow_weather() as (meteo, gate), called("speech_to_speech", script, meteo.url) as (call, peer):
-        await ask(call, QUESTION)
-        await call.told("transcript", 20, role="assistant", content=STILL["text"])
-        await until(lambda: bool(meteo.requests))
-        gate.set()
-        await call.told("transcript", 20, role="assistant", content=RAINS["text"])
-        await until(lambda: heard(call, 880) == 1)
-        events = await received(peer)
-        results = results_of(events)
-        assert results == [WORKING], "a call is answered once"
-        notes = [event["item"] for event in events if event.get("item", {}).get("role") == "system"]
-        assert any("Seattle" in note["content"][0]["text"] for note in notes), "the result follows as a message"
 
 
 def results_of(events: list[dict[str, Any]]) -> list[str]:
