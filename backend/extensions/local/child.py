@@ -60,7 +60,5 @@ def _environment(settings: LocalSettings) -> dict[str, str]:
         "LOCAL_MODEL_URL": settings.model_url,
         "LOCAL_MODEL": settings.model,
         "LOCAL_MODEL_KEY": settings.model_key.get_secret_value(),
-        "LOCAL_VOICE": settings.voice,
-        "LOCAL_VOICES_FOLDER": str(settings.voices_folder or ""),
     }
     return {name: value for name, value in os.environ.items() if GIVEN.fullmatch(name)} | own

@@ -14,7 +14,8 @@ from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import SpeechPool
-from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
+from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer
+from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.runtime.supervisor import supervising
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
         synthesis = SpeechPool("speech synthesis", ENGINE)
-        synthesizer = PooledSynthesizer(chosen_voice(), synthesis)
+        synthesizer = PooledSynthesizer(installed_voice(), synthesis)
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
         model = _open_model()

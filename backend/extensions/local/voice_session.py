@@ -14,8 +14,9 @@ from time import monotonic
 
 from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.pooled import PooledUtterance, RecognitionFailed
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.recognition.pooled import PooledUtterance
+from backend.extensions.local.speech_pool import SpeechPoolFailed
+from backend.extensions.local.synthesis.jobs import Piece
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
 from backend.realtime.serving.effects import Order
@@ -117,7 +118,7 @@ class VoiceSession(Handler):
             if words.startswith(early) and words != early:
                 yield TranscriptGrew(words[len(early) :])
             yield TranscriptDone(words, utterance.log_probability)
-        except RecognitionFailed as error:
+        except SpeechPoolFailed as error:
             log.warning("an utterance was not recognized: %s", error)
             yield TranscriptFailed("recognizer_failed", str(error))
         finally:
@@ -147,7 +148,7 @@ class VoiceSession(Handler):
                                 self._note_sound(spoken)
                                 yield spoken
                             pause_ms = piece.pause_ms if piece.pcm else pause_ms
-        except SynthesisFailed as error:
+        except SpeechPoolFailed as error:
             log.warning("a reply could not be spoken: %s", error)
             yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
             return

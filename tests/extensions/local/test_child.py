@@ -77,12 +77,3 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
     assert "python -m backend.testing.offline" in failed.value.hint
     await offline.close()
     assert not offline.running and ours() == []
-
-
-async def test_a_voice_there_is_not_is_refused_in_the_servers_own_words_with_those_there_are() -> None:
-    local = LocalResponder(load_settings(local_voice="nobody"))
-    with pytest.raises(SetupError, match="no voice 'nobody'; there are: heart") as failed:
-        await local.start()
-    assert "LOCAL_VOICE" in failed.value.hint
-    await local.close()
-    assert ours() == []

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from backend.extensions.local.dialogue.base import Part, Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance, RecognitionFailed
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance
+from backend.extensions.local.speech_pool import SpeechPoolFailed
+from backend.extensions.local.synthesis.jobs import Piece
 from backend.extensions.local.synthesis.pooled import PooledSynthesizer
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
 from backend.realtime.items import Item
@@ -82,7 +83,7 @@ class Speaker(PooledSynthesizer):
 
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         if self._fails:
-            raise SynthesisFailed("no voice")
+            raise SpeechPoolFailed("no voice")
         count = len(sentence.split())
         yield Piece(sentence, bytes(4800 * count), tuple(100 * number for number in range(count)))
 
@@ -149,7 +150,7 @@ async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_di
 
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     dialogue = Answering(Sentence("Pardon?"))
-    heard = session(HeardText([], RecognitionFailed("gone")), dialogue=dialogue)
+    heard = session(HeardText([], SpeechPoolFailed("gone")), dialogue=dialogue)
     heard.listen()
     core = a_core()
     append(core, SECOND)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from backend.extensions.local.synthesis.loudness import Samples
 from backend.media.frame import SAMPLE_RATE
+
+Samples = NDArray[np.float32]
 
 SILENCE_DB = -48.0
 """Decibels below the piece's loudest stretch at which its ends are silence."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
@@ -17,16 +16,13 @@ import numpy as np
 import onnxruntime
 from hibari import dsp
 from hibari.g2p import ASSETS, G2P
+from hibari.voices import DEFAULT, VOICES
 from numpy.typing import NDArray
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, InvalidGraph, InvalidProtobuf
 
-from backend.errors import SetupError
-from backend.extensions.local.synthesis.base import Piece
 from backend.extensions.local.synthesis.clauses import clauses, pause_ms
-from backend.extensions.local.synthesis.edges import trimmed
-from backend.extensions.local.synthesis.loudness import TARGET_LUFS, Samples, gain_to
+from backend.extensions.local.synthesis.edges import Samples, trimmed
+from backend.extensions.local.synthesis.jobs import Piece
 from backend.extensions.local.synthesis.verbalize.verbalizer import Verbalized, verbalize
-from backend.extensions.local.synthesis.voice_files import VoiceFile
 from backend.media.frame import SAMPLE_RATE
 
 LONGEST_TEXT = 2000
@@ -37,20 +33,19 @@ _ENDS_OF_SOUNDS = "/CumSum_output_0"
 """The model's inner value that holds the frame at which each sound ends, shape `(sounds,)`."""
 _ONSET_MS = 50
 """A sound is heard this much before the frame at which the model says that it begins (measured)."""
-_NOT_LOADED = (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf)
-"""What onnxruntime raises for a file that is no model, or has no such output."""
+_GAIN = 1.38
+"""Brings the voice to -23 LUFS (EBU R 128) in the mean of many sentences; none is 2 LU away from it."""
 _SEED = 7
 """The breath in the voice is noise; the same sentence always sounds the same."""
 
 
 class HibariVoice:
-    """One voice, loaded. Not safe for several threads at the same time."""
+    """The voice inside hibari's package, loaded. Not safe for several threads at the same time."""
 
-    def __init__(self, voice: VoiceFile) -> None:
-        """Load the model and the pronunciations: some 150 MB. Raises `SetupError` for a file that is no voice."""
-        self.name = f"Hibari {voice.name}"
-        self._session = _session(voice.path)
-        self._g2p = G2P(british=voice.british)
+    def __init__(self) -> None:
+        """Load the model and the pronunciations: some 150 MB."""
+        self._session = _session(Path(ASSETS) / VOICES[DEFAULT]["file"])
+        self._g2p = G2P()
         self._sounds: dict[str, int] = json.loads((Path(ASSETS) / "vocab.json").read_text(encoding="utf-8"))
 
     def warm_up(self) -> None:
@@ -87,22 +82,16 @@ class HibariVoice:
         speech, cut_ms = trimmed(sound)
         length_ms = speech.size * 1000 / SAMPLE_RATE
         begins = _word_begins(known, _begins_ms(ends, sound.size), len(words))
-        return speech * gain_to(TARGET_LUFS, speech, SAMPLE_RATE), [
-            int(min(max(0.0, each - cut_ms - _ONSET_MS), length_ms)) for each in begins
-        ]
+        return speech * np.float32(_GAIN), [int(min(max(0.0, each - cut_ms - _ONSET_MS), length_ms)) for each in begins]
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:
-    """The model with the times of its sounds. Raises `SetupError`."""
+    """Return the model with the times of its sounds."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     model = path.read_bytes() + _extra_output(_ENDS_OF_SOUNDS)
-    with suppress(*_NOT_LOADED):
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        if {"ids", "speed"} == {each.name for each in session.get_inputs()}:
-            return session
-    raise SetupError(f"{path} is not a voice of hibari.", hint="Take it out of LOCAL_VOICES_FOLDER, or choose another.")
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _extra_output(name: str) -> bytes:

@@ -13,8 +13,7 @@ from backend.extensions.local.synthesis.clauses import (
     clauses,
     pause_ms,
 )
-from backend.extensions.local.synthesis.edges import LEAD_MS, TAIL_MS, trimmed
-from backend.extensions.local.synthesis.loudness import Samples
+from backend.extensions.local.synthesis.edges import LEAD_MS, TAIL_MS, Samples, trimmed
 from backend.media.frame import SAMPLE_RATE
 
 
