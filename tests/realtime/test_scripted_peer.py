@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -189,17 +187,3 @@ def test_process_ends_when_its_standard_input_closes() -> None:
     process.stdin.close()
     assert process.wait(5) == 0
     end(process)
-
-
-def test_killed_server_leaves_no_recogniser_behind() -> None:
-    process = start([], loads="")
-    peer = when_ready(process)
-    server = psutil.Process(peer.pid)
-    deadline = time.monotonic() + 10
-    while not (children := server.children(recursive=True)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert children
-    process.kill()
-    end(process)
-    _gone, alive = psutil.wait_procs(children, timeout=10)
-    assert alive == []

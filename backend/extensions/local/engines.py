@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -52,17 +51,10 @@ class Engines:
             "loading": self.loading,
         }
 
-    async def loaded(self) -> None:
-        """Load what speech needs, unless that was done before, and return once it is there."""
-        await asyncio.gather(*(pool.wait_until_ready() for pool in self.pools))
-
 
 @asynccontextmanager
-async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
-    """Choose the engines by what is installed and set. Raises `SetupError`.
-
-    They load in the background: `at_once`, or each when it is first used.
-    """
+async def open_engines() -> AsyncIterator[Engines]:
+    """Choose the engines by what is installed and set, and load them in the background. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
         synthesis = SpeechPool("speech synthesis", ENGINE)
@@ -81,11 +73,10 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
             finally:
                 engines.warming.discard(DIALOGUE)
 
-        if at_once:
-            recognition.start()
-            synthesis.start()
-            engines.warming.add(DIALOGUE)
-            await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
+        recognition.start()
+        synthesis.start()
+        engines.warming.add(DIALOGUE)
+        await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
         yield engines
 
 
