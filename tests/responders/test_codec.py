@@ -169,7 +169,6 @@ def test_reply_events_are_understood() -> None:
     assert decoded(**audio) == [ev.ReplyAudio("r1", "i1", b"\x01\x02")]
     words = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i1", "delta": "Hi"}
     assert decoded(**words) == [ev.ReplyText("r1", "i1", "Hi")]
-    assert decoded(**words, word_starts_ms=[40]) == [ev.ReplyText("r1", "i1", "Hi", (40,))]
 
 
 def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_not_at_all() -> None:

@@ -21,8 +21,6 @@ class Words:
     """Some of the reply's words, before their sound."""
 
     text: str
-    starts_ms: tuple[int, ...] = ()
-    """The start of each word in milliseconds of the next sound; spaces separate words. Empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

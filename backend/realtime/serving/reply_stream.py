@@ -73,8 +73,9 @@ class ReplyStream:
         match part:
             case Begin():
                 return
-            case Words(delta, starts_ms):
-                yield from self._words(delta, starts_ms)
+            case Words(delta):
+                item = yield from self._ensure_open()
+                yield self._shown.words(item, delta)
             case ReplySound(pcm):
                 item = yield from self._ensure_open()
                 item.audio_bytes += len(pcm)
@@ -94,12 +95,6 @@ class ReplyStream:
                 yield from self._ask_approval(part)
             case End():
                 yield from self._end(part)
-
-    def _words(self, delta: str, starts_ms: Sequence[int]) -> Iterator[Event]:
-        item = yield from self._ensure_open()
-        item.time_words(delta, starts_ms)
-        timed = {"word_starts_ms": list(starts_ms)} if starts_ms and item.kind == "output_audio" else {}
-        yield self._shown.words(item, delta, **timed)
 
     def _begin_server_call(self, call: ServerCall) -> Iterator[Event]:
         yield from self._close("completed")

@@ -54,7 +54,6 @@ def said(item: str, text: str, from_ms: int, to_ms: int) -> Line:
         "to_ms": to_ms,
         "interrupted": False,
         "typed": False,
-        "exact": False,
         "words": timed,
     }
     return Line(utterance=utterance)

@@ -20,7 +20,7 @@ from httpx2 import Response as HttpResponse
 from openai import AsyncOpenAI
 
 from backend.extensions.local.dialogue import wording
-from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.model_messages import messages_of, tools_of, with_tools_as_text
 from backend.extensions.local.dialogue.model_text import ModelText
 from backend.models.chat_completions import Assembly
@@ -115,10 +115,10 @@ class ChatModelDialogue:
         """Follow `Dialogue`. Closing it closes the HTTP stream, upon which the server ends its work."""
         purpose = order.purpose or ""
         if dictated := wording.dictated(order.instructions):
-            yield Sentence(dictated)
+            yield dictated
             return
         if purpose in wording.PURPOSES:  # one sentence; fixed words will do where the model is slow or away
-            yield Sentence(await self._short(order, purpose))
+            yield await self._short(order, purpose)
             return
         said = False
         try:
@@ -127,18 +127,18 @@ class ChatModelDialogue:
                     said = True
                     yield part
             if not said:
-                yield Sentence(EMPTY)
+                yield EMPTY
         except ModelFailed as failed:
             log.warning("The language model failed: %s", failed)
-            yield Sentence(BROKE_OFF if said else failed.said)
+            yield BROKE_OFF if said else failed.said
 
     async def _short(self, order: Order, purpose: str) -> str:
         """Return the model's first sentence, or fixed words where it does not come in time."""
         try:
             async with asyncio.timeout(self._limits.short_s), aclosing(self._parts(order)) as parts:
                 async for part in parts:
-                    if isinstance(part, Sentence):
-                        return part.text
+                    if isinstance(part, str):
+                        return part
         except (ModelFailed, TimeoutError) as failed:
             log.info("The language model worded no %s: %s", purpose, failed or "it was too slow.")
         return wording.purpose(purpose, order.instructions, turn=len(order.items)) or EMPTY
@@ -154,12 +154,12 @@ class ChatModelDialogue:
                     if isinstance(found, Call):
                         calls.append(found)
                     else:
-                        yield Sentence(found)
+                        yield found
         for found in text.finish():
             if isinstance(found, Call):
                 calls.append(found)
             else:
-                yield Sentence(found)
+                yield found
         for _, native_call in sorted(native.calls.items()):
             yield Call(native_call.name, native_call.arguments or "{}")
         for call in calls:

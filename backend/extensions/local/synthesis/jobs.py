@@ -16,14 +16,10 @@ Job = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a sentence with its sound. The pieces of a sentence, joined, are the whole sentence."""
+    """The sound of a part of a sentence."""
 
-    text: str
-    """The written words spoken here, as they were given."""
     pcm: bytes
-    """24 kHz mono PCM16; empty when nothing in the text can be pronounced."""
-    word_starts_ms: tuple[int, ...] = ()
-    """When each whitespace-separated word of `text` begins, in milliseconds from the start of the piece."""
+    """24 kHz mono PCM16."""
     pause_ms: int = 0
     """How much silence belongs between this piece and the next of the same reply."""
 

@@ -25,7 +25,7 @@ class PooledSynthesizer:
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         """Speak one sentence, a piece as soon as it is made; 1.2 times as fast as usual with a `speed` of 1.2.
 
-        Text without anything to pronounce gives a piece without sound, no text no piece. Raises `SpeechPoolFailed`.
+        Text without anything to pronounce gives no piece. Raises `SpeechPoolFailed`.
         """
         if not sentence.strip():
             return

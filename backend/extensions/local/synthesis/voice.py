@@ -30,5 +30,5 @@ def speak(words: str) -> bytes:
     """Return words as 24 kHz mono PCM16, whole. Blocks for a hundredth of the sound's length; safe from any thread."""
     with _lock:
         pieces: list[Piece] = [piece for sentence in sentences(words) for piece in the_voice().pieces(sentence)]
-    *earlier, last = pieces or [Piece("", b"")]
+    *earlier, last = pieces or [Piece(b"")]
     return b"".join(piece.pcm + bytes(piece.pause_ms * BYTES_PER_MS) for piece in earlier) + last.pcm

@@ -1,4 +1,4 @@
-"""The voice itself: its sound measured, its words placed."""
+"""The voice itself: its sound measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,10 +47,6 @@ def heard(piece: Piece) -> Samples:
     return np.frombuffer(piece.pcm, np.int16).astype(np.float32) / np.float32(32767)
 
 
-def duration_ms(pieces: tuple[Piece, ...]) -> int:
-    return sum(len(piece.pcm) for piece in pieces) // 48
-
-
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_sentence_is_as_loud_as_any_other_and_does_not_clip(sentence: str) -> None:
     whole = np.concatenate([heard(piece) for piece in spoken(sentence)])
@@ -76,15 +71,6 @@ def test_sound_begins_within_a_tenth_of_a_second_of_its_piece(sentence: str) -> 
         assert level.max() > 0.005
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_pieces_joined_are_the_sentence(sentence: str) -> None:
-    assert "".join(piece.text for piece in spoken(sentence)) == sentence
-    for piece in spoken(sentence):
-        assert len(piece.word_starts_ms) == len(piece.text.split())
-        assert all(first <= second for first, second in pairwise(piece.word_starts_ms))
-        assert piece.word_starts_ms[-1] <= len(piece.pcm) // 48
-
-
 def test_long_sentence_comes_in_pieces_with_pauses_between() -> None:
     pieces = spoken(SENTENCES[6])
     assert len(pieces) >= 3
@@ -102,43 +88,15 @@ def test_first_sound_is_there_within_150_ms_of_the_text() -> None:
     assert slowest < 0.15
 
 
-def test_words_begin_where_they_are_heard() -> None:
-    """The pause that a comma makes lies between the words that it parts."""
-    (piece,) = spoken("Monday, Tuesday, Wednesday.")
-    samples = heard(piece)
-    for word in (1, 2):
-        at = piece.word_starts_ms[word] * 24
-        before, after = (np.sqrt(np.square(part).mean()) for part in (samples[at - 1200 : at], samples[at : at + 6000]))
-        assert after > 3 * before
-
-
-def test_beginning_of_a_sentence_lasts_as_long_as_its_next_word_begins_late() -> None:
-    (piece,) = spoken("The museum in the old harbor opens tomorrow at nine.")
-    (beginning,) = spoken("The museum in the old harbor")
-    assert piece.word_starts_ms[6] == pytest.approx(len(beginning.pcm) // 48 - 60, abs=250)
-
-
-def test_written_words_that_are_spoken_as_many_begin_where_the_first_of_them_does() -> None:
-    (piece,) = spoken("It costs $1,234.50 today.")
-    costs, price, today = piece.word_starts_ms[1:]
-    assert price - costs < 700
-    assert today - price > 2000
-
-
-@pytest.mark.parametrize("nothing", ["", "   ", "\n"])
-def test_no_text_is_no_piece(nothing: str) -> None:
-    assert spoken(nothing) == ()
-
-
-@pytest.mark.parametrize("strange", ["😀", "日本", "...", "!!!", "—", "'", "()", "\x00\ufffd", "\u202e", "·"])
+@pytest.mark.parametrize("strange", ["", "\n", "😀", "日本", "...", "—", "'", "()", "\x00\ufffd", "\u202e"])
 def test_text_that_cannot_be_pronounced_is_silence(strange: str) -> None:
-    pieces = spoken(strange)
-    assert "".join(piece.text for piece in pieces) == strange
-    assert duration_ms(pieces) == 0
+    assert spoken(strange) == ()
 
 
 def test_endless_text_is_cut() -> None:
-    assert sum(len(piece.text) for piece in voice().pieces("na " * 5000)) <= LONGEST_TEXT
+    assert sum(len(piece.pcm) for piece in voice().pieces("na " * 1000)) == sum(
+        len(piece.pcm) for piece in voice().pieces(("na " * 1000)[:LONGEST_TEXT])
+    )
 
 
 def test_the_same_sentence_sounds_the_same() -> None:
