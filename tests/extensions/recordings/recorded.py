@@ -19,7 +19,7 @@ from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE, Frame
 from backend.sessions.recorder import OpenRecorder
 from tests.support.tones import tone
 
-NO_BOUNDS = Bounds(0, 0, 0)
+NO_BOUNDS = Bounds(0, 0)
 
 
 def store_in(
