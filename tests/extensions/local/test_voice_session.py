@@ -13,7 +13,7 @@ from backend.extensions.local.synthesis.jobs import Piece
 from backend.extensions.local.synthesis.pooled import PooledSynthesizer
 from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession
 from backend.realtime.items import Item
-from backend.realtime.serving.effects import Discard, Feed, Listen, Open, Order, Silenced
+from backend.realtime.serving.effects import Listen, Order
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -24,7 +24,7 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
-from tests.realtime.talking import a_core, append, ask, events, said, tell
+from tests.realtime.talking import a_core, append, ask, tell
 
 SECOND = bytes(48_000)
 
@@ -257,35 +257,3 @@ async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_onc
     await asyncio.sleep(GAP_S + 0.05)
     heard.feed(SECOND)
     assert after.expected == ()
-
-
-def test_a_client_that_cuts_a_reply_silences_it() -> None:
-    core = a_core()
-    said(core, ask(core), Begin(), Words("It is sunny. "), ReplySound(bytes(100 * 480)), End())
-    item = next(each for each in core.conversation if each.role == "assistant")
-    effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
-    assert Silenced() in effects
-
-
-def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under_the_id_of_its_item() -> None:
-    core = a_core()
-    [opened, fed] = append(core, SECOND)
-    assert isinstance(opened, Open) and fed == Feed(SECOND)
-    assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
-    [delta] = events(core.partly_heard(opened.item_id, TranscriptGrew("what")))
-    assert delta["type"] == "conversation.item.input_audio_transcription.delta"
-    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what")
-    effects = tell(core, "input_audio_buffer.commit")
-    assert not any("delta" in event for event in events(effects))
-    [listen] = [each for each in effects if isinstance(each, Listen)]
-    assert listen.item.id == opened.item_id and listen.item.audio_bytes == 48_480
-    assert core.partly_heard(opened.item_id, TranscriptGrew("late")) == []
-
-
-def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None:
-    core = a_core()
-    opened = append(core, SECOND)[0]
-    assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
-    again = append(core, SECOND)[0]
-    assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
-    assert not any(isinstance(each, Order) for each in append(core, SECOND))
