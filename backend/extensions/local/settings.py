@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings
@@ -28,6 +26,3 @@ class OfflineSettings(PluginSettings, env_prefix="OFFLINE_"):
     """The process that plays the local Responder."""
 
     url: str | None = Field(None, description="Address of a running local Responder; unset: the server starts its own.")
-    script: Path | None = Field(
-        None, description="Script that the local Responder follows instead of listening, for tests and load."
-    )
