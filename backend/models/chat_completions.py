@@ -161,7 +161,7 @@ class _Failed(ModelUnavailable):
 
     def __init__(self, message: str, reason: Reason, *, retryable: bool = True, asked_s: float = 0.0) -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason: Reason = reason
         self.retryable = retryable
         self.asked_s = asked_s
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import httpx2
 import msgspec
-import openai
 from starlette.responses import Response, StreamingResponse
 
-from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, ModelFailed
+from backend.errors import ModelUnavailable
+from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
 from backend.responders.serving.service import failure
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ async def forward(body: bytes, model: ChatModelDialogue) -> Response:
         return failure(400, "The body is not a JSON object.", "server_error")
     try:
         upstream = await model.send(request)
-    except (ModelFailed, openai.APIError, httpx2.HTTPError):
+    except (ModelUnavailable, httpx2.HTTPError):
         return failure(502, "The local model does not answer.", "server_error")
     return StreamingResponse(_pieces(upstream), upstream.status_code, media_type=upstream.headers.get("content-type"))
 
