@@ -30,8 +30,6 @@ class Engines:
     recognizer: PooledRecognizer
     dialogue: Dialogue
     synthesizer: PooledSynthesizer
-    model: ChatModelDialogue | None = None
-    """The dialogue by a language model, if there is one: it gets the Thinkers' chat completions."""
     pools: tuple[SpeechPool, ...] = ()
     warming: set[str] = field(default_factory=set)
     """Parts without a pool that are being loaded."""
@@ -61,11 +59,11 @@ async def open_engines() -> AsyncIterator[Engines]:
         synthesizer = PooledSynthesizer(installed_voice(), synthesis)
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
-        model = _open_model()
+        model = await _open_model()
         if model:
             stack.push_async_callback(model.close)
         dialogue = model or PlainDialogue()
-        engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
+        engines = Engines(recognizer, dialogue, synthesizer, (recognition, synthesis))
 
         async def warm_up() -> None:
             try:
@@ -80,10 +78,11 @@ async def open_engines() -> AsyncIterator[Engines]:
         yield engines
 
 
-def _open_model() -> ChatModelDialogue | None:
+async def _open_model() -> ChatModelDialogue | None:
     url = os.environ.get("LOCAL_MODEL_URL", "").strip()
     if not url:
         return None  # and its client, which takes a second to import, is left out
-    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
+    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, first_model
 
-    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))
+    key = os.environ.get("LOCAL_MODEL_KEY", "")
+    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", "") or await first_model(url, key), key)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from backend.extensions.local.dialogue import chat_model
-from backend.extensions.local.dialogue.chat_model import FAILURES, ChatModelDialogue
+from backend.extensions.local.dialogue.chat_model import FAILURES, ChatModelDialogue, first_model
 from backend.models.chat_completions import ModelLimits
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
@@ -28,7 +28,7 @@ async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterat
     """A dialogue with a server that answers so."""
     handler = reply if callable(reply) else lambda request: reply
     async with serving(handler) as server:
-        dialogue = ChatModelDialogue(server.url, model, limits=QUICK)
+        dialogue = ChatModelDialogue(server.url, model or await first_model(server.url, ""), limits=QUICK)
         try:
             yield dialogue, server
         finally:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-import msgspec
-from httpx2 import AsyncClient, HTTPError, Timeout
-from httpx2 import Response as HttpResponse
+from httpx2 import AsyncClient, HTTPError
 
-from backend.errors import ModelUnavailable
+from backend.errors import ModelUnavailable, SetupError
 from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.model_messages import messages_of, tools_of, with_tools_as_text
@@ -42,32 +40,42 @@ FAILURES = {
 HINT = "look at LOCAL_MODEL_URL, LOCAL_MODEL and LOCAL_MODEL_KEY, and whether it runs (Ollama: `ollama serve`)"
 LIMITS = ModelLimits(attempts=1, silence_s=30.0)
 """A server may have to load the model before its first word."""
+NO_KEY = "none"
+"""What is sent where no key is set."""
 SHORT_S = 6.0
 """Seconds for all of a short purpose, before fixed words take its place."""
+
+
+def base_url(url: str) -> str:
+    """Return the base URL of an API that may be named without its version."""
+    url = url.rstrip("/")
+    return url if "/v" in url.rpartition("://")[2] else f"{url}/v1"
+
+
+async def first_model(url: str, key: str) -> str:
+    """Return the first model that the server lists. Raise `SetupError`."""
+    headers = {"authorization": f"Bearer {key or NO_KEY}"}
+    try:
+        async with AsyncClient(headers=headers, timeout=LIMITS.connect_s, trust_env=False) as http:
+            listed: Any = (await http.get(f"{base_url(url)}/models")).json()
+            return str(listed["data"][0]["id"])
+    except (HTTPError, ValueError, LookupError, TypeError) as error:
+        raise SetupError(f"The server at {url} lists no model.", hint="Start it first, or set LOCAL_MODEL.") from error
 
 
 class ChatModelDialogue:
     """Answers with a chat model. One for all connections; it keeps nothing of what is said."""
 
-    def __init__(self, url: str, model: str = "", key: str = "", limits: ModelLimits = LIMITS) -> None:
-        """`url` is the API's base URL, with or without `/v1`; without a `model`, the first one it lists is asked."""
-        self._url = url.rstrip("/")
-        self._model = model
+    def __init__(self, url: str, model: str, key: str = "", limits: ModelLimits = LIMITS) -> None:
+        """`url` is the API's base URL, with or without `/v1`."""
+        self.name = model
+        self._url = url
         self._knows_tools = True
         """Whether the server takes tools; if it has refused them once, they are described in text."""
-        self._base_url = self._url if "/v" in self._url.rpartition("://")[2] else f"{self._url}/v1"
-        self._chat = ChatCompletions(base_url=self._base_url, api_key=key or "none", limits=limits)
-        self._http = AsyncClient(
-            headers={"authorization": f"Bearer {key or 'none'}"},
-            timeout=Timeout(limits.silence_s, connect=limits.connect_s),
-        )
+        self._chat = ChatCompletions(base_url=base_url(url), api_key=key or NO_KEY, limits=limits)
 
     def __repr__(self) -> str:
         return f"ChatModelDialogue({self.name} at {self._url})"
-
-    @property
-    def name(self) -> str:
-        return self._model or "the language model"
 
     async def warm_up(self) -> None:
         """Ask for one word, so that the server loads the model; a failure is logged only."""
@@ -80,17 +88,6 @@ class ChatModelDialogue:
     async def close(self) -> None:
         """Close the connections to the server."""
         await self._chat.close()
-        await self._http.aclose()
-
-    async def send(self, request: Mapping[str, object]) -> HttpResponse:
-        """Send a chat completion of another client to the model; the caller closes the response.
-
-        Raise `ModelUnavailable` or `httpx2.HTTPError` where the server is not there.
-        """
-        body = msgspec.json.encode({**request, "model": await self._model_name()})
-        headers = {"content-type": "application/json"}
-        sent = self._http.build_request("POST", f"{self._base_url}/chat/completions", content=body, headers=headers)
-        return await self._http.send(sent, stream=True)
 
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
         """Follow `Dialogue`."""
@@ -158,17 +155,6 @@ class ChatModelDialogue:
 
     async def _stream(self, messages: Sequence[Json], tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
         given = cast("Sequence[ChatMessage]", messages)
-        async with aclosing(self._chat.stream(given, model=await self._model_name(), tools=tools)) as deltas:
+        async with aclosing(self._chat.stream(given, model=self.name, tools=tools)) as deltas:
             async for delta in deltas:
                 yield delta
-
-    async def _model_name(self) -> str:
-        """Return the configured model; else the first that the server lists. Raise `ModelUnavailable`."""
-        if not self._model:
-            try:
-                listed: Any = (await self._http.get(f"{self._base_url}/models")).json()
-                self._model = str(listed["data"][0]["id"])
-            except (HTTPError, ValueError, LookupError, TypeError) as error:
-                raise ModelUnavailable("Its server lists no model.") from error
-            log.info("LOCAL_MODEL is not set: %s answers, the first model that %s lists.", self._model, self._url)
-        return self._model
