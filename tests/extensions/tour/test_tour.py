@@ -36,10 +36,9 @@ async def test_every_thinker_answers_what_is_typed() -> None:
 
 @pytest.mark.long
 async def test_thinkers_answer_what_is_said_in_a_call() -> None:
-    status, printed = await toured(voice=True, only=("medical", "stocks", "weather"))
+    status, printed = await toured(voice=True, only=("stocks", "weather"))
     assert status == 0, printed
     _, _, by_voice = printed.partition("Spoken, in a call")
-    assert "Fewer colds" in by_voice
     assert "Apple Inc is at 261.74 dollars" in by_voice
 
 
