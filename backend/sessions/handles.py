@@ -16,7 +16,7 @@ from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import AcceptOffer, SessionRegistry, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
-from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
+from backend.sessions.sideband import Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
 
 
@@ -86,7 +86,7 @@ class SessionHandle:
         protocol: object = self._session.follower
         if self._session.call is None or not isinstance(protocol, SharedProtocol):
             raise no_session()
-        return LocalSideband(protocol, send, lambda: self._sessions.wait(self._session))
+        return Sideband(protocol, send, lambda: self._sessions.wait(self._session))
 
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
