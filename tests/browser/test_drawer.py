@@ -111,26 +111,6 @@ async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_d
         assert await tab.page.evaluate(asked) == 0
 
 
-COUNTERS = {
-    "roundTripS": 0.02, "jitterS": 0.003, "lost": 10, "received": 990, "lostUpShare": 0.01,
-    "concealed": 4800, "samples": 480_000, "bufferedS": 4800.0, "emitted": 96_000,
-}  # fmt: skip
-
-
-async def test_a_seconds_figures_are_what_that_second_added(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        later = COUNTERS | {"lost": 11, "received": 1039, "concealed": 9600, "samples": 528_000,
-                            "bufferedS": 4824.0, "emitted": 96_480}  # fmt: skip
-        between = "async ([now, before]) => (await import('/state/stats.js')).networkBetween(now, before)"
-        assert await tab.page.evaluate(between, [later, COUNTERS]) == {
-            "roundTripMs": 20, "jitterMs": 3, "lostShare": 0.02, "lostUpShare": 0.01, "concealedShare": 0.1,
-            "bufferMs": 50,
-        }  # fmt: skip
-        nothing = await tab.page.evaluate(between, [dict.fromkeys(COUNTERS), dict.fromkeys(COUNTERS)])
-        assert set(nothing.values()) == {None}
-
-
 async def test_in_a_real_call_the_server_sends_its_speech_scores(tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
     async with real_server() as url, chromium(speaks=wav) as tab:

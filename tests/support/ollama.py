@@ -1,7 +1,7 @@
 """A server that answers as Ollama's does, for tests: a model is pulled, listed, and asked for chat completions.
 
-What it sends has the fields that Ollama's server sends: each piece names the role, a tool call comes whole, and tokens
-are counted only where a client asks for it. It refuses what that server refuses. What the model says, a test decides.
+Each piece names the role, and a tool call comes whole. It refuses what that server refuses. What the model says, a test
+decides.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
+from tests.support.chat_api import chunk, ended, stream
 
 Json = dict[str, Any]
 Said = Sequence[str | float | tuple[str, Json]]
@@ -79,7 +80,7 @@ class Ollama:
         if _full(body["model"]) not in self.pulled:
             return self._refused(404, "not_found_error", f"model {body['model']!r} not found")
         said = self.says(body["messages"], [tool["function"]["name"] for tool in body.get("tools") or ()])
-        return _streamed(body, said) if body.get("stream") else _whole(body, said)
+        return _streamed(said)
 
     def _refused(self, status: int, kind: str, message: str) -> Reply:
         self.faults.append(message)
@@ -90,53 +91,19 @@ def _full(model: str) -> str:
     return model if ":" in model else f"{model}:latest"
 
 
-def _streamed(body: Json, said: Said) -> Reply:
-    called = any(isinstance(part, tuple) for part in said)
-    parts: list[bytes | float] = []
-    for number, part in enumerate(said):
-        match part:
-            case float():
-                parts.append(part)
-            case str():
-                parts.append(_chunk(body, [_choice(part)]))
-            case (name, arguments):
-                parts.append(_chunk(body, [_choice("", [_call(number, name, arguments)])]))
-    parts.append(_chunk(body, [_choice("", finish="tool_calls" if called else "stop")]))
-    if (body.get("stream_options") or {}).get("include_usage"):
-        parts.append(_chunk(body, [], usage=_USAGE))
-    return Reply(content_type="text/event-stream", parts=[*parts, b"data: [DONE]\n\n"])
+def _streamed(said: Said) -> Reply:
+    """The answer in pieces, each of which names the role; a tool call comes whole."""
+    pieces = [part if isinstance(part, float) else _piece(number, part) for number, part in enumerate(said)]
+    return stream(pieces, ended("tool_calls" if any(isinstance(part, tuple) for part in said) else "stop"))
 
 
-def _whole(body: Json, said: Said) -> Reply:
-    calls = [_call(number, *part) for number, part in enumerate(said) if isinstance(part, tuple)]
-    message: Json = {"role": "assistant", "content": "".join(part for part in said if isinstance(part, str))}
-    choice = {
-        "index": 0,
-        "message": message | ({"tool_calls": calls} if calls else {}),
-        "finish_reason": "tool_calls" if calls else "stop",
-    }
-    return json_reply(_head(body, "chat.completion") | {"choices": [choice], "usage": _USAGE})
-
-
-_USAGE = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
-
-
-def _head(body: Json, kind: str) -> Json:
-    return {"id": "chatcmpl-7", "object": kind, "created": 1, "model": body["model"], "system_fingerprint": "fp_ollama"}
-
-
-def _chunk(body: Json, choices: list[Json], **more: Any) -> bytes:
-    return f"data: {json.dumps(_head(body, 'chat.completion.chunk') | {'choices': choices} | more)}\n\n".encode()
-
-
-def _choice(text: str, calls: list[Json] | None = None, finish: str | None = None) -> Json:
-    delta = {"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})
-    return {"index": 0, "delta": delta, "finish_reason": finish}
-
-
-def _call(number: int, name: str, arguments: Json) -> Json:
+def _piece(number: int, part: str | tuple[str, Json]) -> bytes:
+    if isinstance(part, str):
+        return chunk({"role": "assistant", "content": part})
+    name, arguments = part
     function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"id": f"call_{number}", "index": 0, "type": "function", "function": function}
+    call = {"id": f"call_{number}", "index": 0, "type": "function", "function": function}
+    return chunk({"role": "assistant", "content": "", "tool_calls": [call]})
 
 
 @asynccontextmanager
