@@ -211,10 +211,6 @@ class LedgerUnavailable(PeerError):
     hint = "Try again in a moment. If it keeps failing, the operator should check DATABASE_URL."
 
 
-class TracingUnavailable(PeerError):
-    """The tracing service did not take what it was sent."""
-
-
 class ToolFailed(PeerError):
     """A tool could not do its work."""
 
