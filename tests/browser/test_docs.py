@@ -1,4 +1,4 @@
-"""The page at `/docs`: it shows the API under the page's own policy, and asks nobody but its server."""
+"""The page at `/docs`: it shows the API under the page's own policy, and asks its server alone."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ async def shown_options(tab: Tab, name: str) -> list[str]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
-    """A tab of Ada's, whose server offers two models."""
+    """A tab of Ada's, on a server that offers two models."""
     here.page_config = offering()
     async with tab_in(browser) as opened:
         await known_user(here, opened)

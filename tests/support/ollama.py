@@ -108,7 +108,7 @@ def _piece(number: int, part: str | tuple[str, Json]) -> bytes:
 
 @asynccontextmanager
 async def ollama(says: Callable[[list[Json], list[str]], Said]) -> AsyncIterator[Ollama]:
-    """A running server whose model says what `says` returns; it has no model until one is pulled."""
+    """A running server with a model that says what `says` returns; it has no model until one is pulled."""
     here = Ollama(says)
     async with serving(here.answer) as server:
         here.server = server

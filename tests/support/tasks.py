@@ -11,7 +11,7 @@ RESULTS = "tasks:results"
 
 
 class FakeQueue(DocketQueue):
-    """A queue without Redis whose tasks nobody runs."""
+    """A queue without Redis; its tasks are never run."""
 
     def __init__(self) -> None:
         self.waiting: list[str] = []
