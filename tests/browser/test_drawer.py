@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, chromium, tab_in
-from tests.support.microphone import WEATHER, microphone_wav
-from tests.support.real_server import real_server
+from tests.support.browser import Tab, tab_in
 from tests.support.standin import SESSION, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -109,26 +106,3 @@ async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_d
         asked = "() => { let n = 0; const p = testPeers[0], real = p.getStats; p.getStats = function () { n += 1; " \
             "return real.call(p); }; return new Promise((done) => setTimeout(() => done(n), 1500)); }"  # fmt: skip
         assert await tab.page.evaluate(asked) == 0
-
-
-async def test_in_a_real_call_the_server_sends_its_speech_scores(tmp_path: Path) -> None:
-    wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
-    async with real_server() as url, chromium(speaks=wav) as tab:
-        await tab.open(url)
-        await tab.press("open-drawer")
-        await tab.connect()
-        await tab.sees("speech-words", "threshold 0.70")
-        await tab.page.wait_for_function(
-            "() => /Now 0\\.[789]|Now 1/.test(document.querySelector('[data-testid=speech-words]').textContent)"
-        )
-        await tab.sees("metrics-total", "ms")
-        await tab.page.locator("[data-testid=turn] .bar.work.complete").wait_for()
-        await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
-        *legs, total = await tab.page.get_by_test_id("turn-table").evaluate(
-            """(box) => [...box.querySelectorAll("tr.of-leg, tr.of-total")].map((row) =>
-                parseInt(row.children[2].textContent))"""
-        )  # the answer's row, which comes when the answer sounds, is another figure
-        assert abs(sum(legs) - total) <= 3, "rounded to whole milliseconds, the legs are the whole"
-        await tab.sees("drawer-network", "0.0%")
-        await tab.press("connect")
-        await tab.sees("state", "Call ended")

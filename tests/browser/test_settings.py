@@ -150,23 +150,6 @@ async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Brow
         assert await setting(tab, "speech_speed").count() == 1 and not await setting(tab, "speech_speed").is_visible()
 
 
-@pytest.mark.parametrize(("scheme", "system"), [("dark", DARK), ("light", LIGHT)])
-async def test_the_theme_is_changed_at_once_and_kept(
-    browser: Browser, tmp_path: Path, scheme: Any, system: str
-) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser, scheme=scheme) as tab:
-        await open_settings(here, tab)
-        assert await tab.page.evaluate(GROUND) == system
-        for theme, ground in (("light", LIGHT), ("dark", DARK), ("system", system), ("light", LIGHT)):
-            async with tab.page.expect_response(lambda answer: answer.request.method == "PATCH"):
-                await choose(tab, "theme", theme)
-            await has_ground(tab, ground)
-        await tab.page.goto(here.url)
-        await has_ground(tab, LIGHT)
-        bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
-        assert await tab.page.evaluate(f"{bar}.map((m) => m.content)") == ["#f6f5f1"]
-
-
 async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_until_they_are_erased(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -175,6 +158,7 @@ async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_u
         before = await preferences(here)
         await open_settings(here, tab)
         await choose(tab, "theme", "light")
+        await has_ground(tab, LIGHT)
         await tab.page.get_by_label("Captions").uncheck()
         await tab.page.get_by_label("Let me interrupt").uncheck()
         chosen = {"theme": "light", "captions": "off", "interruptions": "off"}
