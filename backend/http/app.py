@@ -35,7 +35,7 @@ from backend.http import (
     tickets,
 )
 from backend.http.bodies import BodyLimit
-from backend.http.callers import PhoneCallers
+from backend.http.callers import Callers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
@@ -140,7 +140,7 @@ def build_app(
     app.state.context = Context(
         services=services,
         signatures=signatures,
-        callers=PhoneCallers(keys),
+        callers=Callers(keys[0]),
         secrets=secrets,
         offers=rate(settings.limits.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),

@@ -23,7 +23,7 @@ from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here, billing_of, context_of, identity_of, principal_of, take_permit
 from backend.http.errors import note_error, refuse
-from backend.http.identity import note_fingerprint, note_time_zone, restore
+from backend.http.identity import note_time_zone
 from backend.sessions.handles import SessionHandle
 from backend.sessions.offers import AcceptOffer, CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded
@@ -152,16 +152,13 @@ async def admit_call(here: Context, billed: BillingSubject) -> Permit:
 async def reserve(
     request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
 ) -> Session:
-    """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
-    services = context_of(request).services
-    fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
-    if fingerprint is not None:
-        await restore(caller, fingerprint, services.data.memory, services.people.access_store)
+    """Reserve a session for the caller; the browser's time zone is noted after the answer. Raises `TooMany`."""
+    here = context_of(request)
+    if asked.fingerprint and here.services.settings.access.identify_by_fingerprint:
+        await here.callers.recognise(caller, asked.fingerprint, here.services.people.access_store)
     session = await reserve_for(request, permit, asked)
-    if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
-        background.add_task(note_fingerprint, services.data.memory, fingerprint, caller.user)
     if asked.time_zone:
-        background.add_task(note_time_zone, services.data.memory, asked.time_zone, caller.user)
+        background.add_task(note_time_zone, here.services.data.memory, asked.time_zone, caller.user)
     return session
 
 

@@ -22,7 +22,7 @@ from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.signatures import Signatures
 from backend.access.usage import Resource
-from backend.http.callers import PhoneCallers
+from backend.http.callers import Callers
 from backend.http.client_secrets import ClientSecrets
 from backend.http.services import Services
 from backend.sessions.handles import SessionHandle
@@ -43,8 +43,7 @@ class Context:
 
     services: Services
     signatures: Signatures
-    callers: PhoneCallers
-    """Names those who call by telephone."""
+    callers: Callers
     secrets: ClientSecrets
     """Makes client secrets of the Realtime protocol."""
     offers: Buckets

@@ -1,15 +1,13 @@
 """Every visitor has an identity: a random user id in a signed cookie, made on the first visit.
 
-A browser's fingerprint is only a hint. It is noted in memory; and where the operator asks for it
-(IDENTIFY_BY_FINGERPRINT, for demonstrations) it gives a browser that lost its cookie its user id back. In that
-mode a mere visit does not make an identity, only a call does: otherwise the page's own loading would always
-have set a new cookie before the fingerprint could be asked.
+Where the operator asks for it (IDENTIFY_BY_FINGERPRINT, for demonstrations), a browser's fingerprint makes the user id
+of a caller without a cookie. In that mode a mere visit makes no identity, only a call does: otherwise the page's own
+loading would have set a cookie before the fingerprint could be asked.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
@@ -138,25 +136,6 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
         state["identity"] = credentials.identify(HTTPConnection(scope))
     identity: Identity = state["identity"]
     return identity
-
-
-async def restore(identity: Identity, fingerprint: str, memory: Memory, store: AccessStore) -> None:
-    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails.
-
-    An id with revoked cookies is not given back: its user has signed in since, or erased everything.
-    """
-    if not identity.known:
-        warning = "a caller known by fingerprint gets a new identity"
-        asked = memory.user_of_fingerprint(fingerprint)
-        user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
-        if user and await store.epoch(user) == 0:
-            identity.principal = replace(identity.principal, user=user)
-
-
-async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
-    """Remember the hint. Runs after the answer is sent; a memory that is gone costs the hint only."""
-    noted = memory.link_fingerprint(fingerprint, user)
-    await briefly(noted, None, within_s=MEMORY_WITHIN_S, warning="a fingerprint could not be noted")
 
 
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
