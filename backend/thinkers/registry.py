@@ -49,7 +49,7 @@ class Route:
 
 
 class ThinkerRegistry:
-    """All Thinkers of a process, with the dependencies they share. Only `take_over` changes it."""
+    """All Thinkers of a process, with the dependencies they share."""
 
     def __init__(
         self,
@@ -105,10 +105,6 @@ class ThinkerRegistry:
         check_names("THINKERS", wanted, (one.manifest.domain for one in found))
         kept = [one for one in found if not wanted or one.manifest.domain in wanted]
         return cls([one for one in kept if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model)
-
-    def take_over(self, other: ThinkerRegistry) -> None:
-        """Become `other`, whose files are newer; questions under way go on with the Thinkers they have."""
-        self._by_domain, self._catch_all = other._by_domain, other._catch_all
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
