@@ -20,6 +20,7 @@ from prometheus_client import Counter as Count
 
 from backend.access.billing import BillingSubject, BillingSubjects
 from backend.access.permits import Permits
+from backend.access.prices import price_table
 from backend.access.usage import EVERYBODY, DayCounts, Resource, Scope, Subject, Usage
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
 from backend.observability.security_log import SecurityEvent, security_event
@@ -98,6 +99,7 @@ class Budgets:
         self.billing = billing
         self.permits = permits
         self.settings = settings
+        self.prices = price_table(settings.prices)
         self._limits = limits_of(settings)
         self._clock = clock
         self.refusals: Counter[tuple[Scope, Resource]] = Counter()
@@ -145,8 +147,8 @@ class Budgets:
 
     def cost_of(self, model: str, tokens_in: int, tokens_out: int) -> int | None:
         """Return what these tokens of a model cost, in millionths of a dollar; None: it has no price."""
-        price = self.settings.prices.get(model)
-        return price.micro_usd(tokens_in, tokens_out) if price else None
+        price = self.prices.get(model)
+        return price.micro_usd({"text_in": tokens_in, "text_out": tokens_out}) if price else None
 
     def excess(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Excess | None:
         """Return the budget that is used up, as far as this process knows; None when there is room."""
@@ -156,15 +158,10 @@ class Budgets:
         return self._excess(billed, used, needs, wanted)
 
     async def admits_new_user(self, billed: BillingSubject) -> bool:
-        """Mark the billing subject as new, count them for their address, and return whether it may have that many."""
+        """Count one more new user of the billing subject's address, and return whether it may have that many."""
         address = [subject for subject in billed.subjects if subject.scope is Scope.ADDRESS]
-        limit, new_s = self.settings.new_users_per_day, round(self.settings.proven_after_h * 3600)
-        if billed.exempt:
-            return True
-        if new_s and self.settings.new_user_keep_h:
-            with suppress(MemoryUnavailable):
-                await self.billing.mark_new(billed.user, new_s)
-        if not limit or not address:
+        limit = self.settings.new_users_per_day
+        if billed.exempt or not limit or not address:
             return True
         wanted: Usage = Counter({Resource.NEW_USERS: 1})
         if self.day_counts.known(address[0])[Resource.NEW_USERS] >= limit:

@@ -45,7 +45,6 @@ END_REASONS = frozenset(
         "error",
         "operator",
         "budget",
-        "call_budget",
         "signed_in",
         "hung_up",
         "transferred",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -59,16 +59,25 @@ class TotalBudget(BaseModel):
 
 
 class ModelPrice(BaseModel):
-    """The price of a model, in US dollars for a million tokens."""
+    """The price of a model, in US dollars for a million tokens of each kind; a kind that is left out costs nothing."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    input_usd_per_million_tokens: float = Field(ge=0)
-    output_usd_per_million_tokens: float = Field(ge=0)
+    text_in: float = Field(ge=0)
+    audio_in: float = Field(0, ge=0)
+    image_in: float = Field(0, ge=0)
+    cached_text_in: float = Field(0, ge=0)
+    cached_audio_in: float = Field(0, ge=0)
+    cached_image_in: float = Field(0, ge=0)
+    text_out: float = Field(ge=0)
+    audio_out: float = Field(0, ge=0)
 
-    def micro_usd(self, tokens_in: int, tokens_out: int) -> int:
-        """Return what these tokens cost, in millionths of a dollar."""
-        return round(tokens_in * self.input_usd_per_million_tokens + tokens_out * self.output_usd_per_million_tokens)
+    def micro_usd(self, tokens: Mapping[str, int]) -> int:
+        """Return what these tokens cost, by their kind, in millionths of a dollar: a cached one its own price only."""
+        cost: float = sum(getattr(self, kind) * count for kind, count in tokens.items())
+        for kind in ("text_in", "audio_in", "image_in"):
+            cost -= getattr(self, kind) * min(tokens.get(f"cached_{kind}", 0), tokens.get(kind, 0))
+        return round(cost)
 
 
 class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
@@ -80,13 +89,7 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
     total: TotalBudget = Field(default_factory=TotalBudget)  # type: ignore[arg-type]
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
-        description="JSON of model → input_usd_per_million_tokens, output_usd_per_million_tokens; others cost nothing.",
-    )
-    prices_file: Path | None = Field(
-        None, description="TOML with the prices of Responders, by model; unset: backend/access/prices.toml."
-    )
-    call_usd: float = Field(
-        0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."
+        description="JSON of model → US dollars for a million tokens by their kind, before backend/access/prices.toml.",
     )
     live_calls: int = Field(2, ge=0, description="Live calls in parallel of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns in parallel of one user, and of one address.")
@@ -98,9 +101,6 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
     proven_after_h: float = Field(
         24, ge=0, description="Hours after which a returning cookie is no longer charged to its address."
     )
-    new_user_keep_h: float = Field(
-        72, ge=0, description="Hours that is kept what users write before they have proven themselves."
-    )
 
     @field_validator("prices", mode="before")
     @classmethod
@@ -108,7 +108,4 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
         try:
             return json.loads(value) if isinstance(value, str) else value
         except json.JSONDecodeError:
-            raise ValueError(
-                'must be JSON, e.g. {"gpt-5.4": {"input_usd_per_million_tokens": 2.5, '
-                '"output_usd_per_million_tokens": 15}}'
-            ) from None
+            raise ValueError('must be JSON, e.g. {"gpt-5.4": {"text_in": 2.5, "text_out": 15}}') from None

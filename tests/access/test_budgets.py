@@ -149,7 +149,7 @@ async def test_four_turns_of_an_address_run_at_once_and_end(tmp_path: Path) -> N
 
 
 async def test_money_is_counted_by_the_prices_and_refused_when_it_is_spent(tmp_path: Path) -> None:
-    one_dollar = {"input_usd_per_million_tokens": 1_000_000, "output_usd_per_million_tokens": 1_000_000}
+    one_dollar = {"text_in": 1_000_000, "text_out": 1_000_000}
     budgets = {"prices": {"dear": one_dollar}, "user": {"usd": 1}}
     models: dict[str, Any] = {"thinker_model": "dear", "thinker_model_advanced": "dear"}
     async with (
