@@ -6,7 +6,7 @@ learns why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -56,13 +56,35 @@ class Identity:
     """How often the account's cookies had been revoked when the one that came along was made."""
     origin: str = ""
     """The only origin that may show the token; empty: none was claimed."""
-    realtime: Json | None = None
-    """The session of the Realtime protocol that the client secret names; None: the credential is another."""
+    opens: Json | None = None
+    """What an extension's own credential opens; None: the credential is another."""
 
     @property
     def user(self) -> str:
         """The user id under which the caller's data is stored."""
         return self.principal.user
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCredential:
+    """A credential that an extension makes and reads itself.
+
+    It is shown as a token with `prefix` at `path` and below, by a program that has it and never by a browser of its own
+    accord. So pages of every origin may show it, unless its identity names one.
+    """
+
+    path: str
+    prefix: str
+    identify: Callable[[HTTPConnection], Awaitable[Identity]]
+    """Raises `NotAdmitted` for a credential that is not valid, and `MemoryUnavailable`."""
+
+    def is_at(self, path: str) -> bool:
+        """Return whether it may be shown there."""
+        return path == self.path or path.startswith(f"{self.path}/")
+
+    def is_shown(self, connection: HTTPConnection) -> bool:
+        """Return whether a request shows one."""
+        return self.is_at(connection.url.path) and (bearer(connection) or "").startswith(self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +95,8 @@ class Credentials:
     access: Access
     keys: ApiKeys | None = None
     """None: tokens of API keys are not taken."""
+    own: Sequence[OwnCredential] = ()
+    """Those of extensions."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""

@@ -77,11 +77,15 @@ class Signatures:
         self, key: bytes | Sequence[bytes], *, token_age_s: int, clock: Callable[[], float] = time.time
     ) -> None:
         """`key`: of several, the first signs, and all are read. `clock` gives Unix time in seconds."""
-        keys = [key] if isinstance(key, bytes) else list(reversed(key))  # the library signs with the last
+        self._keys = [key] if isinstance(key, bytes) else list(reversed(key))  # the library signs with the last
         self._clock = clock
         self._token_age_s = token_age_s
-        self._cookies = Signer(keys, "caller-cookie", clock)
-        self._tokens = Signer(keys, "session-token", clock)
+        self._cookies = self.signer("caller-cookie")
+        self._tokens = self.signer("session-token")
+
+    def signer(self, salt: str) -> Signer:
+        """Return what signs one kind of values: none of another salt can pass for it."""
+        return Signer(self._keys, salt, self._clock)
 
     def cookie(self, account: str, epoch: int = 0, *, admin: bool = False, data: str = "", life_s: int = 0) -> str:
         """Return the cookie's value for `account`, void once its epoch is another; `admin`: an operator's.

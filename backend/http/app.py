@@ -12,7 +12,7 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.access.credentials import Credentials, TokenSockets
+from backend.access.credentials import Credentials, OwnCredential, TokenSockets
 from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
@@ -36,7 +36,6 @@ from backend.http import (
 )
 from backend.http.bodies import BodyLimit
 from backend.http.callers import Callers
-from backend.http.client_secrets import ClientSecrets
 from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GRANTS, GrantCheck, Grants
@@ -88,6 +87,7 @@ class Joined:
     routers: Sequence[APIRouter] = ()
     grants: Grants = field(default_factory=dict)
     token_sockets: TokenSockets = field(default_factory=dict)
+    credentials: Sequence[OwnCredential] = ()
 
 
 def build_app(
@@ -105,8 +105,7 @@ def build_app(
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    secrets = ClientSecrets(keys, services.data.memory, services.people.access_store)
-    credentials = Credentials(signatures, services.people.access, _keys(settings))
+    credentials = Credentials(signatures, services.people.access, _keys(settings), joined.credentials)
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
         shared = services.people.access_store if settings.server.several_processes else None
@@ -126,7 +125,6 @@ def build_app(
                 IdentityMiddleware,
                 credentials=credentials,
                 store=services.people.access_store,
-                secrets=secrets,
                 visits_count=not settings.access.identify_by_fingerprint,
             ),
             Middleware(GrantCheck, access=services.people.access, grants={**GRANTS, **joined.grants}),
@@ -141,7 +139,6 @@ def build_app(
         services=services,
         signatures=signatures,
         callers=Callers(keys[0]),
-        secrets=secrets,
         offers=rate(settings.limits.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),

@@ -23,7 +23,6 @@ from backend.access.rates import Buckets
 from backend.access.signatures import Signatures
 from backend.access.usage import Resource
 from backend.http.callers import Callers
-from backend.http.client_secrets import ClientSecrets
 from backend.http.services import Services
 from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import not_their_session
@@ -44,8 +43,6 @@ class Context:
     services: Services
     signatures: Signatures
     callers: Callers
-    secrets: ClientSecrets
-    """Makes client secrets of the Realtime protocol."""
     offers: Buckets
     messages: Buckets
     pictures: Buckets

@@ -17,8 +17,6 @@ from backend.access.credentials import COOKIE, Credentials, Identity, cookie_nam
 from backend.access.signatures import COOKIE_AGE_S
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
-from backend.http.client_secrets import PATH as SECRETS_PATH
-from backend.http.client_secrets import ClientSecrets
 from backend.http.context import admits_new_user
 from backend.http.errors import refuse
 from backend.http.headers import with_headers
@@ -46,13 +44,11 @@ class IdentityMiddleware:
         app: ASGIApp,
         credentials: Credentials,
         store: AccessStore,
-        secrets: ClientSecrets,
         *,
         visits_count: bool,
     ) -> None:
         self._app = app
         self._store = store
-        self._secrets = secrets
         self._credentials = credentials
         self._visits_count = visits_count
 
@@ -83,8 +79,9 @@ class IdentityMiddleware:
         connection, shown = HTTPConnection(scope), None
         if scope["path"].startswith(STREAMS):
             shown = await identity_by_ticket(connection, self._store)
-        elif scope["path"].startswith(SECRETS_PATH):
-            shown = await self._secrets.identity(connection)
+        for own in self._credentials.own:
+            if own.is_shown(connection):
+                shown = await own.identify(connection)
         if shown is not None:
             scope.setdefault("state", {})["identity"] = shown
             return shown

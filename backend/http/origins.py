@@ -5,9 +5,8 @@ private. Programs send no `Origin` and are welcome: cookies and tokens decide ab
 site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
 
 A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
-others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A client
-secret of the Realtime protocol opens calls for pages of any origin, or of the one that its maker's token claims: it is
-shown by a program that has it, and never by a browser of its own accord.
+others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A credential
+of an extension's own (`OwnCredential`) is taken from pages of every origin, or of the one that it names.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.credentials import Credentials, token_socket
 from backend.errors import NotAdmitted
-from backend.http.client_secrets import PATH, shown_secret
 from backend.http.errors import Refusal, error_response, explain_refusal
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
@@ -51,7 +49,7 @@ class Origins:
             await self._shared(origin, scope, receive, send)
         elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
             await self._app(scope, receive, send)
-        elif _shows_secret(scope) or (self._credentials.keys is not None and self._claimed(origin, scope)):
+        elif self._shows_own(scope) or (self._credentials.keys is not None and self._claimed(origin, scope)):
             await self._shared(origin, scope, receive, send, with_cookies=False)
         elif scope["type"] == "websocket":
             explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
@@ -62,6 +60,14 @@ class Origins:
             await error_response(403, "Pages of this origin may not use this server.", hint, path=scope["path"])(
                 scope, receive, send
             )
+
+    def _shows_own(self, scope: Scope) -> bool:
+        """Return whether the request shows an extension's credential, or asks whether it may."""
+        connection = HTTPConnection(scope)
+        preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
+        if preflight and "access-control-request-method" in connection.headers:
+            return any(own.is_at(scope["path"]) for own in self._credentials.own)
+        return any(own.is_shown(connection) for own in self._credentials.own)
 
     def _claimed(self, origin: str, scope: Scope) -> bool:
         """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
@@ -111,15 +117,6 @@ def same_host(origin: str, host: str) -> bool:
         return bool(page.hostname) and (page.hostname, page.port or default) == (asked.hostname, asked.port or default)
     except (ValueError, KeyError):
         return False
-
-
-def _shows_secret(scope: Scope) -> bool:
-    """Return whether the request shows a client secret, or asks whether it may; what it opens is looked at later."""
-    connection = HTTPConnection(scope)
-    preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
-    if preflight and "access-control-request-method" in connection.headers:
-        return connection.url.path.startswith(f"{PATH}/")
-    return shown_secret(connection) is not None
 
 
 def _guarded(scope: Scope) -> bool:

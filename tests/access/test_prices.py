@@ -33,12 +33,12 @@ def test_the_default_model_has_a_price_and_every_model_of_the_table_is_known_to_
 
 
 def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None:
-    own = BudgetSettings(prices='{"mine": {"text_in": 1, "text_out": 3}}').prices  # type: ignore[arg-type]
+    own = BudgetSettings.model_validate({"prices": '{"mine": {"text_in": 1, "text_out": 3}}'}).prices
     table = price_table(own)
     assert table["mine"].micro_usd({"text_in": 2, "text_out": 1, "audio_out": 5}) == 5 and "gpt-realtime-2" in table
     for wrong in ('{"mine": {"text_in": 1}}', '{"mine": {"text_in": -1, "text_out": 3}}', "not json"):
         with pytest.raises(ValueError, match="prices"):
-            BudgetSettings(prices=wrong)  # type: ignore[arg-type]
+            BudgetSettings.model_validate({"prices": wrong})
 
 
 def test_models_that_reason_are_told_from_dates() -> None:
