@@ -63,9 +63,7 @@ async def open_http(
         open_chat(foundation, tasks) as chat,
         open_deletions(foundation) as deletions,
         served_tools(
-            settings.mcp,
             toolbox,
-            settings.access.allowed_origins,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, time.monotonic()),
         ) as endpoints,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -44,12 +44,7 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | 
 
 @asynccontextmanager
 async def served_tools(
-    settings: McpSettings,
-    registry: Registry,
-    origins: Sequence[str] = (),
-    *,
-    keyed: bool = False,
-    rate_limit: RateLimit = unlimited,
+    registry: Registry, *, keyed: bool = False, rate_limit: RateLimit = unlimited
 ) -> AsyncIterator[Mapping[str, ASGIApp]]:
     """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
 
@@ -62,7 +57,7 @@ async def served_tools(
     from backend.mcp.server import session_manager, tool_server
 
     _silence_sdk_logs()
-    manager = session_manager(tool_server(registry), settings.hosts, origins)
+    manager = session_manager(tool_server(registry))
     async with manager.run():
         yield {path: Endpoint(client, manager.handle_request, rate_limit) for client, path in PATHS.items()}
 

@@ -40,10 +40,9 @@ from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
 from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
-from backend.http.hosts import AllowedHosts, allowed_hosts
 from backend.http.identity import IdentityMiddleware
-from backend.http.openapi import complete_openapi, serve_docs
-from backend.http.origins import Origins
+from backend.http.openapi import complete_openapi
+from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
@@ -119,8 +118,12 @@ def build_app(
             Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
-            Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.server.metrics_port),
-            Middleware(Origins, allowed=settings.access.allowed_origins, credentials=credentials),
+            Middleware(
+                Origins,
+                names=allowed_hosts(settings),
+                allowed=settings.access.allowed_origins,
+                credentials=credentials,
+            ),
             Middleware(
                 IdentityMiddleware,
                 credentials=credentials,
@@ -154,7 +157,6 @@ def build_app(
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)
-    serve_docs(app, allowed=settings.server.api_docs)
     page.serve_page(app, services.frontend)
     services.state.metrics.watch_sessions(lambda: services.calls.registry.live)
     redact_tokens_in_logs()

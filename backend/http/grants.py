@@ -102,22 +102,12 @@ class GrantCheck:
             return None
         if grant is Grant.ADMIN:
             return await _admin_refusal(connection)
-        if grant in MCP_GRANTS:
-            return self._mcp_refusal(connection, grant)
         return self._refusal(principal, grant)
 
-    def _mcp_refusal(self, connection: HTTPConnection, grant: Grant) -> CallerError:
-        principal = principal_of(connection)
-        if "key" not in self._access.modes:
+    def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
+        if grant in MCP_GRANTS and "key" not in self._access.modes:
             hint = f"Add key to ACCESS, and set API_KEYS: their tokens with the grant {grant} open this path."
             return NotFound("The server offers no tools to programs.", hint=hint)
-        if not principal.credential.startswith("key "):
-            return NotAdmitted("A token is needed.", hint="Send a token of an API key as Authorization: Bearer ….")
-        valid = [path for path, each in GRANTS.items() if each in MCP_GRANTS & principal.grants]
-        hint = f"It is valid for {valid[0]}/." if valid else f"Ask its maker for one that grants {grant}."
-        return Forbidden("This token is for another path.", hint=hint)
-
-    def _refusal(self, principal: Principal, grant: Grant) -> CallerError:
         if principal.credential not in ("none", "cookie"):
             return Forbidden(f"This token or key does not grant {grant}.", hint="Ask the operator for one that does.")
         ways = {"oidc": "sign in at /auth/login", "key": "send a token signed by one of API_KEYS"}

@@ -188,7 +188,7 @@ async def app_routes(tmp_path: Path) -> list[str]:
     from tests.support.services import services_of
 
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32)
-    async with served_tools(settings.mcp, Registry([], {}), keyed=True) as endpoints:
+    async with served_tools(Registry([], {}), keyed=True) as endpoints:
         services = services_of(settings=settings, frontend=tmp_path, endpoints=endpoints)
         app = build_app(services, installed().joined)
     return [str(getattr(route, "path", "")) for route in app.router.routes if getattr(route, "path", "")]

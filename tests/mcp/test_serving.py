@@ -201,7 +201,7 @@ async def test_a_server_that_takes_no_keys_serves_no_tools_and_says_what_to_set(
     ],
 )
 async def test_foreign_hosts_and_origins_are_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
-    async with world(tmp_path, registry(), allowed_hosts="voice.example.com") as here, here.browser() as browser:
+    async with world(tmp_path, registry()) as here, here.browser() as browser:
         response = await browser.post(
             "/mcp/", json=BODY, headers=ACCEPT | {"authorization": f"Bearer {INNER}"} | headers
         )

@@ -43,7 +43,6 @@ async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings
     requests = Buckets(made.per_minute, what="requests of this token")
     async with (
         served_tools(
-            made,
             registry,
             keyed="key" in access.modes,
             rate_limit=lambda token: requests.take(token, now[0]),
@@ -51,6 +50,7 @@ async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings
         http_world(
             folder,
             services_with={"access": access, "endpoints": endpoints},
+            allowed_hosts="voice.example.com",
             mcp=settings,
             access=list(access.modes),
             api_keys=f"shop:{SECRET}",
