@@ -148,7 +148,7 @@ def _plausible(value: str | None) -> TypeGuard[str]:
     return value is not None and len(value) <= LONGEST and value.isascii()
 
 
-TOKEN = re.compile(r"([?&](?:token|ticket|code)=)[^&\s\"']+")
+TOKEN = re.compile(r"([?&](?:token|code)=)[^&\s\"']+")
 LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 """The loggers that write addresses: of requests, WebSocket handshakes and trace messages."""
 

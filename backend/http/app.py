@@ -32,7 +32,6 @@ from backend.http import (
     reasoning,
     sessions,
     tasks,
-    tickets,
 )
 from backend.http.bodies import BodyLimit
 from backend.http.callers import Callers
@@ -73,7 +72,6 @@ ROUTES = (
     reasoning,
     chat,
     chat_completions,
-    tickets,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

@@ -27,7 +27,6 @@ GRANTS: Grants = {
     "/api/rtc": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
-    "/api/tickets": None,  # made for the credential that is shown
     "/v1/chat": Grant.CHAT,
     "/v1/models": Grant.CHAT,
     "/ws": None,  # the session's token is its first message

@@ -20,7 +20,6 @@ from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.context import admits_new_user
 from backend.http.errors import refuse
 from backend.http.headers import with_headers
-from backend.http.tickets import STREAMS, identity_by_ticket
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumePreference, update_profile
@@ -76,15 +75,11 @@ class IdentityMiddleware:
 
     async def _identify(self, scope: Scope) -> Identity:
         """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
-        connection, shown = HTTPConnection(scope), None
-        if scope["path"].startswith(STREAMS):
-            shown = await identity_by_ticket(connection, self._store)
+        connection = HTTPConnection(scope)
         for own in self._credentials.own:
             if own.is_shown(connection):
-                shown = await own.identify(connection)
-        if shown is not None:
-            scope.setdefault("state", {})["identity"] = shown
-            return shown
+                shown = scope.setdefault("state", {})["identity"] = await own.identify(connection)
+                return shown
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
             epoch = await self._store.epoch(identity.account)

@@ -30,7 +30,6 @@ from backend.errors import Forbidden, Misdirected, NotAdmitted
 from backend.http.errors import refuse
 from backend.http.headers import with_headers
 from backend.http.identity import identity_in
-from backend.http.tickets import STREAMS
 from backend.settings.settings import Settings
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -99,8 +98,6 @@ class Origins:
             return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
-        if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
-            return True  # its origin is compared where it is taken
         return "authorization" in headers and self._is_claimed(origin, scope)
 
     def _is_claimed(self, origin: str, scope: Scope) -> bool:

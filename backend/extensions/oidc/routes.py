@@ -57,9 +57,7 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
     pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor, caller.epoch)
-    ticket = await here.services.people.access_store.put_ticket(
-        msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in"
-    )
+    ticket = await here.services.people.access_store.put_ticket(msgspec.json.encode(pending), SIGN_IN_WITHIN_S)
     answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
@@ -84,7 +82,7 @@ async def callback(
         security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
         return RedirectResponse("/", 303)
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
-    found = await here.services.people.access_store.take_ticket(state, "sign-in") if state else None
+    found = await here.services.people.access_store.take_ticket(state) if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
         raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:
