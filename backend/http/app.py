@@ -21,7 +21,6 @@ from backend.http import (
     admin,
     calls,
     chat,
-    chat_completions,
     confirmations,
     events,
     health,
@@ -71,7 +70,6 @@ ROUTES = (
     health,
     reasoning,
     chat,
-    chat_completions,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

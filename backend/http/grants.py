@@ -27,8 +27,6 @@ GRANTS: Grants = {
     "/api/rtc": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
-    "/v1/chat": Grant.CHAT,
-    "/v1/models": Grant.CHAT,
     "/ws": None,  # the session's token is its first message
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
@@ -50,7 +48,6 @@ GRANTS: Grants = {
     "/api/config": None,
     "/api/openapi.json": None,
     "/openapi.json": None,
-    "/docs": None,
     "/healthz": None,
     "/readyz": None,
     "/metrics": None,
@@ -93,7 +90,7 @@ class GrantCheck:
         """Return why the request is not admitted to the route; None: it is."""
         if HEADER in connection.headers:
             try:
-                speak_by_header(connection, prefix)
+                speak_by_header(connection, grant)
             except CallerError as error:
                 return error
         principal = principal_of(connection)
