@@ -101,12 +101,10 @@ def worker(
 
 
 @app.command()
-def doctor(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port you want to serve on.")] = 8000,
-) -> None:
+def doctor() -> None:
     """Check everything a call needs, and say how to fix what fails.
 
-    It tries codecs, Redis, the database, the provider and its key, the network, the clock and the disk.
+    It tries codecs, Redis, the database, the provider and its key, the network and the disk.
     """
     from backend.app.doctor import Finding, run_checks
 
@@ -120,7 +118,7 @@ def doctor(
         if finding.advice:
             console.print(f"  {'':<11}→ {finding.advice}", markup=False, soft_wrap=True)
 
-    raise typer.Exit(0 if asyncio.run(run_checks(load_settings(), port, show)) else 1)
+    raise typer.Exit(0 if asyncio.run(run_checks(load_settings(), show)) else 1)
 
 
 @app.command()
