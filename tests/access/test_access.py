@@ -35,6 +35,12 @@ def test_an_open_server_without_credentials_listens_anywhere() -> None:
     assert decide_access(settings_with(), "0.0.0.0").tier_here is Tier.ANONYMOUS
 
 
+def test_the_first_lines_say_who_is_admitted() -> None:
+    keyed = {"access": "open,key", "api_keys": f"shop:{'s' * 32}"}
+    assert access_summary(settings_with(), "127.0.0.1") == "open: everyone on this machine"
+    assert access_summary(settings_with(**keyed), "::") == "open,key: everyone and programs with a key"
+
+
 def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one_published_elsewhere_is() -> None:
     here = settings_with(openai_api_key="sk-1", publish_on="127.0.0.1")
     assert decide_access(here, "0.0.0.0").tier_here is Tier.OPERATOR
