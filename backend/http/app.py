@@ -12,11 +12,10 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.access.credentials import Credentials, OwnCredential, TokenSockets
+from backend.access.credentials import Credentials, OwnCredential, Signatures, TokenSockets, token_age_s
 from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
-from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http import (
     admin,
     calls,
@@ -42,6 +41,7 @@ from backend.http.identity import IdentityMiddleware
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
+from backend.observability.logs import redact_tokens_in_logs
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings

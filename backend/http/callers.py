@@ -13,8 +13,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from backend.access.billing import BillingSubject
-from backend.access.credentials import Identity
-from backend.access.signatures import new_user
+from backend.access.credentials import Identity, new_user
 from backend.access.store import AccessStore
 
 PHONE_USER = "phone-"

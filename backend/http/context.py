@@ -16,11 +16,10 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import is_from_here
 from backend.access.billing import BillingSubject, current_billing
-from backend.access.credentials import Identity
+from backend.access.credentials import Identity, Signatures
 from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
-from backend.access.signatures import Signatures
 from backend.access.usage import Resource
 from backend.http.callers import Callers
 from backend.http.services import Services

@@ -13,8 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.credentials import COOKIE, Credentials, Identity, cookie_name
-from backend.access.signatures import COOKIE_AGE_S
+from backend.access.credentials import COOKIE, COOKIE_AGE_S, Credentials, Identity, cookie_name
 from backend.access.store import AccessStore
 from backend.errors import BadRequest, Forbidden, TooMany, VoiceError
 from backend.http.context import admits_new_user

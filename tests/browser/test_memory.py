@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Route
 
-from backend.access.signatures import Signatures
+from backend.access.credentials import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,

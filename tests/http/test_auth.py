@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.access.signatures import (
+from backend.access.credentials import (
     COOKIE_AGE_S,
     RENEW_AFTER_S,
     Signatures,

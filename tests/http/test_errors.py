@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from backend.http.errors import explain
-from tests.http.world import SDP, Browser, Line, message_of, world
+from tests.http.world import SDP, Browser, message_of, world
 
 
 async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def explode(_sdp: str, _line: Line) -> None:
+    async def explode(_sdp: str) -> None:
         raise ZeroDivisionError("the password is hunter2")
 
     async with world(tmp_path, accept=explode) as here, here.browser() as browser:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.access.signatures import redact
+from backend.observability.logs import redact
 from tests.http.world import world
 
 

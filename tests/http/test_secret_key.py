@@ -10,8 +10,8 @@ from threading import Barrier
 import pytest
 from pydantic import SecretStr
 
+from backend.access.credentials import Signatures
 from backend.access.secret_key import secret_keys
-from backend.access.signatures import Signatures
 from backend.errors import SettingsError
 from backend.settings.settings import Settings
 from tests.http.world import settings_with

@@ -194,7 +194,7 @@ async def _all_well() -> dict[str, str]:
 async def world(
     directory_of_files: Path,
     *,
-    accept: Callable[[str, Line], Awaitable[None]] | None = None,
+    accept: Callable[[str], Awaitable[None]] | None = None,
     readiness: Callable[[], Awaitable[dict[str, str]]] = _all_well,
     heartbeat_s: float = 15,
     page: bool = True,
@@ -234,10 +234,9 @@ async def world(
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
-        line = Line()
-        made.lines.append(line)
         if accept is not None:
-            await accept(sdp, line)
+            await accept(sdp)
+        made.lines.append(line := Line())
         return f"answer to {sdp}", line
 
     calls_here = CallsHere(registry, accept_offer, lambda: (0.5, made.accepts), made.metrics)

@@ -18,9 +18,8 @@ from itsdangerous import BadSignature
 from starlette.requests import HTTPConnection
 
 from backend.access.addresses import address_key
-from backend.access.credentials import Identity, OwnCredential, bearer
+from backend.access.credentials import BETWEEN, Identity, OwnCredential, bearer
 from backend.access.principal import Grant, Principal
-from backend.access.signatures import BETWEEN
 from backend.errors import NotAdmitted
 from backend.http.context import Context, context_of
 from backend.runtime.json_objects import Json
