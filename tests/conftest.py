@@ -24,7 +24,6 @@ LONGEST_FIRST = (
     "tests/outside/test_openapi_document.py",
     "tests/browser/test_widths.py",
     "tests/call/test_past_conversations.py",
-    "tests/browser/test_whole_visits.py",
     "tests/browser/test_page.py",
     "tests/extensions/self_hosted/test_calls.py",
     "tests/transports/test_webrtc.py",

@@ -17,6 +17,8 @@ OFFER_MOST = 23
 """The goal is 22."""
 MICROPHONE_MOST = 20
 REPLY_MOST = 15
+STAND_IN = {"media/playout.py", "transports/base.py"}
+"""The files of the line that stands in for WebRTC."""
 TURN_MACHINE = "turns/turn.py"
 RECEIVING = "media/receive.py"
 
@@ -25,7 +27,7 @@ async def test_an_offer_passes_so_many_files_before_any_webrtc(tmp_path: Path) -
     met: list[int] = []
 
     async def accept(_sdp: str) -> None:
-        met.append(len(passed))
+        met.append(len(passed - STAND_IN))
 
     async with world(tmp_path, accept=accept) as here, here.browser() as browser:
         with files_passed() as passed:

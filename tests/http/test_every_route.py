@@ -48,5 +48,5 @@ async def test_without_a_token_nothing_that_costs_is_answered(tmp_path: Path) ->
         for method, path in asked:
             answer = await stranger.request(method, path, json={})
             assert answer.status_code == 401, (method, path)
-            assert "API_KEYS" in answer.json()["error"]["hint"] or path.startswith("/v1/")
+            assert "API_KEYS" in answer.text
             assert answer.headers["www-authenticate"] == "Bearer"

@@ -234,9 +234,9 @@ async def world(
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
+        made.lines.append(line := Line())
         if accept is not None:
             await accept(sdp)
-        made.lines.append(line := Line())
         return f"answer to {sdp}", line
 
     calls_here = CallsHere(registry, accept_offer, lambda: (0.5, made.accepts), made.metrics)
