@@ -28,7 +28,7 @@ KEEP_PROVEN_S = 400 * 86_400
 CACHED = 10_000
 """Users with a billing subject that this process remembers."""
 WITHIN_S = 0.5
-"""Seconds Redis has to say who pays; after that the user pays, as somebody new without an address."""
+"""Seconds Redis has to say who pays; after that the user pays, as a new user without an address."""
 
 
 class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -251,7 +251,7 @@ class Credentials:
         return visitor
 
     def _visitor(self, connection: HTTPConnection, address: str, *, stranger: bool = False) -> Identity:
-        """Return the principal of a browser, by its cookie if it has one and is no `stranger` all the same."""
+        """Return the principal of a browser, by its cookie if it has one and is no `stranger`."""
         cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
         known = self.signatures.user(cookie)
         if known is not None and known.account.startswith(OIDC_USER):
@@ -272,7 +272,7 @@ class Credentials:
         return identity
 
     def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
-        """Take the caller for somebody new: their cookie was revoked."""
+        """Take the caller for a new user: their cookie was revoked."""
         address = identity.principal.address
         identity.principal = self._visitor(connection, address, stranger=True).principal
         identity.known, identity.announce = False, identity.opened is None

@@ -89,7 +89,7 @@ class Signed:
 
     @property
     def grants(self) -> frozenset[Grant]:
-        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for anybody."""
+        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for all users."""
         granted = {grant for grant in Grant if getattr(self.claims.grants, grant)}
         if self.claims.grants.tools is not None:
             granted.add(Grant.MCP_EXTERNAL)

@@ -63,5 +63,5 @@ async def served_tools(
 
 
 def _silence_sdk_logs() -> None:
-    """The SDK logs messages it cannot read as they are, and they may hold anybody's words. We say what matters."""
+    """The SDK logs messages it cannot read as they are, and they may hold a user's words. We say what matters."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -1,7 +1,7 @@
 """Identities made of what a caller shows: the number of a telephone, or the fingerprint of a browser.
 
 Both are hashed with the server's secret, so that neither the stored data nor a log shows them; the same number is the
-same user in every call, for as long as the secret stays. Who withholds the number is somebody new each time.
+same user in every call, for as long as the secret stays. Who withholds the number is a new user each time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Callers:
     async def recognise(self, caller: Identity, fingerprint: str, store: AccessStore) -> None:
         """Give a browser without a cookie the user id of its fingerprint.
 
-        An id with revoked cookies is given to nobody: its user has signed in since, or erased everything.
+        An id with revoked cookies is given to no browser: its user has signed in since, or erased everything.
         """
         user = self._user(BROWSER_USER, fingerprint)
         if not caller.known and await store.epoch(user) == 0:

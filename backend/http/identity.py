@@ -29,7 +29,7 @@ VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
 READERS = "/api/shared/"
 """Beginning of the paths of what is read by those who need no identity."""
 RETRY_S = 3600
-"""Seconds after which somebody without a cookie should try again."""
+"""Seconds after which a caller without a cookie should try again."""
 MEMORY_WITHIN_S = 2
 """Seconds memory may take over a hint; it promises to fail within one."""
 

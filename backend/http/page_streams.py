@@ -72,7 +72,7 @@ class PageStreams:
         await self._presence.mark_open(stream.user_id, stream.id)
 
     async def remove(self, stream: PageStream) -> None:
-        """Show nothing on `stream` any more."""
+        """Show nothing on `stream` from now on."""
         stream.event_log.close()
         streams = self._open.get(stream.user_id, {})
         streams.pop(stream.id, None)

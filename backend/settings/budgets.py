@@ -1,4 +1,4 @@
-"""Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and at once; 0: no limit."""
+"""Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and in parallel; 0: no limit."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ModelPrice(BaseModel):
 
 
 class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
-    """The budgets of a day, the limits at once, and when a caller counts as proven."""
+    """The budgets of a day, the limits in parallel, and when a caller counts as proven."""
 
     user: UserBudget = Field(default_factory=UserBudget)  # type: ignore[arg-type]
     address: AddressBudget = Field(default_factory=AddressBudget)  # type: ignore[arg-type]

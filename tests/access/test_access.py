@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.access.access import access_summary, decide_access
-from backend.access.principal import USER_GRANTS, Grant, Tier
+from backend.access.principal import Tier
 from backend.app.extensions import installed
 from backend.errors import SetupError
 from tests.http.world import settings_with
@@ -63,13 +63,3 @@ def test_a_caller_of_an_open_server_that_only_this_machine_reaches_is_the_operat
 def test_without_the_open_mode_nobody_here_is_an_operator() -> None:
     settings = settings_with(access="key", api_keys=f"shop:{'s' * 32}", openai_api_key="sk-1")
     assert decide_access(settings, "127.0.0.1").tier_here is Tier.ANONYMOUS
-
-
-def test_a_visitor_of_an_open_server_may_do_everything_but_administer_and_what_programs_do() -> None:
-    assert frozenset(Grant) - USER_GRANTS == {
-        Grant.MCP,
-        Grant.MCP_COPILOT,
-        Grant.MCP_EXTERNAL,
-        Grant.ON_BEHALF,
-        Grant.ADMIN,
-    }

@@ -138,7 +138,3 @@ def test_faulty_keys_are_named_without_their_secret(value: str) -> None:
     with pytest.raises(ValueError, match=r"id:secret|characters") as refused:
         key_pairs(SecretStr(value))
     assert SECRET not in str(refused.value) and "short" not in str(refused.value)
-
-
-def test_a_signed_token_is_read_back() -> None:
-    assert keys().read(keys().sign("shop", CLAIMS)).claims.grants.call

@@ -9,7 +9,6 @@ import pytest
 from openai.types.realtime import RealtimeSessionCreateRequest
 
 from backend.access.prices import price_table
-from backend.responders.openai_models import capabilities_of
 from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import load_settings
 from backend.testing.responder import ScriptedResponder
@@ -39,11 +38,6 @@ def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None
     for wrong in ('{"mine": {"text_in": 1}}', '{"mine": {"text_in": -1, "text_out": 3}}', "not json"):
         with pytest.raises(ValueError, match="prices"):
             BudgetSettings.model_validate({"prices": wrong})
-
-
-def test_models_that_reason_are_told_from_dates() -> None:
-    assert all(capabilities_of(model).reasons for model in ("gpt-realtime-2", "gpt-realtime-2.1-mini"))
-    assert not any(capabilities_of(model).reasons for model in ("gpt-realtime-1.5", "gpt-realtime-2025-08-28"))
 
 
 async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:

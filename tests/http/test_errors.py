@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.http.errors import explain
 from tests.http.world import SDP, Browser, message_of, world
 
 
@@ -45,11 +44,6 @@ async def test_a_bad_query_is_422_without_repeating_it(browser: Browser) -> None
     assert response.status_code == 422
     assert "query.after" in message_of(response)
     assert "hunter2" not in response.text
-
-
-def test_many_problems_are_told_in_a_line_of_five() -> None:
-    problems = [{"loc": ("body", number), "msg": "wrong"} for number in range(9)]
-    assert explain(problems).count("wrong") == 5
 
 
 async def test_a_get_with_a_large_body_is_413(browser: Browser) -> None:
