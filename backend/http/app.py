@@ -160,5 +160,5 @@ def build_app(
 
 
 def _keys(settings: Settings) -> ApiKeys | None:
-    """Return the keys that sign the tokens that are taken; None where no token is. Raises `SettingsError` for a faulty one."""
+    """Return the keys of the tokens that are taken; None where no token is. Raises `SettingsError` for a faulty one."""
     return ApiKeys(key_pairs(settings.access.api_keys)) if "key" in settings.access.access else None

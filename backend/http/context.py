@@ -30,7 +30,7 @@ T = TypeVar("T")
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
 VISITORS = frozenset({"none", "cookie", "session"})
-"""Credentials that every caller is given. On the server's own machine they may reach every tool, and prove nothing yet."""
+"""Credentials that all are given. On the server's own machine they may reach every tool, and prove nothing yet."""
 KEY = "key "
 """How a principal's credential begins that an API key signed."""
 
