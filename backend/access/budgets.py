@@ -25,7 +25,7 @@ from backend.access.usage import EVERYBODY, DayCounts, Resource, Scope, Subject,
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
-from backend.settings.budgets import AddressBudget, BudgetSettings, KeyBudget, TotalBudget, UserBudget
+from backend.settings.budgets import BudgetSettings
 
 DAY_S = 86_400
 NOTHING: Usage = Counter()
@@ -62,7 +62,7 @@ class Excess(NamedTuple):
 
 def limits_of(settings: BudgetSettings) -> Limits:
     """Return the limits that the settings set, in the units of `Resource`."""
-    scopes: dict[Scope, UserBudget | AddressBudget | KeyBudget | TotalBudget] = {
+    scopes = {
         Scope.USER: settings.user,
         Scope.ADDRESS: settings.address,
         Scope.KEY: settings.key,

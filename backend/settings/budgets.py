@@ -11,51 +11,15 @@ from pydantic_settings import NoDecode
 
 from backend.settings.plugin import PluginSettings
 
-TOKENS = "Model tokens a day of"
-MINUTES = "Minutes of voice calls a day of"
-TASKS = "Background tasks a day of"
-KILOBYTES = "Kilobytes that are written and kept in a day for"
-USD = "US dollars a day, by the prices of models, of"
 
+class DayBudget(BaseModel):
+    """What may be used up in a day."""
 
-class UserBudget(BaseModel):
-    """The budget of one user for a day."""
-
-    model_tokens: int = Field(500_000, ge=0, description=f"{TOKENS} one user.")
-    voice_minutes: float = Field(60, ge=0, description=f"{MINUTES} one user.")
-    tasks: int = Field(40, ge=0, description=f"{TASKS} one user.")
-    kept_kilobytes: int = Field(1_000, ge=0, description=f"{KILOBYTES} one user.")
-    usd: float = Field(0, ge=0, description=f"{USD} one user.")
-
-
-class AddressBudget(BaseModel):
-    """The budget for a day of all users of one address that have not proven themselves."""
-
-    model_tokens: int = Field(1_000_000, ge=0, description=f"{TOKENS} all new callers of one address.")
-    voice_minutes: float = Field(120, ge=0, description=f"{MINUTES} all new callers of one address.")
-    tasks: int = Field(80, ge=0, description=f"{TASKS} all new callers of one address.")
-    kept_kilobytes: int = Field(2_000, ge=0, description=f"{KILOBYTES} all new callers of one address.")
-    usd: float = Field(0, ge=0, description=f"{USD} all new callers of one address.")
-
-
-class KeyBudget(BaseModel):
-    """The budget for a day of all bearers of one API key's tokens."""
-
-    model_tokens: int = Field(0, ge=0, description=f"{TOKENS} one API key.")
-    voice_minutes: float = Field(0, ge=0, description=f"{MINUTES} one API key.")
-    tasks: int = Field(0, ge=0, description=f"{TASKS} one API key.")
-    kept_kilobytes: int = Field(0, ge=0, description=f"{KILOBYTES} one API key.")
-    usd: float = Field(0, ge=0, description=f"{USD} one API key.")
-
-
-class TotalBudget(BaseModel):
-    """The ceiling over everybody together."""
-
-    model_tokens: int = Field(20_000_000, ge=0, description=f"{TOKENS} everybody together; then 503.")
-    voice_minutes: float = Field(3_000, ge=0, description=f"{MINUTES} everybody together; then 503.")
-    tasks: int = Field(2_000, ge=0, description=f"{TASKS} everybody together; then 503.")
-    kept_kilobytes: int = Field(200_000, ge=0, description=f"{KILOBYTES} everybody together; then 503.")
-    usd: float = Field(0, ge=0, description=f"{USD} everybody together; then 503.")
+    model_tokens: int = Field(default=0, ge=0, description="Model tokens a day.")
+    voice_minutes: float = Field(default=0, ge=0, description="Minutes of voice calls a day.")
+    tasks: int = Field(default=0, ge=0, description="Background tasks a day.")
+    kept_kilobytes: int = Field(default=0, ge=0, description="Kilobytes that are written and kept in a day.")
+    usd: float = Field(default=0, ge=0, description="US dollars a day, by the prices of models.")
 
 
 class ModelPrice(BaseModel):
@@ -80,13 +44,16 @@ class ModelPrice(BaseModel):
         return round(cost)
 
 
-class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
+class BudgetSettings(PluginSettings, env_prefix="BUDGETS__", nested_model_default_partial_update=True):
     """The budgets of a day, the limits in parallel, and when a caller counts as proven."""
 
-    user: UserBudget = Field(default_factory=UserBudget)  # type: ignore[arg-type]
-    address: AddressBudget = Field(default_factory=AddressBudget)  # type: ignore[arg-type]
-    key: KeyBudget = Field(default_factory=KeyBudget)  # type: ignore[arg-type]
-    total: TotalBudget = Field(default_factory=TotalBudget)  # type: ignore[arg-type]
+    user: DayBudget = DayBudget(model_tokens=500_000, voice_minutes=60, tasks=40, kept_kilobytes=1_000)
+    address: DayBudget = DayBudget(model_tokens=1_000_000, voice_minutes=120, tasks=80, kept_kilobytes=2_000)
+    """Of all users of one address that have not proven themselves."""
+    key: DayBudget = DayBudget()
+    """Of all bearers of one API key's tokens."""
+    total: DayBudget = DayBudget(model_tokens=20_000_000, voice_minutes=3_000, tasks=2_000, kept_kilobytes=200_000)
+    """Of everybody together; then 503."""
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
         description="JSON of model → US dollars for a million tokens by their kind, before backend/access/prices.toml.",
