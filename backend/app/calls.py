@@ -212,8 +212,8 @@ def _dependencies(
         limits=limits,
         times=CallTimes(
             settings.limits.session_max_minutes * 60,
-            settings.provider.line_patience_s,
-            settings.provider.connection_max_s,
+            settings.provider.reconnect_timeout_s,
+            settings.provider.responder_connection_max_s,
         ),
         metrics=foundation.metrics,
         tracer=foundation.tracer,

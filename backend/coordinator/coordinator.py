@@ -15,7 +15,7 @@ A digest is due:
     something said               gather_s after it was said (*)       the same
     nothing                      never
 
-    (*) and apart_s after the digest before, at the earliest. Whatever else waits by then goes with it.
+    (*) and min_interval_s after the digest before, at the earliest. Whatever else waits by then goes with it.
 """
 
 from __future__ import annotations
@@ -318,9 +318,9 @@ def due_at(
     if results and is_listening:
         times.append(min(results) + settings.listener_after_s)
     elif results:
-        times.append(max(last_at + settings.apart_s, min(results) + settings.results_after_s))
+        times.append(max(last_at + settings.min_interval_s, min(results) + settings.results_after_s))
     if inputs:
-        times.append(max(last_at + settings.apart_s, min(inputs) + settings.gather_s))
+        times.append(max(last_at + settings.min_interval_s, min(inputs) + settings.gather_s))
     return min(times, default=None)
 
 

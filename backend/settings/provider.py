@@ -28,10 +28,10 @@ class ProviderSettings(PluginSettings):
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
     transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
-    line_patience_s: float = Field(
+    reconnect_timeout_s: float = Field(
         90, ge=5, le=600, description="Seconds a call waits for a Responder that cannot be reached before it ends."
     )
-    connection_max_s: float = Field(
+    responder_connection_max_s: float = Field(
         0,
         ge=0,
         description="Seconds a provider lets a connection stand; a new one is made before that. 0: as known.",

@@ -49,7 +49,7 @@ class CoordinatorSettings(PluginSettings, env_prefix="COORDINATOR__"):
 
     enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")
     model: str = Field("", description="Model that decides on digests; empty: THINKER_MODEL.")
-    apart_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
+    min_interval_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
     gather_s: float = Field(1, ge=0, description="Seconds to wait for more after a user has said something.")
     listener_after_s: float = Field(
         0.5, ge=0, description="Seconds after which a result is thought about while its user is on a call."

@@ -302,7 +302,7 @@ async def test_words_that_pose_as_instructions_stay_quoted() -> None:
 
 def turn_taker(world: World, name: str) -> Process:
     """A process that does one digest at a time, of one entry."""
-    return Process(world, name, decision=Decision(""), settings=options(gather_s=0, apart_s=0))
+    return Process(world, name, decision=Decision(""), settings=options(gather_s=0, min_interval_s=0))
 
 
 async def serve_one(world: World, process: Process) -> str:

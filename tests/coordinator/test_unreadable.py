@@ -52,7 +52,7 @@ class Rig:
                 self._is_listening,
                 self._publish,
             ),
-            options(gather_s=0, apart_s=0),
+            options(gather_s=0, min_interval_s=0),
         )
 
     @property
