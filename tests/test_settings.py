@@ -64,13 +64,13 @@ def test_an_empty_variable_counts_as_unset() -> None:
 
 def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
     assert settings(OPENAI_API_KEY="sk-something").provider.names == ["openai"]
-    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").provider.names == ["local"]
-    assert settings(RESPONDER="local").provider.names == ["local"]
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDERS="local").provider.names == ["local"]
+    assert settings(RESPONDERS="local").provider.names == ["local"]
 
 
 def test_the_provider_cannot_converse_without_a_key() -> None:
-    with pytest.raises(SettingsError, match="RESPONDER=openai needs OPENAI_API_KEY"):
-        settings(RESPONDER="openai")
+    with pytest.raises(SettingsError, match="RESPONDERS=openai needs OPENAI_API_KEY"):
+        settings(RESPONDERS="openai")
 
 
 def test_hearing_is_set_by_nested_variables() -> None:
@@ -218,7 +218,7 @@ def test_a_document_without_marks_is_refused() -> None:
 
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
-    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):
+    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDERS": "local"}):
         assert settings(REQUIRE_PROVIDER="true", **given).provider.require_provider
 
 

@@ -17,7 +17,6 @@ from tests.http.world import SDP, World, message_of, world
 
 SECRET = "s" * 32
 PAGE = "https://shop.example"
-EVERYTHING = ("call", "chat", "reason", "embed", "tasks", "notify", "memory", "admin")
 OF_EACH_GRANT = {
     "call": ("GET", "/api/sessions"),
     "chat": ("GET", "/api/conversations"),
@@ -49,13 +48,13 @@ def shown(token: str, origin: str | None = None) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"} | ({"origin": origin} if origin else {})
 
 
-@pytest.mark.parametrize("grant", EVERYTHING)
-async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path, grant: str) -> None:
-    async with keyed(tmp_path) as here, here.browser(headers=shown(token(grant))) as program:
-        for other, (method, path) in OF_EACH_GRANT.items():
-            status = (await program.request(method, path, json={})).status_code
-            assert (status == 403) == (other != grant), (other, status)
-            assert status != 401
+async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        for grant in OF_EACH_GRANT:
+            async with here.browser(headers=shown(token(grant))) as program:
+                for other, (method, path) in OF_EACH_GRANT.items():
+                    status = (await program.request(method, path, json={})).status_code
+                    assert (status == 403) == (other != grant) and status != 401, (grant, other, status)
 
 
 async def test_a_token_that_is_not_valid_is_refused_everywhere_with_the_reason(tmp_path: Path) -> None:
