@@ -44,8 +44,6 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
     """False: they are new, and charged to their address, too."""
     exempt: bool = False
     """True: counted, but never refused."""
-    most_tokens: int | None = None
-    """The model tokens that their token lets them use."""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:

@@ -145,7 +145,7 @@ class Budgets:
         if billed.exempt:
             return None
         for subject in billed.subjects:
-            used, limits = self.day_counts.known(subject), self._limits_of(subject, billed)
+            used, limits = self.day_counts.known(subject), self._limits_of(subject)
             for resource in sorted(needs):
                 limit = limits.get(resource)
                 if limit is not None and used[resource] + max(1, wanted[resource]) > limit:
@@ -173,7 +173,7 @@ class Budgets:
         return {
             "resets_in_s": self._left_s(),
             "limited": not billed.exempt,
-            **{subject.scope.value: self._shown(subject, self.day_counts.known(subject), billed) for subject in own},
+            **{subject.scope.value: self._shown(subject, self.day_counts.known(subject)) for subject in own},
         }
 
     async def total(self) -> Json:
@@ -211,20 +211,16 @@ class Budgets:
             registry=registry,
         )
 
-    def _limits_of(self, subject: Subject, billed: BillingSubject | None = None) -> dict[Resource, int]:
-        """Return what the subject may use in a day; a user no more tokens than their credential allows."""
-        limits = {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
-        most = billed.most_tokens if billed and subject.scope is Scope.USER else None
-        if most is not None:
-            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, most), most)
-        return limits
+    def _limits_of(self, subject: Subject) -> dict[Resource, int]:
+        """Return what the subject may use in a day."""
+        return {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
 
     async def _top(self, scope: Scope) -> list[Json]:
         used = await self.day_counts.top(scope)
         return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
-    def _shown(self, subject: Subject, used: Usage, billed: BillingSubject | None = None) -> Json:
-        limits = self._limits_of(subject, billed)
+    def _shown(self, subject: Subject, used: Usage) -> Json:
+        limits = self._limits_of(subject)
         return {
             "used": {resource.value: used[resource] for resource in self._limits[subject.scope]},
             "limits": {resource.value: limit for resource, limit in limits.items()},

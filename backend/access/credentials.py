@@ -327,7 +327,6 @@ def _key_principal(signed: Signed, address: str) -> Principal:
         address=address,
         credential=f"key {signed.key}",
         conversation=signed.claims.conversation,
-        budget=signed.claims.budget,
     )
 
 

@@ -173,7 +173,6 @@ def token(
     ] = 0,
     conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
     origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
-    budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
 ) -> None:
     """Create a token for a program or a web page, and print it.
 
@@ -183,8 +182,7 @@ def token(
 
     pairs = key_pairs(load_settings().access.api_keys)
     granted: dict[str, object] = dict.fromkeys(grant, True)
-    claims = {"conversation": conversation, "origin": origin, "budget": budget}
-    given = {name: value for name, value in claims.items() if value not in ("", None)}
+    given = {name: value for name, value in (("conversation", conversation), ("origin", origin)) if value}
     keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
     lives_s = days * 86_400 or minutes * 60
     made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)

@@ -122,7 +122,6 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
         key=key,
         proven=bool(key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
         exempt=not key and is_from_here(connection) and not settings.limit_loopback,
-        most_tokens=principal.budget,
     )
 
 

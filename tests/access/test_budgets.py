@@ -210,16 +210,6 @@ async def test_a_keys_budget_is_that_of_all_its_users_and_of_no_other_keys(tmp_p
         assert (await order(here, shown(other))).status_code == 202
 
 
-async def test_a_tokens_budget_claim_limits_its_user_and_no_other(tmp_path: Path) -> None:
-    async with keyed(tmp_path, budgets={}, scenes=["Four."] * 3) as here:
-        for user, budget, statuses in (("ada", 1, [200, 429]), ("bob", 0, [429, 429]), ("cleo", None, [200, 200])):
-            claims: dict[str, Any] = {} if budget is None else {"budget": budget}
-            async with here.browser(headers=shown(token("chat", "memory", sub=user, **claims))) as client:
-                answered = [(await client.post("/api/singleturn", json=ASKED)).status_code for _ in range(2)]
-                limits = (await client.get("/api/me/usage")).json()["user"]["limits"]
-                assert answered == statuses and (budget is None or limits["model_tokens"] == budget)
-
-
 @pytest.mark.parametrize("path", ["/api/singleturn", "/api/multiturn", "/api/reasoning"])
 async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Path, path: str) -> None:
     scenes: list[Scene] = [AGAIN, "Four."]
