@@ -27,9 +27,6 @@ class FakeTransport:
         if arrived:
             self.arrive()
 
-    def __repr__(self) -> str:
-        return f"FakeTransport({len(self.played)} frames played, {self._receive_queue!r}, {self._playout!r})"
-
     def feed(self, *frames: Frame) -> None:
         """Let the caller say something."""
         self._receive_queue.enqueue(frames)

@@ -258,22 +258,6 @@ class ToolCalled(ResponderEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderToolBegun(ResponderEvent):
-    """The provider has begun a call by itself; `approval` is the consent to it."""
-
-    approval: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderToolEnded(ResponderEvent):
-    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
-
-    call: str
-    approval: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TokenUsage:
     """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
 
