@@ -31,13 +31,12 @@ from backend.http import (
     sessions,
     tasks,
 )
+from backend.http.admission import GRANTS, Admission, Grants
 from backend.http.bodies import BodyLimit
 from backend.http.callers import Callers
 from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
-from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
-from backend.http.identity import IdentityMiddleware
 from backend.http.openapi import complete_openapi
 from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
@@ -121,12 +120,12 @@ def build_app(
                 credentials=credentials,
             ),
             Middleware(
-                IdentityMiddleware,
+                Admission,
                 credentials=credentials,
                 store=services.people.access_store,
+                grants={**GRANTS, **joined.grants},
                 visits_count=not settings.access.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.people.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",

@@ -27,9 +27,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.credentials import Credentials, token_socket
 from backend.errors import Forbidden, Misdirected, NotAdmitted
+from backend.http.admission import identity_in
 from backend.http.errors import refuse
 from backend.http.headers import with_headers
-from backend.http.identity import identity_in
 from backend.settings.settings import Settings
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -1,7 +1,7 @@
 """The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`, one for each kind of client, and the user it acts for.
 
-Who may come here is decided where every route's grant is (`backend.http.grants`): a program with a token of an API key
-that grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
+`backend.http.admission` decides who may come here, as for every route: a program with a token of an API key that
+grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
 has asked the user who they are. No other may name a user. The grants of the first two endpoints are for the
 operator's own programs, which reach the operator's tools there.
 

@@ -10,7 +10,7 @@ import pytest
 
 from backend.access.principal import Grant
 from backend.app.extensions import installed
-from backend.http.grants import GRANTS, grant_for
+from backend.http.admission import GRANTS, grant_for
 from tests.http.test_keys import keyed
 from tests.http.world import Browser, World, place_call
 

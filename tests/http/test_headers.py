@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import BadOffer
-from backend.http.grants import GRANTS
+from backend.http.admission import GRANTS
 from backend.http.headers import content_security_policy
 from tests.http.world import SDP, Browser, place_call, world
 

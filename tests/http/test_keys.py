@@ -12,7 +12,7 @@ import pytest
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
 from backend.app.extensions import installed
-from backend.http.grants import GRANTS, grant_for
+from backend.http.admission import GRANTS, grant_for
 from tests.http.world import SDP, World, message_of, world
 
 SECRET = "s" * 32

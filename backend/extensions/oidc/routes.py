@@ -17,8 +17,8 @@ from fastapi.responses import RedirectResponse
 from backend.access.credentials import cookie_name
 from backend.errors import NotFound, SignInFailed
 from backend.extensions.oidc.provider import OpenIdProvider, SignIn, new_sign_in
+from backend.http.admission import set_cookie
 from backend.http.context import Caller, Context, Here
-from backend.http.identity import set_cookie
 from backend.observability.security_log import SecurityEvent, security_event
 
 SIGN_IN_WITHIN_S = 600
