@@ -45,7 +45,7 @@ OFTEN_SET = (
 """What `.env.example` holds: a key, a model, where data lies, who may call. Those of an extension go with it."""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
-    *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
+    *("REDIS_URL", "REDIS_PASSWORD_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
     *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"),
 }
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
