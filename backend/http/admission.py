@@ -176,6 +176,9 @@ class Admission:
             await _require_admin(connection)
         elif grant is not None and grant not in principal.grants and not may_name_user(principal, prefix):
             raise _refusal(principal, grant, self._credentials.access)
+        elif grant in MCP_GRANTS:
+            here = context_of(connection)
+            await here.programs.take(f"{principal.credential} {principal.user}", here.now())
         scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
 
 

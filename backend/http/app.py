@@ -142,6 +142,7 @@ def build_app(
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
         attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
         turns=rate(settings.limits.chat_turns_per_minute, "messages", "turns"),
+        programs=rate(settings.mcp.per_minute, "requests of this token", "mcp"),
         reasoning=rate(settings.agent.reasoning.per_minute, "tasks to reason about", "reasoning"),
         now=now,
         heartbeat_s=heartbeat_s,

@@ -49,6 +49,8 @@ class Context:
     """Wrong tokens for the admin page."""
     turns: Buckets
     reasoning: Buckets
+    programs: Buckets
+    """Requests to tools over MCP, for each token."""
     now: Callable[[], float]
     heartbeat_s: float
 

@@ -5,23 +5,20 @@ grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-O
 has asked the user who they are. No other may name a user. The grants of the first two endpoints are for the
 operator's own programs, which reach the operator's tools there.
 
-Cookies grant nothing here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign
-`Host` and `Origin` headers. Requests per token and minute are limited (`RateLimit`).
+Cookies grant nothing here, and a page that was tricked into calling has no token.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.principal import Grant, Principal, Tier
-from backend.errors import TooMany
+from backend.errors import BadRequest, Forbidden
 from backend.tools.base import Client
 
 PATHS: dict[Client, str] = {"internal": "/mcp/", "copilot": "/mcp/copilot/", "external": "/mcp/external/"}
@@ -32,70 +29,45 @@ USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 CALLER = "mcp.caller"
 """The key of the request's scope that holds the `McpCaller`."""
 
-RateLimit = Callable[[str], Awaitable[None]]
-"""Spend one of a token's requests, named by its id. Raise `TooMany`."""
-
-
-async def unlimited(token: str) -> None:
-    """Let every request through."""
-
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """A caller of tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
-    for."""
+    """A caller of tools; the principal's user is the one it acts for."""
 
     client: Client
-    id: str
     principal: Principal
 
-
-class AccessDenied(Exception):
-    """The refusal of a request, as an HTTP status with a message and a hint."""
-
-    def __init__(self, status: int, message: str, hint: str, **headers: str) -> None:
-        super().__init__(message)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.response = JSONResponse({"error": {"message": message, "hint": hint}}, status, named)
-        """The refusal in the server's one form of errors."""
+    @property
+    def id(self) -> str:
+        """What identifies them without revealing who they are."""
+        shown = f"{self.principal.credential} {self.principal.user}"
+        return hashlib.sha256(shown.encode()).hexdigest()[:12]
 
 
 class Endpoint:
     """One path, for one kind of client, over the SDK's application."""
 
-    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit) -> None:
+    def __init__(self, client: Client, served: ASGIApp) -> None:
         self._client: Client = client
         self._served = served
-        self._rate_limit = rate_limit
 
     def __repr__(self) -> str:
         return f"Endpoint({self._client})"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
-        except AccessDenied as denied:
-            await denied.response(scope, receive, send)
-        else:
-            await self._served({**scope, CALLER: caller}, receive, send)
+        caller = self._caller(Headers(scope=scope), scope["state"]["principal"])
+        await self._served({**scope, CALLER: caller}, receive, send)
 
-    async def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
-        """Return the caller, with the user the request is for. Raise `AccessDenied`."""
-        shown = f"{principal.credential} {principal.user}"
+    def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
+        """Return the caller, with the user the request is for. Raises `Forbidden` or `BadRequest`."""
         if self._client in OPERATORS:
             principal = replace(principal, tier=Tier.OPERATOR)
-        caller = McpCaller(self._client, hashlib.sha256(shown.encode()).hexdigest()[:12], principal)
-        try:
-            await self._rate_limit(caller.id)
-        except TooMany as error:
-            raise AccessDenied(429, str(error), error.hint, retry_after=str(error.retry_after_s)) from None
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == principal.user:
-            return caller
+            return McpCaller(self._client, principal)
         if Grant.ON_BEHALF not in principal.grants:
-            raise AccessDenied(403, "This token may not act for another user.", f"Leave {ON_BEHALF_OF} out.")
+            raise Forbidden("This token may not act for another user.", hint=f"Leave {ON_BEHALF_OF} out.")
         if not USER_ID.fullmatch(named):
-            raise AccessDenied(
-                422, f"{ON_BEHALF_OF} does not contain a user ID.", "Send the ID as GET /api/me/export shows it."
-            )
-        return replace(caller, principal=replace(principal, user=named))
+            hint = "Send the ID as GET /api/me/export shows it."
+            raise BadRequest(f"{ON_BEHALF_OF} does not contain a user ID.", hint=hint)
+        return McpCaller(self._client, replace(principal, user=named))
