@@ -76,11 +76,8 @@ async def set_notification(request: Request, here: Here, acting_for: ActingFor) 
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, int]:
-    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, everybody's.
-
-    What is being delivered already is waited for, and nothing is delivered twice.
-    """
-    return await here.services.news.reminders.scheduler.execute(acting_for or None)
+    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, everybody's."""
+    return await here.services.news.reminders.delivery.execute(acting_for or None)
 
 
 @router.get("/notification/{user_id}")

@@ -28,7 +28,7 @@ SAID = "Zebulon"
 WITHIN_S = 160
 """Seconds everything may take; what was waited for then stands in the traceback."""
 SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
-SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__MIN_INTERVAL_S": "0.2"}
+SETTINGS |= {"COORDINATOR__MIN_INTERVAL_S": "0.2"}
 KEPT = {
     "calls",
     "context",
