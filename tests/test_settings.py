@@ -244,9 +244,7 @@ def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) ->
 
 def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("BUDGETS__PROOF_OF_WORK_BITS=18\n")
-    assert unknown_settings({}, tmp_path / ".env") == [
-        "BUDGETS__PROOF_OF_WORK_BITS is not a setting any more. Remove it."
-    ]
+    assert unknown_settings({}, tmp_path / ".env") == ["BUDGETS__PROOF_OF_WORK_BITS is no longer a setting. Remove it."]
     names = {each.name for each in settings_table.variables()}
     sections = {name.partition("__")[0] for name in names}
     there = {each for each in FORMER.values() if each and ("__" not in each or each.partition("__")[0] in sections)}

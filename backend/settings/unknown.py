@@ -78,7 +78,7 @@ def unknown_settings(
 
 def _former(name: str) -> str:
     successor = FORMER[name]
-    return f"{name} is not a setting any more. " + (f"Set {successor} instead." if successor else "Remove it.")
+    return f"{name} is no longer a setting. " + (f"Set {successor} instead." if successor else "Remove it.")
 
 
 def prefixes() -> frozenset[str]:

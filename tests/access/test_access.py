@@ -49,7 +49,7 @@ def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one
         decide_access(settings_with(openai_api_key="sk-1", publish_on="0.0.0.0"), "0.0.0.0")
 
 
-def test_the_operator_may_open_the_server_all_the_same() -> None:
+def test_the_operator_may_still_open_the_server() -> None:
     settings = settings_with(openai_api_key="sk-1", access_open_anywhere=True)
     assert decide_access(settings, "0.0.0.0").tier_here is Tier.ANONYMOUS
     assert "ACCESS_OPEN_ANYWHERE" in access_summary(settings, "0.0.0.0")

@@ -209,7 +209,7 @@ async def test_what_is_asked_for_once_holds_in_every_later_conversation_of_this_
     assert ['["Call me captain."]' in system for system in systems] == [False, False, True, False, False]
 
 
-async def test_a_thinker_that_fails_is_told_to_the_model_which_answers_all_the_same(tmp_path: Path) -> None:
+async def test_a_thinker_that_fails_is_told_to_the_model_which_still_answers(tmp_path: Path) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], [ModelUnavailable("gone")], ["I could not find out."])
     async with world(tmp_path, scenes=scenes) as here, here.browser() as browser:
         reply = await say(browser, "Why is the sky blue?")

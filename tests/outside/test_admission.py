@@ -34,7 +34,7 @@ def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(wo
     assert "test-key" not in started.stderr
 
 
-async def test_it_starts_all_the_same_where_the_operator_says_so_and_tells() -> None:
+async def test_it_still_starts_where_the_operator_says_so_and_warns() -> None:
     with running_server(None, options=["--host", "0.0.0.0"], FINNHUB_API_KEY="t", ACCESS_OPEN_ANYWHERE="1") as server:
         assert "ACCESS_OPEN_ANYWHERE" in server.printed
         async with a_browser(server) as browser:
