@@ -17,7 +17,7 @@ from backend.extensions.cluster.rpc import ANSWER_WITHIN_S, Rpc
 from backend.extensions.cluster.sidebands import RemoteSideband
 from backend.page_events import SessionEnded
 from backend.sessions.event_log import LoggedEvent, page_message
-from backend.sessions.handles import LocalHandle, SessionHandle
+from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import END_WITHIN_S
 from backend.sessions.session import SessionDescription, SessionState
 from backend.sessions.sideband import Send, Sideband
@@ -40,7 +40,7 @@ class EventBatch(msgspec.Struct):
     over: bool = False
 
 
-async def next_events(handle: LocalHandle, after: int, wait_s: float) -> EventBatch:
+async def next_events(handle: SessionHandle, after: int, wait_s: float) -> EventBatch:
     """Return the events numbered above `after`, as another process gets them; wait so long for one."""
     async with aclosing(handle.follow(after, wait_s)) as stream:
         events = await anext(stream, None)

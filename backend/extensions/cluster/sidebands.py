@@ -19,7 +19,7 @@ from typing import Any
 from backend.errors import NotFound, VoiceError
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among
-from backend.sessions.handles import LocalHandle
+from backend.sessions.handles import SessionHandle
 from backend.sessions.sideband import Send, Sideband
 
 WAIT_S = 2.0
@@ -50,7 +50,7 @@ class RemoteSideband(Sideband):
         return f"RemoteSideband({self._id[:6]}…)"
 
     async def open(self) -> RemoteSideband:
-        """Begin to follow. Raises what `LocalHandle.open_sideband` does, or `MemoryUnavailable`."""
+        """Begin to follow. Raises what `SessionHandle.open_sideband` does, or `MemoryUnavailable`."""
         await self._ask("sideband_open", program=self._id)
         return self
 
@@ -146,7 +146,7 @@ class SidebandHost:
     def __repr__(self) -> str:
         return f"SidebandHost({len(self._programs)} programs)"
 
-    async def open(self, handle: LocalHandle, program_id: str) -> None:
+    async def open(self, handle: SessionHandle, program_id: str) -> None:
         """Let a program follow the call of `handle`. Raises what `open_sideband` does."""
         program = HostedProgram(handle.open_sideband)
         await program.open()
