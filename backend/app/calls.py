@@ -132,7 +132,7 @@ def _require_turns_found(providers: Providers) -> None:
     """Raise `SetupError` where nothing would find the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
-            f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",
+            f"With VAD__ENABLED=false nothing finds the turns of calls with {', '.join(deaf)}.",
             hint="Leave VAD__ENABLED at true: these providers have turns found here.",
         )
 

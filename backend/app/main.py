@@ -127,9 +127,9 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
 
 def _background(settings: BackgroundSettings, store: TaskStore) -> str:
     if not store.is_shared:
-        return f"{settings.concurrency} tasks at once, in this process only: they end with it"
+        return f"{settings.concurrency} tasks in parallel, in this process only: they end with it"
     if settings.worker == "inline":
-        return f"{settings.concurrency} tasks at once here; more with `responder-thinker worker`"
+        return f"{settings.concurrency} tasks in parallel here; more with `responder-thinker worker`"
     return "worker processes only: start some with `responder-thinker worker`"
 
 
