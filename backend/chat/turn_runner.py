@@ -21,6 +21,7 @@ from backend.chat.client_tools import as_tool
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn import ChatReply, ChatTurn
+from backend.chat.turn_claims import TurnClaims
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
@@ -35,7 +36,6 @@ from backend.page_events import (
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import working
 from backend.storage.memory import Memory, briefly
-from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL
@@ -72,13 +72,13 @@ class ChatDependencies:
     thinkers: ThinkerDispatcher
     pipeline: Pipeline
     memory: Memory
+    claims: TurnClaims
+    """The turns of all processes."""
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
     profiles: ChatProfileUpdater | None = None
     """Learns from every turn that was answered."""
     tracer: Tracer = NO_TRACER
-    claims: TurnClaims | None = None
-    """The turns of other processes; None: there are no other processes."""
     confirmations: Confirmations | None = None
     """Takes each message as a possible answer; None: users are not asked anything."""
     ledger: Ledger | None = None

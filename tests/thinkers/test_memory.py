@@ -12,6 +12,7 @@ from backend.agent.context import HONESTY
 from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatRequest
+from backend.chat.turn_claims import TurnClaims
 from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import Pipeline, discover
 from backend.settings.settings import load_settings
@@ -106,7 +107,7 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
     await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
     await w.ask("knowledge", "Where did I leave the bike?", session="s2")
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
-    chat = Chat(ChatDependencies(thinkers, pipeline, memory, 10.0))
+    chat = Chat(ChatDependencies(thinkers, pipeline, memory, TurnClaims(FakeAsyncRedis(), "here"), 10.0))
     try:
         await (await chat.begin(ChatRequest("ada", "Where did I leave the bike?", "c1"))).wait()
     finally:
