@@ -119,12 +119,6 @@ async def test_sample_headlines_make_the_whole_answer_say_so() -> None:
         assert (await w.ask("research", "x")).source != "cache"
 
 
-async def test_nothing_found_anywhere_is_not_called_live() -> None:
-    async with world(plan(("bikes", ["web_search"])), ["I could not search."]) as w:
-        answer = await w.ask("research", "x")
-    assert answer.source == "model"
-
-
 async def test_a_search_that_finds_nothing_makes_no_answer_live_and_is_made_anew() -> None:
     nothing = plan(("bikes", ["kb_search"])), NOTHING_MORE, ["I found nothing."]
     async with world(*nothing, *nothing) as w:
