@@ -147,7 +147,7 @@ class TurnRunner:
             timer.cancel()
         if self._late and response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
-        reply = self._reply(response, session)
+        reply = self._reply(response)
         if self._dependencies.profiles:
             self._dependencies.profiles.on_turn(self._request, reply)
         return reply
@@ -256,10 +256,10 @@ class TurnRunner:
         self._late = True
         session.cancel()
 
-    def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> ChatReply:
+    def _reply(self, response: ThinkerResponse) -> ChatReply:
         request = self._request
-        lost = self._history.lost or (session is not None and session.history == "unavailable")
-        history = "none" if request.conversation_id is None else "unavailable" if lost else "kept"
+        kept = "unavailable" if self._history.lost else "kept"
+        history = "none" if request.conversation_id is None else kept
         return ChatReply(
             conversation_id=request.conversation_id,
             message_id=request.message_id,
