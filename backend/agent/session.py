@@ -286,14 +286,7 @@ class ThinkerSession:
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
         said = turn.partial.strip()
         turn.keep_partial()
-        return ThinkerResponse(
-            text=said,
-            tool_calls_made=tuple(result.name for result in turn.results),
-            latency_ms=round(self._metrics.total_latency_ms),
-            tokens_used=turn.tokens,
-            state=TurnState.CANCELLED,
-            cacheable=False,
-        )
+        return turn.ended(said, TurnState.CANCELLED, cacheable=False)
 
     def _failed(self) -> ThinkerResponse:
         latency_ms = round(self._metrics.total_latency_ms)
