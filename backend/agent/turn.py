@@ -164,14 +164,15 @@ class Turn:
             box, self.tokens = await router.route(text, self.agent.toolbox, client, reach, earlier=earlier)
             self.agent = replace(self.agent, toolbox=box)
             self.metrics.total_tokens += self.tokens
+        offered = self.agent.toolbox.offered(client, reach)
         self.system = system_prompt(
             self.options.task,
             now=self.agent.clock(),
             mode=self.mode,
             situation=self.options.situation,
-            guidance=self.agent.toolbox.guidance(client, reach),
+            guidance=[tool.guidance for tool in offered if tool.guidance],
         )
-        return self.agent.toolbox.schemas(client, reach)
+        return [tool.schema() for tool in offered]
 
     async def _ask(self, tools: list[Json] | None) -> ModelReply:
         """Send one request to the model, and show its words as they come. `tools` are schemas; None: wrap up."""

@@ -6,10 +6,12 @@ Responder's prompt, the page's labels.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
+
+import msgspec
 
 from backend.agent.context import SourceMode
 from backend.errors import BadPlugin, BadRequest
@@ -45,6 +47,15 @@ class Route:
     query: str
     background: bool
     """Whether the user asked for the work to be done in the background."""
+
+
+class _Arguments(msgspec.Struct):
+    domain: str
+    query: str
+    background: Any = False
+
+
+_decoder = msgspec.json.Decoder(_Arguments)
 
 
 class ThinkerRegistry:
@@ -149,20 +160,15 @@ class ThinkerRegistry:
         if name != ROUTE_TOOL:
             raise BadRequest(f"There is no tool {name[:64]!r}. Call {ROUTE_TOOL} with a domain and a query.")
         try:
-            values = json.loads(arguments)
-        except (ValueError, RecursionError):
-            raise BadRequest(f"The arguments are not JSON. {FORM}") from None
-        if not isinstance(values, dict):
-            raise BadRequest(f"The arguments are not an object. {FORM}")
-        domain, query = values.get("domain"), values.get("query")
-        if not isinstance(domain, str) or not domain.strip():
-            raise BadRequest(f"The domain is missing. It is one of: {self._names()}.")
-        if not isinstance(query, str) or not query.strip():
+            asked = _decoder.decode(arguments)
+        except (msgspec.DecodeError, RecursionError):
+            raise BadRequest(f"The arguments do not fit. {FORM} A domain is one of: {self._names()}.") from None
+        if not asked.query.strip():
             raise BadRequest("The query is missing. Send the whole question as a sentence.")
-        if len(query) > QUERY_LIMIT:
+        if len(asked.query) > QUERY_LIMIT:
             raise BadRequest(f"The query is over {QUERY_LIMIT:,} characters. Send only the question.")
-        manifest = self.manifest_of(domain.strip().lower())
-        return Route(manifest, query.strip(), background=values.get("background") is True)
+        manifest = self.manifest_of(asked.domain.strip().lower())
+        return Route(manifest, asked.query.strip(), background=asked.background is True)
 
     def serving(self, domain: str) -> Thinker:
         """Return the Thinker of `domain`, or the one that takes unknown domains. Raises `BadRequest`."""
