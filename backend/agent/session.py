@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode
+from backend.agent.context import ConversationContext, Exchange, Situation, SourceMode
 from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
-from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
+from backend.agent.turn import Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
@@ -62,10 +62,6 @@ class Agent:
     model_name: str
     store: ContextStore | None = None
     clock: Callable[[], float] = time.time
-    rounds: int = ROUND_LIMIT
-    """Rounds of tool calls in one turn, at most."""
-    message_limit: int = MESSAGE_LIMIT
-    """Messages of the conversation a model is shown, at most."""
     router: ToolRouter | None = None
     """Picks the tools of each turn; None: all of them are offered."""
     profile: str = ""
@@ -302,7 +298,7 @@ class ThinkerSession:
         if self._context is None:
             store = self._agent.store
             messages = await store.load(self._conversation_id, self._options.user_id) if store else ()
-            self._context = ConversationContext(messages, message_limit=self._agent.message_limit)
+            self._context = ConversationContext(messages)
         return self._context
 
     async def _save(self, turn: Turn) -> None:

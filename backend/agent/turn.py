@@ -135,7 +135,7 @@ class Turn:
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
-        for _ in range(self.agent.rounds):
+        for _ in range(ROUND_LIMIT):
             reply = await self._ask(schemas)
             if not reply.calls:
                 if not reply.text.strip():  # the model is asked once more when it said nothing

@@ -75,7 +75,7 @@ class ChatDependencies:
     claims: TurnClaims
     """The turns of all processes."""
     deadline_s: float
-    """Seconds a turn has, unless its mode says otherwise."""
+    """Seconds a turn has."""
     profiles: ChatProfileUpdater | None = None
     """Learns from every turn that was answered."""
     tracer: Tracer = NO_TRACER
@@ -139,7 +139,7 @@ class TurnRunner:
             return self._reply(CANCELLED)
         session = self._session(situation)
         self._turn.stop = session.cancel
-        deadline_s = self._mode.limits.deadline_s or self._dependencies.deadline_s
+        deadline_s = self._dependencies.deadline_s
         timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
         try:
             response = await session.think(self._request.text, "chat", message_id=self._request.message_id, raises=True)
@@ -216,9 +216,7 @@ class TurnRunner:
             shared.agent,
             toolbox=box,
             model_name=shared.model_name("fast", mode),
-            rounds=mode.limits.tool_rounds,
             profile=mode.name,
-            message_limit=mode.limits.history_messages,
             store=self._history,
             router=shared.router if mode.tools is None or len(mode.tools) > OFFERED_LIMIT else None,
         )
