@@ -214,17 +214,6 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
     assert len(await case.memory.everything_of("u2")) == 4
 
 
-async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:
-    assert await case.memory.user_of_fingerprint("f1") is None
-    await case.memory.link_fingerprint("f1", "u1")
-    await case.memory.link_fingerprint("f1", "u2")
-    assert await case.memory.user_of_fingerprint("f1") == "u2"
-
-
-async def test_memory_that_answers_says_so(case: Case) -> None:
-    assert await case.memory.ping() is True
-
-
 async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:
     memory = FakeMemory(user_ttl_s=100)
     await memory.update_user_context("u1", lambda known: {"name": "Zoë"})

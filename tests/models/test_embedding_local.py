@@ -24,12 +24,6 @@ async def test_what_is_about_the_same_points_the_same_way() -> None:
     assert likeness(sister, sibling) > 0.3 > likeness(sister, car)
 
 
-async def test_a_text_without_a_word_has_no_direction() -> None:
-    blank, word = await LocalEmbeddings().embed([" ", "word"])
-    assert not any(blank) or all(map(math.isfinite, blank))
-    assert any(word)
-
-
 async def test_vectors_are_served_without_key_or_network(tmp_path: Path) -> None:
     assert is_installed()
     async with world(tmp_path, embedder=LocalEmbeddings()) as here, here.browser() as browser:

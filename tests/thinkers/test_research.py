@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from backend.citations import Citation
-from backend.errors import NoAnswer
 from backend.settings.settings import Settings, load_settings
-from backend.testing.model import ScriptedModel
 from backend.testing.services import newsapi, search_apis
 from backend.testing.services.server import Reply, Request, json_reply, serving
 from backend.thinkers.research import Search, read_plan
@@ -148,12 +146,6 @@ async def test_the_demonstration_delay_is_kept_and_told() -> None:
         answer = await w.ask("research", "x")
     assert answer.latency_ms >= 1000
     assert any(line.startswith("comparing the sources") for line in w.progress)
-
-
-async def test_a_model_that_is_gone_is_no_answer() -> None:
-    async with world(model=ScriptedModel()) as w:
-        with pytest.raises(NoAnswer):
-            await w.ask("research", "x")
 
 
 @pytest.mark.parametrize(

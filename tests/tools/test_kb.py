@@ -90,16 +90,11 @@ async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Pat
     "query", ['"', "AND OR NOT", "NEAR(", "q* -b ^z", "document:x", "'; DROP TABLE sections", "🙂"]
 )
 async def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
+    none = await asked(tmp_path, query)
+    assert none.empty and "No documents" in none.note
     base(tmp_path, handbook=HANDBOOK)
     assert (await asked(tmp_path, query)).data["passages"] == []
     assert (await asked(tmp_path, "cafe")).data["passages"][0]["section"] == "Café", "without its accent"
-
-
-async def test_no_documents_is_said(tmp_path: Path) -> None:
-    result = await asked(tmp_path, "holiday")
-    assert result.data["passages"] == []
-    assert result.empty
-    assert "No documents" in result.note
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")
