@@ -125,7 +125,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         )
         locator = await _locator(foundation, here, stack)
         stack.push_async_callback(registry.close)
-        pages = PageStreams(foundation.notifications.presence)
+        pages = PageStreams()
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         detects = engine or "the provider’s own"

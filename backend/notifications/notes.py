@@ -88,7 +88,7 @@ class Notes:
 
     async def _set(self, note: Reminder) -> dict[str, str | bool]:
         """Schedule a note with a time, and return its shown form."""
-        self.service.scheduler.wake()
+        self.service.delivery.wake()
         await self.service.delivery.report(note.owner, note.id, "set")
         return _shown(note)
 

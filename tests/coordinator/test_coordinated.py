@@ -36,7 +36,6 @@ DECIDING: dict[str, Any] = {
 }
 """What the coordinator's model, and then everybody's, answers."""
 SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
-SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__LEASE_S": "1"}
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.tools.stickynotes import TEXT_LIMIT, stickynotes
 from backend.users.profile_updates import SetPreference, update_profile
-from tests.notifications.world import NOW, SETTINGS, USER, Process, World
+from tests.notifications.world import NOW, USER, Process, World
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -33,9 +33,7 @@ class Desk:
     def __init__(self, process: Process, retention_s: int | None = None) -> None:
         self.process, self.world = process, process.world
         self.memory = FakeMemory()
-        self.service = ReminderService(
-            SETTINGS, process.reminders, process.delivery, process.scheduler, self.memory, self.world.clock
-        )
+        self.service = ReminderService(process.reminders, process.delivery, self.memory, self.world.clock)
         self.box = toolbox(stickynotes, services={Notes: Notes(self.service, retention_s)})
 
     async def live_in(self, zone: str) -> None:
