@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from backend.agent.context import ConversationContext, Exchange, Situation, SourceMode
-from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.turn import Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
@@ -276,7 +276,6 @@ class ThinkerSession:
         finally:
             turn.settle()
             await self._save(turn)
-        self._options.on_event(Final(response))
         return response
 
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
@@ -286,9 +285,7 @@ class ThinkerSession:
 
     def _failed(self) -> ThinkerResponse:
         latency_ms = round(self._metrics.total_latency_ms)
-        response = ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
-        self._options.on_event(Final(response))
-        return response
+        return ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
 
     def _move(self, turn: Turn, state: TurnState) -> None:
         turn.state = state
