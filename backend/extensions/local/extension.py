@@ -13,5 +13,4 @@ EXTENSION = Extension(
     responders={"local": open_local},
     fallback="local",
     share=share_local,
-    thinkers=("backend.extensions.local.phrases",),
 )
