@@ -6,7 +6,7 @@ Responder's prompt, the page's labels.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -92,8 +92,8 @@ class ThinkerRegistry:
         """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
         `without_model` says in which turns no language model reads the guide. A plugin takes the place of the package's
-        Thinker of its domain; an `ADDITION` joins the Thinker that it names. A Thinker without any tool that is set up
-        is left out.
+        Thinker of its domain; each of its `ADDITIONS` joins the Thinker that it names. A Thinker without any tool that
+        is set up is left out.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
@@ -187,8 +187,8 @@ class ThinkerRegistry:
 
 def _additions(modules: Iterable[ModuleType], toolbox: Registry) -> list[Addition]:
     """Return what modules add to Thinkers, unless none of its tools is set up."""
-    found = (getattr(module, "ADDITION", None) for module in modules)
-    return [one for one in found if isinstance(one, Addition) and not toolbox.left_out.issuperset(one.tools)]
+    found: Iterator[Addition] = (one for module in modules for one in getattr(module, "ADDITIONS", ()))
+    return [one for one in found if not one.tools or not toolbox.left_out.issuperset(one.tools)]
 
 
 def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> list[Thinker]:
@@ -196,7 +196,7 @@ def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> l
     by_domain = {one.manifest.domain: place for place, one in enumerate(thinkers)}
     for addition in additions:
         if addition.domain not in by_domain:
-            raise BadPlugin(f"{', '.join(addition.tools)} would join {addition.domain}, which is no Thinker.")
+            raise BadPlugin(f"An addition would join {addition.domain}, which is no Thinker.")
         thinker = thinkers[by_domain[addition.domain]]
         thinkers[by_domain[addition.domain]] = replace(thinker, manifest=addition.to(thinker.manifest))
     return thinkers

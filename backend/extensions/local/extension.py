@@ -13,4 +13,5 @@ EXTENSION = Extension(
     responders={"local": open_local},
     fallback="local",
     share=share_local,
+    thinkers=("backend.extensions.local.phrases",),
 )
