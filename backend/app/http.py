@@ -119,10 +119,10 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
+            stores.turns,
             foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracer,
-            stores.turns,
             stores.confirmations,
             stores.ledger,
         )
