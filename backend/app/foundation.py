@@ -121,7 +121,9 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     metrics.watch_total("voice_outbox_dropped", "Memory writes given up.", lambda: outbox.dropped + outbox.failed)
     writer = stores.ledger.writer
     metrics.watch_queue("ledger", lambda: writer.depth)
-    metrics.watch_total("voice_ledger_dropped", "Entries of the ledger given up.", lambda: writer.dropped)
+    metrics.watch_total(
+        "voice_ledger_dropped", "Entries of the ledger given up.", lambda: writer.dropped + writer.failed
+    )
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
