@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import msgspec
 from redis.asyncio import Redis
@@ -46,8 +45,6 @@ UNSURE_LIMIT = 100
 """Messages remembered after a failed append, which may have added them or not; usually it is one."""
 UNSURE_WITHIN = 20
 """Messages, the newest, among which such a message is looked for."""
-TURN_S = 5.0
-"""Seconds an update may wait for earlier updates of the same user by this process."""
 
 T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
@@ -69,7 +66,6 @@ class Memory(RedisStore):
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages of a failed append, which Redis may still have carried out."""
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
@@ -180,16 +176,7 @@ class Memory(RedisStore):
                 pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
             return changed, changed != stored
 
-        turn = self._turns.setdefault(user_id, asyncio.Lock())
-        try:
-            async with asyncio.timeout(TURN_S):
-                await turn.acquire()
-        except TimeoutError:
-            raise MemoryUnavailable("Too many updates of one user at the same time.") from None
-        try:
-            changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
-        finally:
-            turn.release()
+        changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         if is_new:
             self.listeners.call(user_id, changed)
         return changed

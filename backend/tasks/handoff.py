@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 HAND_OFF_WITHIN_S = 2.0
 """Seconds handing one question over may take."""
 PENDING_LIMIT = 50
-"""Questions of ended calls that may be on their way to the background at once; more are lost, and logged."""
+"""Questions of ended calls that may be on their way to the background in parallel; more are lost, and logged."""
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +52,7 @@ class BackgroundHandoff:
         return task.id
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
-        """Hand over the question of a call that is ending. Returns at once."""
+        """Hand over the question of a call that is ending. Returns immediately."""
         if len(self._pending) >= PENDING_LIMIT:
             log.warning("the work of a call that has ended is lost: too much is on its way to the background")
             return

@@ -54,7 +54,7 @@ LEASE_S = 10.0
 LOOKED_AT = 100
 """Tasks among which the next one is chosen: those that have waited longest."""
 UNREADABLE_REST_S = 60.0
-"""Seconds a task is left alone whose record cannot be decoded here."""
+"""Seconds a task is left alone when its record cannot be decoded here."""
 
 EVENTS = "tasks:events"
 QUEUE = "tasks:queue"
@@ -84,7 +84,7 @@ class TaskChange(msgspec.Struct, frozen=True):
 
 
 class TaskRepository(RedisStore):
-    """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
+    """The tasks of all users. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class TaskRepository(RedisStore):
         return await self._client.transact(fold, record_key(task.id), read=read, write=write)
 
     async def take(self) -> Task | None:
-        """Begin a run of the task whose turn it is; None when none can be taken. One that its runs kill has failed."""
+        """Begin a run of the next task; None when none can be taken. A task that has taken three workers has failed."""
 
         async def read(pipe: Pipe) -> list[tuple[float, Task]]:
             return await self._takeable(pipe)
@@ -143,7 +143,7 @@ class TaskRepository(RedisStore):
         return await self._client.transact(QUEUE, read=read, write=write)
 
     async def renew(self, task: Task) -> None:
-        """Renew the lease of the run. Raises `Superseded` when the task is not this run's any more."""
+        """Renew the lease of the run. Raises `Superseded` when the task is no longer this run's."""
 
         def write(pipe: Pipe, now: Task) -> None:
             tasks.owns(now, task.run)

@@ -3,7 +3,7 @@
     take ─► work ──┬─► answer ─► finish                     (and its result's entry, in the same transaction)
                    ├─► failure ─► fail ─► again in 5 s, once, or over
                    ├─► 300 s: hurried, to answer with what is there ─► 600 s: stopped, over
-                   ├─► the record says it is not ours any more ─► stopped, nothing written
+                   ├─► the record says it is no longer ours ─► stopped, nothing written
                    └─► this worker ends ─► handed back, for another to go on from its steps
 
 Any number of workers may run, in any process on any machine that reaches the same Redis. A worker that is killed does
@@ -89,7 +89,7 @@ class TaskRun(Checkpoints):
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
-"""The work on a task raises a `VoiceError` whose text can be spoken; cancelled, it stops."""
+"""The work on a task raises a `VoiceError` with a text that can be spoken; cancelled, it stops."""
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -222,7 +222,7 @@ class Worker:
             await self._watch(run, work)
             await self._end(run, work)
         except Superseded:
-            log.info("task %s is not this run's any more", task.id)
+            log.info("task %s is no longer this run's", task.id)
         finally:
             await _stop(work)
 
@@ -246,7 +246,7 @@ class Worker:
                 return
 
     async def _check(self, run: TaskRun) -> None:
-        """Save the progress and renew the lease. Raises `Superseded` when the task is not this run's any more."""
+        """Save the progress and renew the lease. Raises `Superseded` when the task is no longer this run's."""
         with suppress(MemoryUnavailable):
             await run.save_progress()
             await self.repository.renew(run.task)

@@ -13,10 +13,9 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.notices import Notice, NoticeRepository
+from backend.notifications.notices import Notice
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
-from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.faults import skipped_records
 from backend.settings.notifications import NotificationSettings
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
@@ -97,19 +96,6 @@ async def test_a_fault_of_one_call_costs_the_other_calls_nothing(server: RedisPr
         await until(lambda: at.arrived == ["It is done."])
         for subscription in subscriptions:
             subscription.close()
-
-
-async def test_a_listener_that_raises_keeps_no_notice_from_being_deleted(server: RedisProcess) -> None:
-    async with process(server) as at:
-
-        def faulty(user: str, notice: str, way: str) -> None:
-            raise RuntimeError("a listener's fault")
-
-        before = listener_failures["delivered notices"]
-        dispatcher = NotificationDispatcher(NoticeRepository(at.redis), at.pubsub, faulty)
-        await dispatcher.notify("ada", Notice("n1", "It is done."))
-        assert await dispatcher.mark_seen("ada", "n1")
-        assert listener_failures["delivered notices"] == before + 1 and await dispatcher.waiting("ada") == []
 
 
 async def test_reminders_that_cannot_be_read_are_skipped_and_counted_and_the_others_are_delivered(

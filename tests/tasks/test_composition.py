@@ -102,11 +102,3 @@ async def test_a_worker_without_a_redis_to_share_says_what_to_do(tmp_path: Path)
     with pytest.raises(SettingsError) as refused:
         await join_memory(None, tmp_path)
     assert "REDIS_URL" in refused.value.hint
-
-
-async def test_only_what_may_go_on_is_a_kind_of_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "find_binary", lambda: None)
-    opened = await open_memory(None, tmp_path)
-    async with background(opened, HERE) as (service, _):
-        assert service.kinds == {"research"}
-    await opened.memory.close()

@@ -157,15 +157,6 @@ async def test_only_the_last_failure_is_a_result(
     assert [entry["state"] for entry in await results(redis)] == ["failed"]
 
 
-async def test_of_many_runs_that_finish_at_once_one_does(
-    service: TaskService, repository: TaskRepository, redis: Redis
-) -> None:
-    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
-    ends = await asyncio.gather(*(repository.finish(task, ANSWER) for _ in range(8)), return_exceptions=True)
-    assert sum(not isinstance(end, Superseded) for end in ends) == 1
-    assert len(await results(redis)) == 1
-
-
 async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskService, repository: TaskRepository) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?", steps={"plan": [1]})).id)
     await repository.save_step(task, "found", {"words": "blü"})

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.errors import SettingsError
@@ -49,22 +49,19 @@ def address(url: str, data_dir: Path) -> URL:
 
 def open_engine(url: URL) -> AsyncEngine:
     """Return an engine that connects when it is first used."""
-    try:
-        if url.get_backend_name() == "sqlite":
-            engine = create_async_engine(url, connect_args={"timeout": BUSY_MS / 1000})
-            event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-            return engine
-        connecting: dict[str, Any] = {"timeout": CONNECT_S, "command_timeout": 10}
-        return create_async_engine(
-            url,
-            pool_size=CONNECTIONS,
-            max_overflow=0,
-            pool_timeout=CONNECT_S,
-            pool_pre_ping=True,
-            connect_args=connecting,
-        )
-    except NoSuchModuleError as error:
-        raise SettingsError(f"DATABASE_URL needs a driver that is not installed: {error}") from None
+    if url.get_backend_name() == "sqlite":
+        engine = create_async_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        return engine
+    connecting: dict[str, Any] = {"timeout": CONNECT_S, "command_timeout": 10}
+    return create_async_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=CONNECT_S,
+        pool_pre_ping=True,
+        connect_args=connecting,
+    )
 
 
 async def migrate(engine: AsyncEngine) -> None:
