@@ -56,7 +56,7 @@ class ResponseCreate(ClientEvent, frozen=True, kw_only=True):
 
 
 class ResponseCancel(ClientEvent, frozen=True, kw_only=True):
-    """A response that is not wanted any more."""
+    """A response that is no longer wanted."""
 
     response_id: str | None = None
 
