@@ -133,7 +133,7 @@ class TaskQueries:
         return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
-        """Return a task with its progress while it is open, else with its result; notices of the result are then withdrawn."""
+        """Return a task with its progress while it is open, else with its result, of which notices are withdrawn."""
         task = await self.tasks.get(user_id, task_id)
         if task is None:
             return None
