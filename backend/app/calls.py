@@ -41,6 +41,7 @@ from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
+from backend.storage.pubsub import UserMessage
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
@@ -265,12 +266,16 @@ async def _listen(
     def publish(owner: str, event: PageEvent) -> None:
         show(owner, page_message(event))
 
+    def show_message(message: UserMessage | None) -> None:
+        if message and message.type:
+            show(message.user, PageMessage(message.type, message.data))
+
     pubsub = foundation.stores.pubsub
     await stack.enter_async_context(following_changes(pubsub, foundation.stores.memory))
     broadcaster = TaskBroadcaster(foundation.task_store.repository, tasks.metrics, is_here=here, publish=publish)
     pubsub.subscribe(EVENTS, broadcaster.on_message)
     await stack.enter_async_context(supervising("task broadcaster", broadcaster.run))
-    pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
+    pubsub.on_user_message(show_message)
     pubsub.start()
     stack.push_async_callback(pubsub.close)
     await pubsub.wait_until_open(LISTENING_WITHIN_S)

@@ -47,10 +47,8 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
 
 Listener = Callable[[bytes | None], None]
 """Gets each message of a channel as it is, and None when some may have been missed. Returns immediately."""
-PageEventListener = Callable[[str, str, Json], None]
-"""Gets user id, event type and data of an event for that user's open pages in this process."""
-NewsListener = Callable[[str | None], None]
-"""Gets the user there is news for; None: there may be news for anyone."""
+UserListener = Callable[[UserMessage | None], None]
+"""Gets each message about a user, this process's own included, and None: there may be news for any user."""
 
 
 class PubSub:
@@ -60,8 +58,7 @@ class PubSub:
         self._client = RedisClient(redis)
         self._waiting = waiting
         self._origin = secrets.token_hex(8)
-        self._page_event_listeners: list[PageEventListener] = []
-        self._news_listeners: list[NewsListener] = []
+        self._user_listeners: list[UserListener] = []
         self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_channel]}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
@@ -78,13 +75,9 @@ class PubSub:
         """Call `listener` for every message of `channel`. Must be called before `start`."""
         self._listeners.setdefault(channel, []).append(listener)
 
-    def on_page_event(self, listener: PageEventListener) -> None:
-        """Call `listener` for every event that is for a user's open pages."""
-        self._page_event_listeners.append(listener)
-
-    def on_news(self, listener: NewsListener) -> None:
-        """Call `listener` when there is news for a user."""
-        self._news_listeners.append(listener)
+    def on_user_message(self, listener: UserListener) -> None:
+        """Call `listener` for every event for a user's open pages, and when there is news for a user."""
+        self._user_listeners.append(listener)
 
     def start(self) -> None:
         """Listen in a supervised task."""
@@ -114,7 +107,7 @@ class PubSub:
 
     async def _publish(self, message: UserMessage) -> None:
         """Pass a message on here and to the other processes, which look every few seconds anyway if Redis is away."""
-        self._on_user_message(message)
+        self._pass_on(message)
         with contextlib.suppress(MemoryUnavailable):
             await self.publish(CHANNEL, msgspec.json.encode(message))
 
@@ -169,20 +162,13 @@ class PubSub:
 
     def _on_user_channel(self, raw: bytes | None) -> None:
         if raw is None:
-            self._call_news_listeners(None)
+            self._pass_on(None)
         elif (message := decode_or_skip(CHANNEL, raw, _decoder.decode)) and message.origin != self._origin:
-            self._on_user_message(message)
+            self._pass_on(message)
 
-    def _on_user_message(self, message: UserMessage) -> None:
-        if not message.type:
-            self._call_news_listeners(message.user)
-            return
-        for listener in self._page_event_listeners:
-            call_listener("page events", listener, message.user, message.type, message.data)
-
-    def _call_news_listeners(self, user_id: str | None) -> None:
-        for listener in self._news_listeners:
-            call_listener("news", listener, user_id)
+    def _pass_on(self, message: UserMessage | None) -> None:
+        for listener in self._user_listeners:
+            call_listener(CHANNEL, listener, message)
 
 
 _decoder = msgspec.json.Decoder(UserMessage)

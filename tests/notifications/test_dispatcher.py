@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -14,16 +14,12 @@ from backend.page_events import NoticeChanged, NoticeContent
 from backend.storage.pubsub import PubSub
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.pubsub import clients
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 DONE = Notice("n1", "The research is done.", source="task-1", at=1.0)
-
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
 
 
 @dataclass

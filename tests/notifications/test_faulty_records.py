@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,16 +22,12 @@ from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.pubsub import clients
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 BROKEN = (b"\xff not JSON", b"[1]", b"{}", b'{"id": 7}')
-
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
 
 
 @dataclass

@@ -19,7 +19,7 @@ from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.sessions.event_log import PageMessage
 from backend.settings.notifications import NotificationSettings
-from backend.storage.pubsub import PubSub
+from backend.storage.pubsub import PubSub, UserMessage
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived
 from tests.http.test_keys import keyed, token
@@ -55,7 +55,12 @@ async def server_with_reminders(
         ) as notifications,
     ):
         pages = PageStreams()
-        pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
+
+        def show(message: UserMessage | None) -> None:
+            if message and message.type:
+                pages.show(message.user, PageMessage(message.type, message.data))
+
+        pubsub.on_user_message(show)
         reminders = notifications.reminders
         services = {
             "reminders": reminders,
