@@ -137,7 +137,7 @@ class TaskRepository(RedisStore):
             task = tasks.begun(chosen, now)
             self._write(pipe, task, "running" if task.open else "failed", "")
             pipe.zadd(TURNS, {task.owner: now})
-            pipe.expire(TURNS, self._keep_s)
+            pipe.zremrangebyscore(TURNS, "-inf", now - self._keep_s)
             return task
 
         return await self._client.transact(QUEUE, read=read, write=write)
@@ -231,6 +231,7 @@ class TaskRepository(RedisStore):
             known = [task for task in await _read(redis, names) if task is not None]
             folds = [fold_key(owner, task.kind, task.instruction) for task in known]
             await redis.delete(owned_key(owner), *folds, *(key for name in names for key in keys_of_task(name)))
+            await redis.zrem(TURNS, owner)
 
         await self._client.call(erase)
 

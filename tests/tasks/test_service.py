@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from backend.citations import Citation
 from backend.errors import BadRequest, TooMany
 from backend.storage.client import connect
-from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TaskRepository, record_key
+from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TURNS, TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
 from tests.support.redis_server import RedisProcess
@@ -240,7 +240,7 @@ async def test_everything_of_a_task_expires(service: TaskService, repository: Ta
     await repository.save_step(task, "plan", [1])
     await repository.report_progress(task, "searching")
     everything = await names(redis)
-    shared = {QUEUE}
+    shared = {QUEUE, TURNS}
     assert [name for name in everything - shared if await redis.ttl(name) <= 0] == []
 
 
@@ -256,6 +256,7 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     assert any(progress["detail"] == "searching" for each in msgspec.to_builtins(exported) for progress in each["told"])
     await service.erase("ana")
     assert [name for name in await names(redis) if "ana" in name or task.id in name] == []
+    assert await redis.zscore(TURNS, "ana") is None
     assert await service.list("ana") == []
     assert await service.get("ben", other.id) == other
     with pytest.raises(Superseded):
