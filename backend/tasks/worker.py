@@ -62,7 +62,6 @@ class TaskRun(Checkpoints):
         self.task = task
         self._repository = repository
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
-        self.has_progress = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
@@ -71,7 +70,6 @@ class TaskRun(Checkpoints):
         """Report how far the work is, without the user's words. Returns immediately."""
         log.info("task %s: %s", self.task.id, detail)
         self._unsaved.append(detail)
-        self.has_progress.set()
 
     async def save(self, name: str, value: Any) -> None:
         """Save the value of a step. One that cannot be stored is done again should there be another run."""
@@ -83,7 +81,6 @@ class TaskRun(Checkpoints):
 
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""
-        self.has_progress.clear()
         while self._unsaved:
             await self._repository.report_progress(self.task, self._unsaved.popleft())
 
@@ -232,12 +229,7 @@ class Worker:
         if self._ending:  # since the task was taken
             work.cancel()
         while not work.done():
-            progress = asyncio.create_task(run.has_progress.wait())
-            waited: set[asyncio.Future[Any]] = {work, progress}
-            try:
-                await asyncio.wait(waited, timeout=self.check_s, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                progress.cancel()
+            await asyncio.wait({work}, timeout=self.check_s)
             await self._check(run)
             spent = time.monotonic() - began
             run.hurried = run.hurried or spent >= self.settings.hard_limit_s / 2

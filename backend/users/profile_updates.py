@@ -346,27 +346,31 @@ def shortened(text: str, limit: int) -> str:
     return cut[: sentence + 1] if sentence > limit // 2 else cut.rpartition(" ")[0]
 
 
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "temperature_unit": ("celsius", "fahrenheit"),
+    "turn_patience": ("patient", "balanced", "eager"),
+    "interruptions": ("on", "off"),
+    "captions": ("on", "off"),
+    "theme": ("system", "light", "dark"),
+}
+"""The preferences that are one of a few words."""
+
+
 def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
     """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
     value = value.strip()
     if not value or len(value) > VALUE_LIMIT:
         raise BadRequest(f"A preference has 1 to {VALUE_LIMIT} characters.")
+    if choices := CHOICES.get(name):
+        if value.lower() not in choices:
+            raise BadRequest(f"The {name.replace('_', ' ')} is one of {', '.join(choices)}.")
+        return value.lower()
     match name:
-        case "temperature_unit" if value.lower() not in ("celsius", "fahrenheit"):
-            raise BadRequest("The temperature unit is either celsius or fahrenheit.")
-        case "temperature_unit":
-            return value.lower()
         case "time_zone":
             try:
                 ZoneInfo(value)
             except (ZoneInfoNotFoundError, ValueError, OSError):
                 raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
-        case "turn_patience" if value not in ("patient", "balanced", "eager"):
-            raise BadRequest("The patience with pauses is patient, balanced or eager.")
-        case "interruptions" | "captions" if value not in ("on", "off"):
-            raise BadRequest("Interruptions and captions are either on or off.")
-        case "theme" if value not in ("system", "light", "dark"):
-            raise BadRequest("The theme is system, light or dark.")
         case "speech_speed":
             return _checked_speed(value)
         case "voice" | "responder" if not re.fullmatch(r"[\w .-]+", value):
