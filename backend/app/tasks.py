@@ -22,8 +22,8 @@ from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
-from backend.tasks.broadcaster import TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
+from backend.tasks.metrics import TaskMetrics
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
@@ -41,7 +41,6 @@ class TaskSubsystem:
     """Background tasks and the coordinator of a process."""
 
     service: TaskService
-    metrics: TaskMetrics
     coordinator: CoordinatorService
     handoff: BackgroundHandoff
     """The way of calls and typed turns to the tasks."""
@@ -65,8 +64,9 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
     ):
         metrics, handoff = TaskMetrics(), BackgroundHandoff(service)
         metrics.show_in(foundation.metrics.registry)
+        foundation.stores.pubsub.subscribe(EVENTS, metrics.on_message)
         try:
-            yield TaskSubsystem(service, metrics, coordinator, handoff)
+            yield TaskSubsystem(service, coordinator, handoff)
         finally:
             await handoff.close()
 

@@ -23,7 +23,7 @@ from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
-from backend.storage.client import RedisClient
+from backend.storage.client import Pipe, RedisClient
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +100,10 @@ class PubSub:
     async def publish_page_event(self, user_id: str, type_: str, data: Json) -> None:
         """Show an event on every open page of that user: here immediately, and in the other processes."""
         await self._publish(UserMessage(user_id, self._origin, type_, data))
+
+    def add_page_event(self, pipe: Pipe, user_id: str, type_: str, data: Json) -> None:
+        """Show an event on every open page of that user once the transaction `pipe` is carried out."""
+        pipe.publish(CHANNEL, msgspec.json.encode(UserMessage(user_id, "", type_, data)))
 
     async def publish_news(self, user_id: str) -> None:
         """Have that user's calls, here and in the other processes, look up their news."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
+from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
 from backend.citations import Citation
 from backend.errors import BadRequest, TooMany
+from backend.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect
+from backend.tasks.metrics import TaskMetrics
 from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TURNS, TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
@@ -179,20 +181,33 @@ async def test_progress_is_kept_in_order_and_bounded(service: TaskService, repos
     assert (await service.list("ana"))[0].progress == progress[-1].detail
 
 
-async def test_every_change_is_published(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
+async def test_every_change_is_published_and_shown_to_its_owner(redis: Redis) -> None:
+    shown: list[tuple[str, TaskChanged]] = []
+    repository = TaskRepository(redis, add_to_stream, lambda _, owner, event: shown.append((owner, event)))
+    service = TaskService(repository, kinds={"research"})
     async with redis.pubsub() as subscription:
         await subscription.subscribe(EVENTS)
         task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
         await repository.report_progress(task, "searching")
         await repository.finish(task, ANSWER)
-        received: list[dict[str, str]] = []
+        received: list[bytes] = []
         while len(received) < 4:
             message = await subscription.get_message(ignore_subscribe_messages=True, timeout=1)
-            received += [json.loads(message["data"])] if message else []
-    assert [each["event"] for each in received] == ["queued", "running", "progress", "done"]
-    assert {each["owner"] for each in received} == {"ana"}
-    assert received[2]["detail"] == "searching"
-    assert "Why" not in json.dumps(received)
+            received += [message["data"]] if message else []
+    assert received == [b"queued", b"running", b"progress", b"done"]
+    assert [event.event for _, event in shown] == ["queued", "running", "progress", "done"]
+    assert {owner for owner, _ in shown} == {"ana"}
+    assert shown[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
+    assert shown[3][1].result == TaskFindings("It is blue.", "live", ANSWER.citations)
+
+
+async def test_the_metrics_count_the_changes_of_all_processes() -> None:
+    metrics, registry = TaskMetrics(), CollectorRegistry()
+    metrics.show_in(registry)
+    for raw in (b"queued", b"queued", None, b"no event"):
+        metrics.on_message(raw)
+    assert registry.get_sample_value("voice_task_events_total", {"event": "queued"}) == 2
+    assert registry.get_sample_value("voice_task_events_total", {"event": "no event"}) is None
 
 
 async def test_owners_take_turns_however_many_tasks_one_of_them_has(
@@ -207,7 +222,6 @@ async def test_owners_take_turns_however_many_tasks_one_of_them_has(
         ("newcomer", "only this"),
         ("greedy", "number 1"),
     ]
-    assert await repository.waiting() == 10
 
 
 async def test_a_running_task_is_taken_again_once_its_lease_is_over(redis: Redis) -> None:

@@ -74,8 +74,8 @@ async def migrate(engine: AsyncEngine) -> None:
         await connection.run_sync(upgrade)
 
 
-def upgrade(connection: Connection, to: str = "head") -> None:
-    """Run the migrations that this database has not seen yet, up to a revision; leave a newer version's as it is."""
+def upgrade(connection: Connection) -> None:
+    """Run the migrations that this database has not seen yet; leave a newer version's as it is."""
     from alembic import command  # imported once the server is ready: it takes 0.1 s
     from alembic.config import Config
     from alembic.runtime.migration import MigrationContext
@@ -88,7 +88,7 @@ def upgrade(connection: Connection, to: str = "head") -> None:
     if revision and revision not in {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}:
         log.warning("the ledger's tables are a newer version's (%s) and are used as they are", revision)
         return
-    command.upgrade(config, to)
+    command.upgrade(config, "head")
 
 
 def _migrate_sqlite(url: URL) -> None:
