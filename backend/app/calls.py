@@ -34,7 +34,7 @@ from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.registry import AcceptOffer, SessionRegistry
-from backend.sessions.session import QUEUES, Session
+from backend.sessions.session import Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
@@ -110,8 +110,6 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             admit=load.admit,
         )
         foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
-        for queue in QUEUES:
-            metrics.watch_queue(queue, partial(registry.depth, queue))
         ice, ice_servers = _ice_config(settings), _ice_servers(settings)
 
         def ice_config() -> IceConfig:

@@ -16,7 +16,6 @@ from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
@@ -81,8 +80,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
-        prompts = Prompts(settings.models.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracer)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     publish = shown_by(stores.pubsub.publish_page_event)
     coordinator = Coordinator(

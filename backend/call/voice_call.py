@@ -247,12 +247,3 @@ class VoiceCall:
         """End in order; the caller hears a goodbye unless `reason` is 'deleted' or 'disconnected'."""
         gone = reason == "disconnected"
         self.engine.dispatch(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
-
-    def depths(self) -> dict[str, float]:
-        """Return how full the call's queues are, by the names in `sessions.registry.QUEUES`."""
-        connection, media = self.parts.link.connection, self.parts.transport.stats()
-        return {
-            "responder_messages": connection.backlog if connection else 0,
-            "microphone_frames": media["inbox_frames"],
-            "playback_ms": media["queued_ms"],
-        }

@@ -33,7 +33,7 @@ from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.page_events import ToolCallFinished
-from backend.runtime.prompts import Prompts
+from backend.runtime.prompts import prompt
 from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
@@ -65,7 +65,6 @@ class ModelDecider:
     """Takes a name and an owner, and returns a block in which model calls are logged for them."""
     kinds: Collection[str]
     tracer: Tracer = NO_TRACER
-    prompts: Prompts = field(default_factory=Prompts)
 
     async def decide(self, digest: Digest) -> Decision:
         """Ask the model. Raises `ModelUnavailable` or `NoAnswer`."""
@@ -76,12 +75,12 @@ class ModelDecider:
             if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
                 invalid.append(f"{event.name}: {event.error}")
 
-        asked = self.prompts.worded("coordinator/injection", digest=question(digest))
+        asked = prompt("coordinator/injection", digest=question(digest))
         name = f"digest-{digest.id}"
         agent = Agent(self.model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self.model_name)
         session = agent.create_session(
             name,
-            system_prompt=self.prompts.worded("coordinator/system"),
+            system_prompt=prompt("coordinator/system"),
             user_id=digest.user_id,
             on_event=on_event,
             client="internal",

@@ -42,7 +42,7 @@ ADOPTED = "notes:adopted"
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The notes of all users: `backend.tools.notes.UserNotes`."""
+    """The notes of all users."""
 
     service: ReminderService
     retention_s: int | None = None
