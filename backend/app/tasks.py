@@ -90,7 +90,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
     async with supervising("coordinator", coordinator.run):
         try:
-            yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
+            yield CoordinatorService(coordinator, utterances, notifier.waiting)
         finally:
             await utterances.drain(DRAIN_WITHIN_S)
 

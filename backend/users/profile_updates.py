@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Annotated, Any, Literal, Protocol
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import ConfigDict, StringConstraints
 
 from backend.errors import BadRequest
+from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
@@ -366,11 +366,8 @@ def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
             raise BadRequest(f"The {name.replace('_', ' ')} is one of {', '.join(choices)}.")
         return value.lower()
     match name:
-        case "time_zone":
-            try:
-                ZoneInfo(value)
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
+        case "time_zone" if zone_of(value) is None:
+            raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.")
         case "speech_speed":
             return _checked_speed(value)
         case "voice" | "responder" if not re.fullmatch(r"[\w .-]+", value):
