@@ -26,16 +26,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
 from backend.storage.record_format import FORMAT, Format
-from backend.tasks.task import Task
+from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,8 @@ SWEEP = 50
 """Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
 FEEDBACK_LIMIT = 100
+SUMMARY_CHARS = 1_000
+FEEDBACK_CHARS = 500
 LEASE_S = 10.0
 """Seconds a process that works on a digest may be silent before another takes over."""
 STATE_KEEP_S = 30 * 86_400
@@ -89,30 +92,30 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
-    """This action begins a task."""
+    """Begins long work in the background."""
 
-    kind: str
-    instruction: str
+    kind: Annotated[str, Meta(description="Which specialist does it, such as research.")]
+    instruction: Annotated[str, Meta(min_length=3, max_length=INSTRUCTION_LIMIT, description="All it needs to know.")]
 
 
 class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task", tag_field="action"):
-    """This action cancels a task."""
+    """Stops a task that is no longer wanted."""
 
-    task_id: str
+    task_id: Annotated[str, Meta(description="Its id, as shown.")]
 
 
 class SummarizeTaskResult(msgspec.Struct, frozen=True, tag="summarize_task_result", tag_field="action"):
-    """This action keeps the gist of a result in the history."""
+    """Keeps what matters of a task's result."""
 
-    task_id: str
-    summary: str
+    task_id: Annotated[str, Meta(description="Its id, as shown.")]
+    summary: Annotated[str, Meta(min_length=1, max_length=SUMMARY_CHARS, description="Two or three sentences.")]
 
 
 class CaptureFeedback(msgspec.Struct, frozen=True, tag="capture_feedback", tag_field="action"):
-    """This action keeps what the user thinks of the service."""
+    """Keeps what the user thinks of the service."""
 
-    feeling: str
-    text: str
+    feeling: Literal["praise", "complaint", "correction", "wish"]
+    text: Annotated[str, Meta(min_length=1, max_length=FEEDBACK_CHARS, description="What they said, briefly.")]
 
 
 Action = CreateTask | CancelTask | SummarizeTaskResult | CaptureFeedback
