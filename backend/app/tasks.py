@@ -61,13 +61,10 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
-        metrics, handoff = TaskMetrics(), BackgroundHandoff(service)
+        metrics, handoff = TaskMetrics(), BackgroundHandoff(service, foundation.stores.outbox.enqueue)
         metrics.show_in(foundation.metrics.registry)
         foundation.stores.pubsub.subscribe(EVENTS, metrics.on_message)
-        try:
-            yield TaskSubsystem(service, coordinator, handoff)
-        finally:
-            await handoff.close()
+        yield TaskSubsystem(service, coordinator, handoff)
 
 
 @asynccontextmanager
