@@ -16,7 +16,6 @@ from backend.testing.memory import FakeMemory
 from backend.users.context_update import ContextUpdate, merged
 from backend.users.profile import PreferenceName, UserProfile, load_profile
 from backend.users.profile_updates import (
-    FACT_CHARS,
     FACT_LIMIT,
     SUMMARY_CHARS,
     TOPIC_LIMIT,
@@ -87,12 +86,6 @@ def test_what_cannot_be_a_preference_is_refused(name: PreferenceName, value: Any
 def test_a_fact_said_twice_is_kept_once_and_becomes_the_newest() -> None:
     context = after(AddFact("Has a dog."), AddFact("keeps bees"), AddFact("has  a DOG"))
     assert context == {"facts": ["keeps bees", "has a DOG"]}
-
-
-def test_facts_have_bounds() -> None:
-    context = after(*(AddFact(f"fact {n}") for n in range(FACT_LIMIT + 3)), AddFact("word " * 100), AddFact("  "))
-    assert len(context["facts"]) == FACT_LIMIT
-    assert context["facts"][0] == "fact 4" and len(context["facts"][-1]) <= FACT_CHARS
 
 
 def test_a_summary_tells_anew_what_it_was_made_from() -> None:
