@@ -14,7 +14,7 @@ written before anything of it is carried out, and the first one written stands: 
 instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
-a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, and that is logged.
+a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are dropped, and that is logged.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
@@ -42,13 +42,11 @@ log = logging.getLogger(__name__)
 
 ACTIVE = "channels:active"
 INPUTS_LIMIT = 200
-"""Entries waiting for one user from which on inputs are dropped."""
+"""Entries waiting for one user from which on further inputs are dropped."""
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
 """Seconds an unread channel is kept."""
-SWEEP = 50
-"""Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
 FEEDBACK_LIMIT = 100
 SUMMARY_CHARS = 1_000
@@ -194,11 +192,13 @@ class Channels(RedisStore):
         self._add(transaction, task.owner, entry)
 
     async def add_input(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user has said."""
+        """Add what a user has said, unless too much waits."""
+        if await self._client.call(lambda redis: redis.xlen(_inbox(user_id))) >= INPUTS_LIMIT:
+            log.warning("an input of a user is dropped: the coordinator has not come to %d others yet", INPUTS_LIMIT)
+            return
         pipe = self._client.pipeline()
         self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
-        pipe.xlen(_inbox(user_id))
-        await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
+        await self._client.execute(pipe)
 
     async def users(self) -> list[str]:
         """Return the users with entries: first the one that has waited longest since its last digest began."""
@@ -242,14 +242,6 @@ class Channels(RedisStore):
         pipe.xadd(_inbox(user_id), {"entry": msgspec.json.encode(entry)})
         pipe.expire(_inbox(user_id), CHANNEL_KEEP_S)
         pipe.zadd(ACTIVE, {user_id: self._clock()}, nx=True)
-
-    async def _drop_inputs(self, user_id: str, surplus: int) -> None:
-        if surplus <= 0:
-            return
-        oldest = await self.waiting(user_id, SWEEP + surplus)
-        if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
-            log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
-            await self.acknowledge(user_id, ids)
 
 
 class CoordinatorState(RedisStore):
