@@ -16,14 +16,12 @@ from backend.access.billing import BillingSubject
 from backend.access.budgets import Budgets
 from backend.access.usage import TURN, Resource
 from backend.errors import OverBudget
-from backend.observability.call_metrics import RecentMetrics
 from backend.page_events import ReplyDiscarded, TranscriptCompleted, TurnMeasured
 from backend.settings.budgets import BudgetSettings
 from tests.http.world import World, place_call
 from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
 from tests.support.services import budgets_over
-from tests.support.standin import standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 TOKEN = "correct horse battery"
@@ -83,21 +81,6 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
         await tab.sees("legs", "End of speech confirmed")
         rows = await tab.page.get_by_test_id("admin-thinkers").locator("tbody tr").all_inner_texts()
         assert [row.split("\t") for row in rows] == [["weather", "0", "1", "0", "0", "1250 ms", "1250 ms"]]
-
-
-async def test_its_medians_and_percentiles_are_those_that_callers_see(browser: Browser) -> None:
-    compute = """async (totals) => {
-      const [{ medianOf }, { quantile }] = await Promise.all([import("/state/tally.js"), import("/state/turns.js")]);
-      return [Math.round(medianOf(totals)), quantile(totals, 0.95)];
-    }"""
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        for totals in ([438, 490], [438], [700, 438, 491], [900, 438, 491, 700]):
-            recent = RecentMetrics()
-            for total in totals:
-                recent.turn({"first_sound": total})
-            middle = recent.turns().legs["first_sound"]
-            assert await tab.page.evaluate(compute, totals) == [middle.p50_ms, middle.p95_ms]
 
 
 async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 from backend.http.hosts import allowed_hosts, host_name
 from backend.settings.settings import load_settings
 from tests.http.world import world
+from tests.support.ports import free_port
 from tests.support.running_server import running_server
 
 TOKEN = "t" * 20
@@ -21,12 +21,6 @@ PATHS = (
     *("/", "/app.js", "/healthz", "/readyz", "/metrics", "/mode", "/notification/me", "/nowhere"),
     *("/api/config", "/api/me", "/api/tasks", "/api/openapi.json", "/api/events/x"),
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def get(url: str, path: str, **headers: str) -> httpx2.Response:

@@ -21,7 +21,7 @@ from backend.settings.memory import complete_redis_url, read_password
 from backend.storage.client import RedisClient, connect
 from backend.storage.redis_server import find_binary
 from tests.support.certificates import certificate
-from tests.support.nginx import free_port
+from tests.support.ports import free_port
 from tests.support.redis_server import USERS
 from tests.support.running_server import placed_call, running_server
 

@@ -9,7 +9,7 @@ from backend.access.principal import USER_GRANTS, Principal, Tier
 
 
 def caller(user: str) -> Identity:
-    """Return somebody who has shown a key."""
+    """Return a caller who has shown a key."""
     principal = Principal(user, Tier.SIGNED_IN, USER_GRANTS, None, "192.0.2.1", "key shop")
     return Identity(principal, known=True, announce=False)
 
