@@ -92,6 +92,12 @@ class Forbidden(CallerError):
     status = 403
 
 
+class Misdirected(CallerError):
+    """The request is addressed to a host name that is not ours (RFC 9110, 15.5.20)."""
+
+    status = 421
+
+
 class NotAdmitted(CallerError):
     """The caller has not shown the token that this takes."""
 

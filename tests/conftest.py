@@ -24,7 +24,6 @@ pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
     "tests/outside/test_openapi_document.py",
-    "tests/outside/test_strangers.py",
     "tests/browser/test_widths.py",
     "tests/call/test_past_conversations.py",
     "tests/browser/test_page.py",

@@ -49,13 +49,13 @@ def test_an_empty_variable_counts_as_unset() -> None:
 
 def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
     assert settings(OPENAI_API_KEY="sk-something").provider.names == ["openai"]
-    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").provider.names == ["local"]
-    assert settings(RESPONDER="local").provider.names == ["local"]
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDERS="local").provider.names == ["local"]
+    assert settings(RESPONDERS="local").provider.names == ["local"]
 
 
 def test_the_provider_cannot_converse_without_a_key() -> None:
-    with pytest.raises(SettingsError, match="RESPONDER=openai needs OPENAI_API_KEY"):
-        settings(RESPONDER="openai")
+    with pytest.raises(SettingsError, match="RESPONDERS=openai needs OPENAI_API_KEY"):
+        settings(RESPONDERS="openai")
 
 
 def test_hearing_is_set_by_nested_variables() -> None:
@@ -197,7 +197,7 @@ def test_a_document_without_marks_is_refused() -> None:
 
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
-    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):
+    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDERS": "local"}):
         assert settings(REQUIRE_PROVIDER="true", **given).provider.require_provider
 
 
@@ -223,9 +223,7 @@ def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) ->
 
 def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("BUDGETS__PROOF_OF_WORK_BITS=18\n")
-    assert unknown_settings({}, tmp_path / ".env") == [
-        "BUDGETS__PROOF_OF_WORK_BITS is not a setting any more. Remove it."
-    ]
+    assert unknown_settings({}, tmp_path / ".env") == ["BUDGETS__PROOF_OF_WORK_BITS is no longer a setting. Remove it."]
     names = {each.name for each in settings_table.variables()}
     sections = {name.partition("__")[0] for name in names}
     there = {each for each in FORMER.values() if each and ("__" not in each or each.partition("__")[0] in sections)}

@@ -121,7 +121,7 @@ async def test_the_page_keeps_its_size_however_long_it_watches(browser: Browser,
 async def used_by_three() -> Budgets:
     """Budgets of which three callers have used something, one of them almost all."""
     limits = {"user": {"model_tokens": 50_000}, "total": {"model_tokens": 100_000, "usd": 5}}
-    prices = {"dear": {"input_usd_per_million_tokens": 10, "output_usd_per_million_tokens": 50}}
+    prices = {"dear": {"text_in": 10, "text_out": 50}}
     budgets = budgets_over(FakeAsyncRedis(), BudgetSettings.model_validate(limits | {"prices": prices}))
     for number, user in enumerate(("ada", "bob", "cleo"), 1):
         billed = BillingSubject(user, "203.0.113.7", key="shop" if user == "cleo" else "")

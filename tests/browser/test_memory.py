@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Route
 
-from backend.access.signatures import Signatures
+from backend.access.credentials import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,

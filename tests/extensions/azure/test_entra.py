@@ -213,5 +213,5 @@ async def test_azure_is_called_with_it_by_the_server_and_the_doctor(entra: Entra
             assert await chosen.providers.readiness() == "ok"
         bearers.clear()
         entra.given = 0
-        finding = await CHECKS["Provider"](settings, 0)
+        finding = await CHECKS["Provider"](settings)
         assert "azure: ours in" in finding.message and bearers == ["Bearer entra-1"]
