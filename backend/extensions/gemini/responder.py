@@ -21,7 +21,7 @@ from backend.extensions.gemini.codec import CAPABILITIES, GeminiCodec
 from backend.extensions.gemini.settings import GeminiSettings
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
+from backend.responders.realtime import EARLY_LIMIT, Message, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
@@ -71,9 +71,9 @@ class GeminiResponder(Responder):
         self._settings = settings
         self._connection = connection
         self._codec = codec
-        self._outbox = MessageOutbox(connection)
+        self._waiting: list[bytes] = []  # for another connection
         self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
+        self._early: deque[ResponderEvent] = deque(maxlen=EARLY_LIMIT)  # of before anybody received events
         self._closing = False
         self._wants_crossing = False
         self._failure: ResponderUnavailable | None = None
@@ -83,7 +83,7 @@ class GeminiResponder(Responder):
 
     def __repr__(self) -> str:
         state = "closing" if self._closing else "crossing" if self._crossing else "open"
-        return f"GeminiResponder({state}, {len(self._outbox)} to send)"
+        return f"GeminiResponder({state})"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -133,7 +133,6 @@ class GeminiResponder(Responder):
         if self._crossing:
             self._crossing.cancel()
             await asyncio.wait([self._crossing])
-        await self._outbox.close()
         await self._connection.close_soon()
 
     def _report(self, event: ResponderEvent) -> None:
@@ -168,14 +167,14 @@ class GeminiResponder(Responder):
         self._cross_if_idle()
 
     def _cross_if_idle(self) -> None:
-        quiet = self._codec.idle and not self._outbox and not self._crossing and not self._closing
+        quiet = self._codec.idle and not self._crossing and not self._closing
         if self._wants_crossing and quiet and self._codec.handle:
-            self._wants_crossing, self._outbox.held = False, True
+            self._wants_crossing = False
             crossing = self._cross(self._codec.setup())
             self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
     async def _cross(self, setup: bytes) -> None:
-        """Go on over another connection; what is sent meanwhile waits in the outbox."""
+        """Go on over another connection; what is sent meanwhile waits."""
         try:
             following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:
@@ -188,12 +187,15 @@ class GeminiResponder(Responder):
         former, self._connection = self._connection, following
         self._crossing = None
         former.transport.abort()  # nothing is under way there
-        self._outbox.move_to(following)
+        waiting, self._waiting = self._waiting, []
+        self._send(waiting)
 
     def _fail(self, reason: str) -> None:
         self._failure = ResponderUnavailable(reason)
         self._connection.transport.abort()
 
     def _send(self, messages: Sequence[bytes]) -> None:
-        if not self._outbox.put(*messages):
+        if self._crossing:
+            self._waiting += messages
+        if len(self._waiting) > EARLY_LIMIT or not (self._crossing or self._connection.write(*messages)):
             self._fail("Gemini takes nothing any more.")

@@ -16,7 +16,7 @@ from backend.extensions.gpt_live.codec import CAPABILITIES, LiveCodec
 from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
+from backend.responders.realtime import EARLY_LIMIT, Message, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
@@ -66,9 +66,8 @@ class LiveResponder(Responder):
         self._connection = connection
         self._codec = codec
         self._loop = asyncio.get_running_loop()
-        self._outbox = MessageOutbox(connection)
         self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
+        self._early: deque[ResponderEvent] = deque(maxlen=EARLY_LIMIT)  # of before anybody received events
         self._closing = False
         self._failure: ResponderUnavailable | None = None
         self._tick_at = self._loop.time()
@@ -76,24 +75,24 @@ class LiveResponder(Responder):
         self._alarm: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
-        return f"LiveResponder({'closing' if self._closing else 'open'}, {len(self._outbox)} to send)"
+        return f"LiveResponder({'closing' if self._closing else 'open'})"
 
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
 
     def send_audio(self, frame: Frame) -> None:
-        self._outbox.put(*self._codec.append(frame, self._loop.time()))
+        self._connection.write(*self._codec.append(frame, self._loop.time()))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())
-        self._outbox.put(*messages)
+        self._connection.write(*messages)
         for event in events:  # later, since the sender is in the middle of something
             self._loop.call_soon(self._report, event)
         self._set_alarm()
 
     def brief(self, briefing: Briefing) -> None:
-        self._outbox.put(*self._codec.brief(briefing))
+        self._connection.write(*self._codec.brief(briefing))
 
     async def receive_events(self, on_event: OnEvent) -> None:
         self._on_event = on_event
@@ -112,7 +111,6 @@ class LiveResponder(Responder):
         self._ticking.cancel()
         if self._alarm:
             self._alarm.cancel()
-        await self._outbox.close()
         self._connection.write(b'{"type":"session.close"}')  # its time costs until then
         await self._connection.close_soon()
 
@@ -156,7 +154,7 @@ class LiveResponder(Responder):
     def _tick(self) -> None:
         """Send the silence that is due, ten times a second."""
         now = self._loop.time()
-        self._outbox.put(*self._codec.keep_time(now))
+        self._connection.write(*self._codec.keep_time(now))
         self._tick_at = max(self._tick_at + TICK_S, now)
         if not (self._closing or self._failure):
             self._ticking = self._loop.call_at(self._tick_at, self._tick)
