@@ -190,6 +190,9 @@ class ResponderRejected(ResponderUnavailable):
 class ModelUnavailable(PeerError):
     """A text model failed and so did its fallback."""
 
+    reason: str = ""
+    """Why its last attempt failed, in a word (`models.chat_completions.Reason`)."""
+
 
 class SignInUnavailable(PeerError):
     """The OpenID provider does not answer, or not as it should."""

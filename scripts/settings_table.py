@@ -46,7 +46,7 @@ OFTEN_SET = (
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
     *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
-    *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"),
+    *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "PLUGIN_FOLDERS"),
 }
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
 SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}

@@ -207,7 +207,7 @@ class VoiceCall:
         self.engine.dispatch(ev.OptionsChanged(caller.limits, options.answers))
         if parts.link.briefing is not None:
             self.engine.brief()
-        if before is None or before.finds_turns_as != options.finds_turns_as:
+        if before is None or before.detects_turns != options.detects_turns:
             parts.uplink.change_finder(caller.finder)
 
     def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:

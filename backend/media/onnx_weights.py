@@ -1,9 +1,7 @@
 """The reader of named weights in an ONNX file knows just enough of its format (protocol buffers) for that.
 
-A message is a row of fields, each a key (number and wire type) and a value. Followed here: `ModelProto.graph` (7),
-`GraphProto.node` (1), `NodeProto.attribute` (5), `AttributeProto.name` (1), `.t` (5) and `.g` (6), `TensorProto.dims`
-(1), `.data_type` (2), `.name` (8) and `.raw_data` (9). Reference: onnx.proto, and the page on the encoding in the
-documentation of protocol buffers.
+Followed here: `ModelProto.graph` (7), `GraphProto.node` (1), `NodeProto.attribute` (5), `AttributeProto.name` (1),
+`.t` (5) and `.g` (6), `TensorProto.dims` (1), `.data_type` (2), `.name` (8) and `.raw_data` (9). Reference: onnx.proto.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import BadRequest
+from backend.media.protobuf import Value, fields, varint
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -34,7 +33,6 @@ def read_weights(model: bytes, branch: str) -> Weights:
         raise BadModel(f"The model file cannot be read ({type(error).__name__}).") from error
 
 
-Value = int | memoryview
 Fields = dict[int, list[Value]]
 """The values of a message by the number of their field."""
 
@@ -57,25 +55,10 @@ def _attributes(graph: Value) -> Iterator[Fields]:
 
 
 def _message(value: Value) -> Fields:
-    message, fields, at = _bytes(value), Fields(), 0
-    while at < len(message):
-        key, at = read_varint(message, at)
-        match key & 7:
-            case 0:
-                number, at = read_varint(message, at)
-                fields.setdefault(key >> 3, []).append(number)
-                continue
-            case 1:
-                size = 8
-            case 2:
-                size, at = read_varint(message, at)
-            case 5:
-                size = 4
-            case wire_type:
-                raise ValueError(f"wire type {wire_type}")
-        fields.setdefault(key >> 3, []).append(message[at : at + size])
-        at += size
-    return fields
+    found = Fields()
+    for number, content, _ in fields(_bytes(value)):
+        found.setdefault(number, []).append(content)
+    return found
 
 
 def _sizes(dims: Value) -> Iterator[int]:
@@ -85,20 +68,8 @@ def _sizes(dims: Value) -> Iterator[int]:
         return
     at = 0
     while at < len(dims):
-        size, at = read_varint(dims, at)
+        size, at = varint(dims, at)
         yield size
-
-
-def read_varint(message: memoryview, at: int) -> tuple[int, int]:
-    """Read seven bits a byte, the lowest first; the highest bit says that more follow."""
-    number = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-        shift += 7
 
 
 def _bytes(value: Value | bytes) -> memoryview:

@@ -21,6 +21,8 @@ class ApiEndpoint:
 
     base_url: str
     api_key: str = field(repr=False)
+    model: str = ""
+    """The one model behind it, which is asked for in place of any other; empty: those of the settings."""
 
     @property
     def realtime_url(self) -> str:

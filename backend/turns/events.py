@@ -232,8 +232,6 @@ class ReplyText(ResponderEvent):
     reply: str
     item: str
     delta: str
-    word_starts_ms: tuple[int, ...] = ()
-    """When each word begins, in milliseconds of the audio that follows; empty where the provider does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ READY_WITHIN_S = 60.0
 TAKES_ALL = {"ADMISSION_MAX_LAG_MS": "0"}
 """However busy the machine is: tests share it with other tests."""
 ANSWERED_OTHERWISE = frozenset(
-    {"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_SCRIPT", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDER", "RESPONDERS"}
+    {"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDER", "RESPONDERS"}
 )
 """Settings that say who answers; a server without any of them takes the local Responder."""
 END_WITHIN_S = 15.0

@@ -31,6 +31,13 @@ async def test_the_local_responder_can_converse_while_the_provider_answers_the_t
         assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
 
 
+async def test_thinkers_ask_the_local_model_itself_and_no_other() -> None:
+    async with offline_peer({"turns": []}) as peer:
+        chosen = await endpoints(offline_url=peer.url, local_model_url="http://127.0.0.1:9/", local_model="llama3.2")
+        assert (chosen.models.base_url, chosen.models.model) == ("http://127.0.0.1:9/v1", "llama3.2")
+        assert chosen.without_model == frozenset()
+
+
 async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_a_hint() -> None:
     with running_server(LOCAL_CALLS="1") as server:
         async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
