@@ -60,7 +60,7 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
 
 
-@pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("call_budget", do.Clip.LIMIT)])
+@pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("max_minutes", do.Clip.LIMIT)])
 async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(reason: str, clip: do.Clip) -> None:
     async with placed_call() as call:
         await call.type_and_answer()
@@ -78,7 +78,7 @@ async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(end:
         await call.ask()
         if end == "already over":
             await call.finish_reply()
-        call.live.hang_up("call_budget")
+        call.live.hang_up("max_minutes")
         await call.play_out(3)
         assert not call.done(do.CancelReply), "the answer is not cut"
         if end == "interrupted":
@@ -89,7 +89,7 @@ async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(end:
         await call.play_out(9)
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
         await call.play_out(500)
-        assert await call.task == "call_budget"
+        assert await call.task == "max_minutes"
         assert len(call.responder.requests) == 1
 
 

@@ -70,9 +70,6 @@ class Cluster(SessionLocator):
         self._tasks: list[asyncio.Task[None]] = []
         here.registry.watcher = self._replicator
 
-    def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._replicator}, {self._rpc})"
-
     async def find(self, session_id: str) -> SessionHandle:
         with suppress(NotFound):
             return await super().find(session_id)

@@ -55,9 +55,6 @@ class RemoteHandle(SessionHandle):
         self._registry = registry
         self.id, self.owner = entry.session_id, entry.owner
 
-    def __repr__(self) -> str:
-        return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
-
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows; if the process is gone, return the last known state."""
         try:

@@ -46,9 +46,6 @@ class RemoteSideband(Sideband):
         self._send = send
         self._id = secrets.token_hex(12)
 
-    def __repr__(self) -> str:
-        return f"RemoteSideband({self._id[:6]}…)"
-
     async def open(self) -> RemoteSideband:
         """Begin to follow. Raises what `SessionHandle.open_sideband` does, or `MemoryUnavailable`."""
         await self._ask("sideband_open", program=self._id)
@@ -84,9 +81,6 @@ class HostedProgram:
         self._asked_at = time.monotonic()
         self._leaving = asyncio.Event()
         self._over = False
-
-    def __repr__(self) -> str:
-        return f"HostedProgram({len(self._events)} events to send)"
 
     async def open(self) -> None:
         """Begin to follow. Raises what `open_sideband` does."""
@@ -142,9 +136,6 @@ class SidebandHost:
     def __init__(self) -> None:
         self._programs: dict[str, HostedProgram] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def __repr__(self) -> str:
-        return f"SidebandHost({len(self._programs)} programs)"
 
     async def open(self, handle: SessionHandle, program_id: str) -> None:
         """Let a program follow the call of `handle`. Raises what `open_sideband` does."""
