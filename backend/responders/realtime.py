@@ -41,7 +41,7 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 WAITING_LIMIT_BYTES = 1024 * 1024
 """Bytes that may wait for the network: a picture, or sixteen seconds of speech."""
 EARLY_LIMIT = 1_000
-"""Events kept before anybody receives them."""
+"""Events kept until they are first received."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
 """Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
 nothing waits for it: the next message, such as a commit, first sends the audio so far. A provider that listens for the
