@@ -139,14 +139,7 @@ class SessionRegistry:
         self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
-        return SessionRequest(
-            session.owner,
-            session.conversation_id,
-            session.interruptions,
-            session.record,
-            session.reach,
-            session.id,
-        )
+        return session.asked
 
     def adopt(self, asked: SessionRequest) -> Session:
         """Take over a reserved session that another process has handed over: it was admitted there."""

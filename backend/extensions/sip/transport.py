@@ -16,7 +16,7 @@ from backend.extensions.sip.sdp import MediaPlan
 from backend.media.playout import OnPlayed, Playout
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
-from backend.transports.phone_line import LineAbility, OnKey
+from backend.transports.phone_line import OnKey
 
 if TYPE_CHECKING:
     from backend.extensions.sip.call import SipCall
@@ -68,9 +68,8 @@ class SipTransport:
         self._playout.on_played = on_played
 
     @property
-    def abilities(self) -> frozenset[LineAbility]:
-        transfer = {LineAbility.TRANSFER} if self._signalling.takes_transfers else set()
-        return frozenset(transfer | ({LineAbility.KEYS} if self._stream.takes_keys else set()))
+    def transfers(self) -> bool:
+        return self._signalling.takes_transfers
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._stream.on_key = on_key
@@ -82,9 +81,6 @@ class SipTransport:
 
     async def transfer(self, target: str) -> None:
         await self._signalling.refer(target)
-
-    async def press(self, keys: str) -> None:
-        await self._stream.press(keys)
 
     async def hang_up(self) -> None:
         self._signalling.hang_up()
