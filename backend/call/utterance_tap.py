@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.utterance_classifier import LONGEST_MS, Reading
+from backend.media.utterance_classifier import LONGEST_MS, UtteranceClassifier
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns import events as ev
 
@@ -22,23 +22,10 @@ AT_ONCE = 4
 """Readings and estimates of one call at the same time; further ones have no answer."""
 
 
-class Reader(Protocol):
-    """Reads short utterances: see `media.utterance_classifier`. No method raises; None: no answer in time."""
-
-    def begin(self) -> None:
-        """Get ready, without waiting: a call has begun."""
-
-    async def read(self, pcm: bytes) -> Reading | None:
-        """Return what 24 kHz mono PCM16 says."""
-
-    async def sentence_end(self, words: str) -> float | None:
-        """Return the log10 probability that a sentence ends after `words`."""
-
-
 class UtteranceTap:
     """The latest speech of one call."""
 
-    def __init__(self, reader: Reader | None, dispatch: Callable[[ev.Event], None]) -> None:
+    def __init__(self, reader: UtteranceClassifier | None, dispatch: Callable[[ev.Event], None]) -> None:
         self._reader = reader
         if reader:
             reader.begin()
@@ -81,11 +68,11 @@ class UtteranceTap:
         else:
             work.close()
 
-    async def _read(self, reader: Reader, pcm: bytes, partial: bool) -> None:
+    async def _read(self, reader: UtteranceClassifier, pcm: bytes, partial: bool) -> None:
         reading = await reader.read(pcm)
         kind, words = (reading.kind, reading.words) if reading else (None, "")
         self._dispatch(ev.UtteranceRead(kind, words, partial))
 
-    async def _estimate(self, reader: Reader, words: str) -> None:
+    async def _estimate(self, reader: UtteranceClassifier, words: str) -> None:
         if (log10 := await reader.sentence_end(words)) is not None:
             self._dispatch(ev.SentenceEndEstimated(words, log10))

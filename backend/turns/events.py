@@ -444,7 +444,7 @@ class ResponderGone(Event):
 
 @dataclass(frozen=True, slots=True)
 class HangUpRequested(Event):
-    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
+    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'budget'."""
 
     reason: str
 

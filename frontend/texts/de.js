@@ -207,8 +207,6 @@ export default {
   "failure.shutdown": "Der Server startet neu.",
   "failure.max_minutes": "Der Anruf hat seine Höchstdauer erreicht.",
   "failure.max_minutes.hint": "Rufen Sie noch einmal an, um weiterzumachen.",
-  "failure.call_budget": "Der Anruf hat seine Kostengrenze erreicht.",
-  "failure.call_budget.hint": "Was ein einzelner Anruf kosten darf, ist begrenzt. Beginnen Sie einen neuen, um weiterzusprechen.",
   "failure.budget": "Ihre Gesprächszeit für heute ist aufgebraucht.",
   "failure.budget.hint": "Um Mitternacht (UTC) gibt es neue.",
   "failure.voice_gone": "Der Sprachdienst antwortet nicht.",

@@ -207,8 +207,6 @@ export default {
   "failure.shutdown": "The server is restarting.",
   "failure.max_minutes": "The call reached its time limit.",
   "failure.max_minutes.hint": "Start another one to continue.",
-  "failure.call_budget": "The call reached its cost limit.",
-  "failure.call_budget.hint": "What a single call may cost is limited. Start another one to continue.",
   "failure.budget": "You have used up today's talking time.",
   "failure.budget.hint": "It starts again at midnight UTC.",
   "failure.voice_gone": "The voice service is not responding.",

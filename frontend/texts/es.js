@@ -207,8 +207,6 @@ export default {
   "failure.shutdown": "El servidor se está reiniciando.",
   "failure.max_minutes": "La llamada ha llegado a su límite de tiempo.",
   "failure.max_minutes.hint": "Llama otra vez para continuar.",
-  "failure.call_budget": "La llamada ha alcanzado su límite de coste.",
-  "failure.call_budget.hint": "El coste de cada llamada está limitado. Inicia otra para continuar.",
   "failure.budget": "Has agotado el tiempo de conversación de hoy.",
   "failure.budget.hint": "Empieza de nuevo a medianoche (UTC).",
   "failure.voice_gone": "El servicio de voz no responde.",

@@ -207,8 +207,6 @@ export default {
   "failure.shutdown": "Le serveur redémarre.",
   "failure.max_minutes": "L'appel a atteint sa durée maximale.",
   "failure.max_minutes.hint": "Rappelez pour continuer.",
-  "failure.call_budget": "L'appel a atteint sa limite de coût.",
-  "failure.call_budget.hint": "Le coût d'un appel est limité. Lancez-en un autre pour continuer.",
   "failure.budget": "Vous avez utilisé tout le temps de parole d'aujourd'hui.",
   "failure.budget.hint": "Il repart à minuit UTC.",
   "failure.voice_gone": "Le service vocal ne répond pas.",

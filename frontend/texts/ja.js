@@ -207,8 +207,6 @@ export default {
   "failure.shutdown": "サーバーが再起動しています。",
   "failure.max_minutes": "通話の制限時間に達しました。",
   "failure.max_minutes.hint": "続けるには、もう一度かけてください。",
-  "failure.call_budget": "通話の費用が上限に達しました。",
-  "failure.call_budget.hint": "1回の通話にかけられる費用には上限があります。続けるには、もう一度通話を始めてください。",
   "failure.budget": "今日の通話時間を使い切りました。",
   "failure.budget.hint": "協定世界時の午前0時にまた使えるようになります。",
   "failure.voice_gone": "音声サービスが応答しません。",

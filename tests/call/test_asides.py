@@ -1,4 +1,4 @@
-"""Words to somebody else that cut a reply, in a real call."""
+"""Words to another person that cut a reply, in a real call."""
 
 from __future__ import annotations
 

@@ -71,13 +71,9 @@ class RtpStream(asyncio.DatagramProtocol):
         self._key_began = 0
         self._begins = True  # the next packet is the first of a stretch of sound
         self._lost_at = self._now() + SILENCE_S
-        self.packets_out = 0
         self._clock = current_media_clock()
         self._socket = ClockedSocket(sock, self, current_socket_reader())
         self._slot = self._clock.join(self._on_slot, on_fault)
-
-    def __repr__(self) -> str:
-        return f"RtpStream({self._plan and self._plan.codec}, {self._receiving!r}, {self.packets_out} out)"
 
     @property
     def held(self) -> bool:
@@ -130,13 +126,8 @@ class RtpStream(asyncio.DatagramProtocol):
         self._close_codecs()
 
     def stats(self) -> dict[str, float]:
-        """Return figures of the stream."""
-        inward = self._receiving.stats() if self._receiving is not None else {}
-        return inward | {
-            "packets_out": self.packets_out,
-            "slots_skipped": self._slot.skipped,
-            "worst_gap_ms": self._slot.worst_gap_ms,
-        }
+        """Return figures of what comes in."""
+        return {**self._receiving.stats()} if self._receiving is not None else {}
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         packet, plan, receiving = read_packet(data), self._plan, self._receiving
@@ -197,7 +188,6 @@ class RtpStream(asyncio.DatagramProtocol):
 
     def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFF
-        self.packets_out += 1
         kind = payload_type | (MARKER if marker else 0)
         packet = write_packet(kind, self._sequence, timestamp & 0xFFFFFFFF, self._source, payload)
         self._socket.sendto(packet, self._remote)

@@ -44,9 +44,6 @@ class SipTransport:
         self._now = asyncio.get_running_loop().time
         self._alarm.set(self._stream.lost_at)
 
-    def __repr__(self) -> str:
-        return f"SipTransport({self._queue!r}, {self._playout!r}, {self._stream!r})"
-
     def use(self, plan: MediaPlan, peer: str) -> None:
         """Send and receive as agreed with the peer; its messages come from address `peer`."""
         if self._queue.ended:
@@ -101,7 +98,6 @@ class SipTransport:
     def stats(self) -> dict[str, float]:
         return self._stream.stats() | {
             "inbox_frames": len(self._queue),
-            "inbox_dropped": self._queue.dropped,
             "queued_ms": self._playout.queued_ms,
         }
 

@@ -86,7 +86,7 @@ class MediaStreamTransport(SocketTransport):
 
     def stats(self) -> dict[str, float]:
         unheard_ms = (len(self._marks.unheard(_now())) + len(self._again)) * FRAME_MS
-        return super().stats() | {"unheard_ms": unheard_ms, "delay_ms": self._marks.delay_s * 1000}
+        return super().stats() | {"unheard_ms": unheard_ms}
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
         try:

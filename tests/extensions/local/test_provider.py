@@ -25,7 +25,7 @@ async def test_without_a_key_the_local_responder_does_both() -> None:
 
 async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:
     async with offline_peer({"turns": []}, "--require-key", "local") as peer:
-        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responder="local")
+        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responders="local")
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
         assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
         assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"

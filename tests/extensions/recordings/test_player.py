@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from backend.access.signatures import Signatures
+from backend.access.credentials import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
