@@ -15,6 +15,7 @@ import pytest
 from backend.extensions.local.dialogue import chat_model
 from backend.extensions.local.dialogue.chat_model import FAILURES, ChatModelDialogue, first_model
 from backend.models.chat_completions import ModelLimits
+from backend.realtime.serving.parts import Call
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
@@ -116,6 +117,12 @@ async def test_tool_call_is_read_however_the_server_sends_it(pieces: Any) -> Non
         said, calls = await answered(dialogue.answer(order("Weather in Oslo?")))
     assert said == []
     assert [(name, json.loads(given)) for name, given in calls] == [("route_to_thinker", json.loads(ARGUMENTS))]
+
+
+async def test_what_is_said_before_a_call_is_spoken_before_it() -> None:
+    async with asking(stream(words("Let me check."), whole("c1"), ended("tool_calls"))) as (dialogue, _):
+        parts = [part async for part in dialogue.answer(order("Weather in Oslo?"))]
+    assert parts[0] == "Let me check." and isinstance(parts[1], Call) and len(parts) == 2
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2"), ("", "")])
