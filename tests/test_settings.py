@@ -58,15 +58,6 @@ def test_the_provider_cannot_converse_without_a_key() -> None:
         settings(RESPONDERS="openai")
 
 
-def test_hearing_is_set_by_nested_variables() -> None:
-    vad = settings(VAD__THRESHOLD="0.5", VAD__HANGOVER_FRAMES="20", VAD__ENABLED="false", VAD__ENGINE="silero").vad
-    assert (vad.threshold, vad.hangover_frames, vad.enabled, vad.engine) == (0.5, 20, False, "silero")
-    assert settings().vad.pre_roll_ms == 300
-    assert settings(VAD__VAD_FRAME_MS="16", VAD__VAD_SAMPLE_RATE="16000").vad.vad_frame_ms == 16
-    assert settings(VAD__HANGOVER_FRAMES="10").vad.hangover_frames == 10, "as much silence is sent as there is"
-    assert settings(VAD__POST_ROLL_MS="400", VAD__HANGOVER_FRAMES="20").vad.post_roll_ms == 400
-
-
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
