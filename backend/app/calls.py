@@ -27,11 +27,10 @@ from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
 from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
 from backend.observability.logs import log_ids
-from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
-from backend.sessions.event_log import PageMessage, page_message
+from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.registry import SessionRegistry
@@ -41,8 +40,7 @@ from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
-from backend.tasks.broadcaster import TaskBroadcaster
-from backend.tasks.repository import EVENTS
+from backend.storage.pubsub import UserMessage
 from backend.tasks.service import TaskQueries
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
@@ -122,7 +120,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         stack.push_async_callback(registry.close)
         pages = PageStreams()
         metrics.watch_queue("open_pages", lambda: pages.count)
-        await _listen(foundation, tasks, registry, pages, stack)
+        await _listen(foundation, registry, pages, stack)
         records = foundation.open_recorder is not None
         services = CallServices(registry, locator, offers, ice_config, ice_servers, WebSocketTransport, records=records)
         yield CallSubsystem(services, providers, pages, engine or "the provider’s own", engine is not None)
@@ -243,27 +241,18 @@ async def _earlier(stores: Stores, user_id: str, conversation_id: str) -> list[M
     return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 
-async def _listen(
-    foundation: Foundation, tasks: TaskSubsystem, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
-) -> None:
+async def _listen(foundation: Foundation, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack) -> None:
     """Pass on what other processes publish for the calls and pages of this one."""
 
-    def here(owner: str) -> bool:
-        return registry.is_here(owner) or pages.is_here(owner)
-
-    def show(owner: str, message: PageMessage) -> None:
-        registry.show(owner, message)
-        pages.show(owner, message)
-
-    def publish(owner: str, event: PageEvent) -> None:
-        show(owner, page_message(event))
+    def show(message: UserMessage | None) -> None:
+        if message and message.type:
+            event = PageMessage(message.type, message.data)
+            registry.show(message.user, event)
+            pages.show(message.user, event)
 
     pubsub = foundation.stores.pubsub
     await stack.enter_async_context(following_changes(pubsub, foundation.stores.memory))
-    broadcaster = TaskBroadcaster(foundation.task_store.repository, tasks.metrics, is_here=here, publish=publish)
-    pubsub.subscribe(EVENTS, broadcaster.on_message)
-    await stack.enter_async_context(supervising("task broadcaster", broadcaster.run))
-    pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
+    pubsub.on_user_message(show)
     pubsub.start()
     stack.push_async_callback(pubsub.close)
     await pubsub.wait_until_open(LISTENING_WITHIN_S)

@@ -168,10 +168,6 @@ class SessionRegistry:
         """Return the owner's sessions, newest first."""
         return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
 
-    def is_here(self, owner: str) -> bool:
-        """Return whether the owner has a live session in this process."""
-        return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
-
     def show(self, owner: str, message: PageMessage) -> None:
         """Send `message` to the page through each of the owner's live sessions in this process."""
         for session in self.owned_by(owner):

@@ -93,7 +93,8 @@ class LiveResponder(ConnectedResponder):
             self._report(self._codec.decode(message, self._loop.time()))
         except ResponderUnavailable as error:
             self._fail(error)
-        self._set_alarm()
+        else:
+            self._set_alarm()
 
     def _last_events(self) -> Iterable[ResponderEvent]:
         return self._codec.lost()

@@ -28,7 +28,6 @@ from backend.extensions.sip.settings import SipSettings
 from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context
 from backend.runtime.supervisor import supervising
-from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,9 @@ async def _agent(here: Context) -> AsyncIterator[str]:
     options = here.services.settings.of(SipSettings)
     failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
     requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
-    gate = Gate(options.peers, _digest(here.services.settings), lambda address: _may(failures, here, address))
+    key = hmac.digest(secret_keys(here.services.settings)[0], b"sip", "sha256")
+    digest = DigestAuth(key, REALM, options.passwords) if options.passwords else None
+    gate = Gate(options.peers, digest, lambda address: _may(failures, here, address))
 
     async def on_call(call: SipCall) -> None:
         await take_call(here, call)
@@ -130,14 +131,6 @@ async def take_call(here: Context, call: SipCall) -> None:
         await transport.close()
         return
     await registry.wait(session)
-
-
-def _digest(settings: Settings) -> DigestAuth | None:
-    options = settings.of(SipSettings)
-    users = options.passwords
-    if not users:
-        return None
-    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), REALM, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

@@ -10,7 +10,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING
 
-from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
+from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.extensions.sip.rtp_stream import RtpStream
 from backend.extensions.sip.sdp import MediaPlan
 from backend.media.playout import OnPlayed, Playout
@@ -116,8 +116,3 @@ class SipTransport:
 
     def _fail(self, error: Exception) -> None:
         self.end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
-
-
-def unacknowledged() -> NeverConnected:
-    """Return the error of a call after the peer never said that it got our answer."""
-    return NeverConnected("The caller's telephone did not acknowledge our answer.")
