@@ -222,7 +222,7 @@ async def test_short_purposes_are_worded_by_the_model_or_by_fixed_words_in_time(
     async with asking(stream([5.0])) as (dialogue, _):
         began = time.perf_counter()
         said, _ = await answered(dialogue.answer(order("Hm?", purpose="nudge", tool_choice="none")))
-        assert len(said) == 1 and time.perf_counter() - began < 1.5
+        assert len(said) == 1 and time.perf_counter() - began < 4
 
 
 async def test_dictated_greeting_is_said_without_the_model() -> None:
