@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from aiortc import RTCIceServer
@@ -22,6 +22,7 @@ from backend.call.prompts import CallerBackground, brief
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
+from backend.http.services import CallServices
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import detector, load_stand_in, open_endpointing
 from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
@@ -33,7 +34,7 @@ from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
-from backend.sessions.registry import AcceptOffer, SessionRegistry
+from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
@@ -47,6 +48,7 @@ from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
+from backend.transports.websocket import WebSocketTransport
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.users.profile import UserProfile, load_profile, watch_profile
@@ -64,16 +66,11 @@ MEMORY_WITHIN_S = 0.5
 class CallSubsystem:
     """The calls of a process."""
 
-    registry: SessionRegistry
+    services: CallServices
+    """What routes reach of them."""
     providers: Providers
-    accept_offer: AcceptOffer
-    ice_config: Callable[[], IceConfig]
-    """How a WebRTC connection is made now."""
-    ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
-    locator: SessionLocator
-    """Finds the sessions of all processes."""
     detector: str
     """What finds the turns, in words for the operator."""
     finds_turns: bool
@@ -111,10 +108,9 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             admit=load.admit,
         )
         foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
-        ice, ice_servers = _ice_config(settings), _ice_servers(settings)
-
-        def ice_config() -> IceConfig:
-            return replace(ice, ice_servers=ice_servers.for_us())
+        ice_servers = _ice_servers(settings)
+        ice_config = partial(_ice_config, settings, ice_servers)
+        ice_config()  # what is wrong with it is said at the start
 
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, ice_config())
@@ -127,16 +123,16 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams()
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        detects = engine or "the provider’s own"
-        detecting = engine is not None
-        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects, detecting)
+        records = foundation.open_recorder is not None
+        services = CallServices(registry, locator, offers, ice_config, ice_servers, WebSocketTransport, records=records)
+        yield CallSubsystem(services, providers, pages, engine or "the provider’s own", engine is not None)
 
 
 def _require_turns_found(providers: Providers) -> None:
     """Raise `SetupError` where nothing would find the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
-            f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",
+            f"With VAD__ENABLED=false nothing finds the turns of calls with {', '.join(deaf)}.",
             hint="Leave VAD__ENABLED at true: these providers have turns found here.",
         )
 
@@ -300,9 +296,9 @@ def _ice_servers(settings: Settings) -> IceServers:
     return servers
 
 
-def _ice_config(settings: Settings) -> IceConfig:
+def _ice_config(settings: Settings, servers: IceServers) -> IceConfig:
     return IceConfig(
-        ice_servers=_ice_servers(settings).for_us(),  # checked now; each call gets its own
+        ice_servers=servers.for_us(),
         force_host=settings.rtc.rtc_force_host,
         port_range=settings.rtc.rtc_port_range,
         pauses=settings.rtc.rtc_dtx,

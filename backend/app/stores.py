@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from backend.chat.turn_claims import TurnClaims
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.sessions.event_log import shown_by
@@ -17,7 +18,6 @@ from backend.storage.ledger.ledger import Ledger, open_ledger
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
-from backend.storage.turn_claims import TurnClaims
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations

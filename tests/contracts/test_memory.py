@@ -212,10 +212,6 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
     assert len(await case.memory.everything_of("u2")) == 3
 
 
-async def test_memory_that_answers_says_so(case: Case) -> None:
-    assert await case.memory.ping() is True
-
-
 async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:
     memory = FakeMemory(user_ttl_s=100)
     await memory.update_user_context("u1", lambda known: {"name": "Zoë"})

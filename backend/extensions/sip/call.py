@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from aiosipua import SipRequest, SipResponse
 from aiosipua.dialog import Dialog, create_dialog_from_request, dialog_matches, remote_cseq_valid
 from aiosipua.headers import parse_address
+from aiosipua.utils import format_addr
 
 from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
 from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
@@ -262,8 +263,7 @@ class SipCall:
     @property
     def _contact(self) -> str:
         host, port = self.link.here
-        where = f"[{host}]" if ":" in host else host
-        return f"sip:{where}:{port}{';transport=tcp' if self.link.protocol == 'TCP' else ''}"
+        return f"sip:{format_addr(host, port)}{';transport=tcp' if self.link.protocol == 'TCP' else ''}"
 
     def _respond(
         self, transaction: ServerTransaction, status: int, *, body: str = "", headers: dict[str, str] | None = None

@@ -23,7 +23,7 @@ from backend.extensions.sip.agent import UserAgent
 from backend.extensions.sip.call import CallState, SipCall
 from backend.extensions.sip.digest import DigestAuth
 from backend.extensions.sip.gate import Gate
-from backend.extensions.sip.registration import Registration, Trunk
+from backend.extensions.sip.registration import Registration
 from backend.extensions.sip.settings import SipSettings
 from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context
@@ -93,7 +93,7 @@ async def _agent(here: Context) -> AsyncIterator[str]:
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
-                registration = Registration(agent, Trunk.named(options.trunk))
+                registration = Registration(agent, options.trunk)
                 stack.push_async_callback(registration.close)
                 here.services.state.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
