@@ -15,7 +15,7 @@ from scripts.structure import sizes_of
 MOST = {
     "lines of Python: core": 55_700,
     "lines of Python: all that ships": 79_200,
-    "lines of Python: the local Responder": 5_500,
+    "lines of Python: the local Responder": 5_900,
     "lines of Python: benchmarks": 8_000,
     "lines of Python: tests": 66_000,
     "required packages": 34,
