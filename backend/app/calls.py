@@ -23,9 +23,9 @@ from backend.call.prompts import CallerBackground, brief
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
-from backend.media.echo import load_canceller, open_echo_guard
-from backend.media.endpointing import detector, load_stand_in, open_endpointing
+from backend.media.endpointing import open_endpointing
 from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
+from backend.media.vad_silero import load_silero
 from backend.observability.logs import log_ids
 from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
@@ -77,8 +77,6 @@ class CallSubsystem:
     """The event streams of open pages, outside of calls."""
     locator: SessionLocator
     """Finds the sessions of all processes."""
-    detector: str
-    """What finds the turns, in words for the operator."""
     finds_turns: bool
     """Whether we find the turns; otherwise the provider does."""
 
@@ -89,18 +87,16 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, limits, metrics = foundation.settings, foundation.settings.limits, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
-        engine = None
-        if providers.endpointers != {"provider"}:  # loaded now: the first caller should not wait for a model
-            engine = detector(settings.vad, provider_can="provider" in providers.endpointers)
-        if engine is None:
+        detects = settings.vad.enabled and providers.endpointers != {"provider"}
+        if not detects:
             _require_turns_found(providers)
-            load_stand_in(settings.vad)
-        reads = settings.turns.utterance_classifier and engine is not None
+        load_silero()  # now: the first caller should not wait for a model
+        reads = settings.turns.utterance_classifier and detects
         reader = await stack.enter_async_context(open_utterance_classifier()) if reads else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
-        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
+        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if detects else "provider")
         load = Load(max_lag_ms=limits.admission_max_lag_ms, max_cpu_percent=limits.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
@@ -134,9 +130,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
-        detects = engine or "the provider’s own"
-        detecting = engine is not None
-        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects, detecting)
+        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects)
 
 
 def _require_turns_found(providers: Providers) -> None:
@@ -211,7 +205,6 @@ def _dependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
         open_endpointing=partial(open_endpointing, settings.vad),
-        open_echo_guard=partial(open_echo_guard, settings.turns.echo_cancellation),
         limits=limits,
         times=CallTimes(
             settings.limits.session_max_minutes * 60,
@@ -230,13 +223,10 @@ def _dependencies(
 
 
 def _limits(settings: TurnSettings, endpointing: Endpointer, *, reads: bool, others: int) -> TurnLimits:
-    if settings.echo_cancellation == "auto":
-        load_canceller()  # loaded now, too; and a missing one is logged at the start
     return TurnLimits(
         style=EndpointingStyle(settings.endpointing),
         reader=reads,
         interruption_min_ms=settings.interruption_min_ms,
-        interruption_onset=settings.interruption_onset,
         interruptible=settings.interruptions,
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
@@ -317,5 +307,4 @@ def _ice_config(settings: Settings) -> IceConfig:
         ice_servers=_ice_servers(settings).for_us(),  # checked now; each call gets its own
         force_host=settings.rtc.rtc_force_host,
         port_range=settings.rtc.rtc_port_range,
-        pauses=settings.rtc.rtc_dtx,
     )

@@ -112,7 +112,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
-        f"Detector   {calls.detector}",
+        f"Detector   {'silero' if calls.finds_turns else 'the provider’s own'}",
         *further,
     ]
     if foundation.tracing.deliveries:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from backend.call.consent_replies import TakeAnswer
 from backend.call.prompts import CallerBackground
 from backend.call.utterance_tap import Reader
-from backend.media.echo import EchoGuard, NoEchoGuard
+from backend.media.echo import EchoGuard
 from backend.media.endpointing import LocalEndpointing
 from backend.notifications.dispatcher import Subscribe
 from backend.observability.call_metrics import CallMetrics
@@ -75,7 +75,7 @@ class CallDependencies:
     enqueue: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], LocalEndpointing]
-    """Opens our own endpointing. Raises `MissingLibrary` where no detector can run."""
+    """Opens our own endpointing."""
     limits: TurnLimits
     metrics: CallMetrics
     times: CallTimes = CallTimes()
@@ -84,7 +84,7 @@ class CallDependencies:
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
-    open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
+    open_echo_guard: Callable[[], EchoGuard] = EchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None

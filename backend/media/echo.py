@@ -34,11 +34,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from functools import cache
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pywebrtc_audio import AudioProcessor
 
 from backend.media.frame import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.vad import RoomGate, level
@@ -119,17 +119,6 @@ class Canceller(Protocol):
         ...
 
 
-class EchoGuard(Protocol):
-    """Keeps the echo of what one caller is played out of what is received from them."""
-
-    def played(self, frame: Frame | None) -> None:
-        """Note what was sent to the caller in a slot of 20 ms; None for silence."""
-
-    def clean(self, frame: Frame) -> Frame:
-        """Return a received frame without echo: itself, as a rule."""
-        ...
-
-
 class Match(NamedTuple):
     """The delay at which the microphone is most like what was played."""
 
@@ -157,20 +146,19 @@ class _Suspect(NamedTuple):
         return frames in SUSPICIOUS_FRAMES
 
 
-class NoEchoGuard(EchoGuard):
-    """Leaves every frame as it is: echo cancellation is off, or its package is not there."""
-
-    def played(self, frame: Frame | None) -> None:
-        """Note nothing."""
-
-    def clean(self, frame: Frame) -> Frame:
-        return frame
+def webrtc_canceller() -> Canceller:
+    """Return WebRTC's canceller, AEC3."""
+    canceller: Canceller = AudioProcessor(sample_rate=SAMPLE_RATE, echo_cancellation=True)
+    return canceller
 
 
-class CancellingEchoGuard(EchoGuard):
-    """Finds an echo and cancels it, for one call. Not thread-safe: everything happens on the event loop."""
+class EchoGuard:
+    """Keeps the echo of what one caller is played out of what is received from them.
 
-    def __init__(self, make_canceller: Callable[[], Canceller]) -> None:
+    Not thread-safe: everything happens on the event loop.
+    """
+
+    def __init__(self, make_canceller: Callable[[], Canceller] = webrtc_canceller) -> None:
         """Take what makes a canceller, for a call that turns out to need one."""
         self.delay_ms: int | None = None
         """Milliseconds from a sound's leaving to its return, as found last; None: there is no echo."""
@@ -190,9 +178,10 @@ class CancellingEchoGuard(EchoGuard):
 
     def __repr__(self) -> str:
         echo = "no echo" if self.delay_ms is None else f"an echo of {self.delay_ms} ms"
-        return f"CancellingEchoGuard({echo}, {self._played} played, {self._received} received)"
+        return f"EchoGuard({echo}, {self._played} played, {self._received} received)"
 
     def played(self, frame: Frame | None) -> None:
+        """Note what was sent to the caller in a slot of 20 ms; None for silence."""
         self._played += 1
         if frame is not None:
             self._echoing = ECHO_FRAMES
@@ -201,6 +190,7 @@ class CancellingEchoGuard(EchoGuard):
         self._far.append(frame or SILENCE)
 
     def clean(self, frame: Frame) -> Frame:
+        """Return a received frame without echo: itself, as a rule."""
         self._received += 1
         if not self._echoing:
             return frame
@@ -285,23 +275,6 @@ class CancellingEchoGuard(EchoGuard):
         elif 0 <= self._shift * FRAME_SAMPLES - offset <= LONGEST_LEFT_SAMPLES:
             return
         self._shift = (offset + HEADROOM_MS * SAMPLE_RATE // 1000) // FRAME_SAMPLES
-
-
-def open_echo_guard(wanted: Literal["auto", "off"]) -> EchoGuard:
-    """Return one call's guard: one that does nothing where that is wanted, or the package is missing."""
-    make_canceller = load_canceller() if wanted == "auto" else None
-    return NoEchoGuard() if make_canceller is None else CancellingEchoGuard(make_canceller)
-
-
-@cache
-def load_canceller() -> Callable[[], Canceller] | None:
-    """Return what makes WebRTC's canceller; None, said once in the log, where its package has no wheel."""
-    try:
-        from pywebrtc_audio import AudioProcessor
-    except ImportError as error:
-        log.warning("Echo is not cancelled, because pywebrtc-audio cannot be loaded: %s", error)
-        return None
-    return lambda: AudioProcessor(sample_rate=SAMPLE_RATE, echo_cancellation=True)
 
 
 def compare(near: bytes, far: bytes) -> Match:

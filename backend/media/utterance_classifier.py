@@ -8,8 +8,8 @@ all calls of a server process (`utterance_classifier_worker.py`), because pocket
 A call is never disturbed: where the child is dead, busy or too late, the answer is None. A child that ends is started
 again; one that has not answered for `STUCK_AFTER_S` is ended first.
 
-Requests and answers are a header, then a payload (`REQUEST`, `ANSWER`, big-endian): audio as 24 kHz mono PCM16, or
-words in UTF-8; answers in JSON. The worker skips a request after its deadline, and answers null.
+The child has one request at a time. Requests and answers are a header, then a payload (`REQUEST`, `ANSWER`,
+big-endian): audio as 24 kHz mono PCM16, or words in UTF-8; answers in JSON.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import asyncio
 import logging
 import os
 import struct
-import time
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ import msgspec
 from backend.errors import SetupError
 from backend.media.frame import BYTES_PER_MS
 from backend.runtime.child_process import ChildProcess, Command, Limits, running
-from backend.runtime.supervisor import cancel_all
+from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns.utterances import UtteranceKind
 
 log = logging.getLogger(__name__)
@@ -38,17 +36,17 @@ log = logging.getLogger(__name__)
 READ_WITHIN_S = 0.25
 """Seconds an answer may take before it is given up."""
 STUCK_AFTER_S = 10.0
-"""Seconds without any answer to a request after which the child is ended; loading takes about one."""
+"""Seconds without an answer after which the child is ended; loading takes about one."""
 MOST_WAITING = 8
-"""Requests the child may have before it; one more is refused. All of them are answered in about `READ_WITHIN_S`."""
+"""Requests that may wait; one more is refused. All of them are answered in about `READ_WITHIN_S`."""
 LONGEST_MS = 2000
 """Audio beyond this is no short utterance, and is not read."""
 
 READ, SENTENCE_END = 1, 2
-REQUEST = struct.Struct(">BIdI")
-"""What is asked (`READ` or `SENTENCE_END`), number, deadline (seconds of the machine's steady clock), payload bytes."""
-ANSWER = struct.Struct(">II")
-"""Number of the request, payload bytes."""
+REQUEST = struct.Struct(">BI")
+"""What is asked (`READ` or `SENTENCE_END`), payload bytes."""
+ANSWER = struct.Struct(">I")
+"""Payload bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +70,18 @@ class UtteranceClassifier:
         self._child = ChildProcess(
             "the utterance classifier",
             lambda: worker,
-            until_ready=self._follow,
             limits=Limits(pauses_s=(0.1, 1.0, 5.0)),
         )
         self._beginning: asyncio.Task[None] | None = None
-        self._following: asyncio.Task[None] | None = None
-        self._waiting: dict[int, tuple[float, asyncio.Future[bytes]]] = {}
-        self._count = 0
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"UtteranceClassifier({self._child!r}, {len(self._waiting)} waiting)"
 
     @property
     def depth(self) -> int:
-        """Return the requests that the child has not answered."""
+        """Return how many requests are not answered or given up."""
         return len(self._waiting)
 
     async def start(self) -> None:
@@ -105,10 +101,8 @@ class UtteranceClassifier:
 
     async def close(self) -> None:
         """End the child. Safe to call twice."""
-        if self._beginning:
-            await cancel_all([self._beginning])
+        await cancel_all([*self._waiting, *([self._beginning] if self._beginning else [])])
         await self._child.close()
-        await self._stop_following()
 
     async def read(self, pcm: bytes) -> Reading | None:
         """Return what an utterance of 24 kHz mono PCM16 is; None: it is too long, or could not be read in time."""
@@ -126,57 +120,39 @@ class UtteranceClassifier:
         return msgspec.json.decode(answer, type=float | None) if answer else None
 
     async def _ask(self, what: int, payload: bytes) -> bytes | None:
-        process = self._child.running_process
-        now = time.monotonic()
-        if process is None or process.stdin is None or self._is_busy(now):
+        if not self._child.running or len(self._waiting) >= MOST_WAITING:
             return None
-        self._count = number = (self._count + 1) % 2**32
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (now, answer)  # until it is answered, in time or not: the child has it before it
+        answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        start_among(self._waiting, "utterance classifier", self._exchange(what, payload, answer))
         try:
             async with asyncio.timeout(self._within_s):
-                process.stdin.write(REQUEST.pack(what, number, now + self._within_s, len(payload)) + payload)
-                await process.stdin.drain()
                 return await answer
-        except (TimeoutError, OSError):
+        except TimeoutError:
             return None
 
-    def _is_busy(self, now: float) -> bool:
-        """Return whether there is no room for another request; end a child that answers nothing."""
-        oldest = next(iter(self._waiting.values()), None)
-        if oldest and now - oldest[0] > STUCK_AFTER_S:
+    async def _exchange(self, what: int, payload: bytes, answer: asyncio.Future[bytes | None]) -> None:
+        """Ask the child once it is free, unless the answer was given up."""
+        async with self._turn:
+            found = None if answer.done() else await self._answer_of_child(what, payload)
+        if not answer.done():
+            answer.set_result(found)
+
+    async def _answer_of_child(self, what: int, payload: bytes) -> bytes | None:
+        process = self._child.running_process
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
+        try:
+            async with asyncio.timeout(STUCK_AFTER_S):
+                process.stdin.write(REQUEST.pack(what, len(payload)) + payload)
+                await process.stdin.drain()
+                (length,) = ANSWER.unpack(await process.stdout.readexactly(ANSWER.size))
+                return await process.stdout.readexactly(length)
+        except TimeoutError:
             log.error("the utterance classifier has not answered for %g s and is ended", STUCK_AFTER_S)
             self._child.kill()
-            return True
-        return len(self._waiting) >= MOST_WAITING
-
-    async def _follow(self, process: Process) -> None:
-        await self._stop_following()
-        self._forget_all()
-        self._following = asyncio.create_task(self._take_answers(process), name="utterance classifier")
-
-    async def _take_answers(self, process: Process) -> None:
-        assert process.stdout
-        try:
-            while True:
-                number, length = ANSWER.unpack(await process.stdout.readexactly(ANSWER.size))
-                payload = await process.stdout.readexactly(length)
-                _, answer = self._waiting.pop(number, (0.0, None))
-                if answer and not answer.done():
-                    answer.set_result(payload)
         except (asyncio.IncompleteReadError, OSError):
-            self._forget_all()
-
-    def _forget_all(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for _, answer in waiting.values():
-            if not answer.done():
-                answer.set_result(b"")
-
-    async def _stop_following(self) -> None:
-        if self._following:
-            await cancel_all([self._following])
-            self._following = None
+            pass  # it has ended, and is started again
+        return None
 
 
 @asynccontextmanager

@@ -60,8 +60,6 @@ class TurnLimits:
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
-    interruption_onset: Literal["duck", "hold"] = "duck"
-    """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
     interruptible: bool = True
     """The caller's voice may interrupt replies, unless it is switched for the call."""
     answers: bool = True

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.media.wav import read_wav, write_wav
+from backend.media.sound_file import read_audio, write_wav
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech
@@ -111,6 +111,6 @@ async def test_talk_prints_the_conversation_and_saves_what_it_hears(
     assert "assistant: It is 330 metres high." in lines
     assert any("asked: “height of the Eiffel tower”" in line for line in lines)
     assert any("answered after" in line and "(model's knowledge)" in line for line in lines)
-    heard = [frame for frame in frames_of(read_wav(out)) if audible(frame)]
+    heard = [frame for frame in frames_of(read_audio(out)) if audible(frame)]
     assert abs(len(heard) * 20 - 900) <= 60
     assert abs(pitch(b"".join(heard)) - 660) < 15

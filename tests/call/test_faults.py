@@ -133,7 +133,7 @@ async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(pe
 async def test_a_greeting_is_the_first_thing_heard_and_silero_hears_the_answer(peer: OfflinePeer) -> None:
     welcome = {"text": "Welcome!", "tone": {"hz": 600, "ms": 500}}
     await peer.follow({"purposes": {"greeting": welcome}, "turns": [a_turn("It is sunny.")]})
-    with running_server(peer, GREETING="Welcome!", VAD__ENGINE="silero") as server:
+    with running_server(peer, GREETING="Welcome!") as server:
         async with placed_call(server) as call:
             assert call.all_told("session_started")[0]["hearing"] == "silero"
             await call.told("transcript", role="assistant", content="Welcome!")

@@ -9,9 +9,9 @@ import pytest
 
 from backend.media.frame import FRAME_MS, SILENCE, Frame
 from backend.media.segmenter import Segmenter
+from backend.media.sound_file import read_audio
 from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
-from backend.media.wav import read_wav
 from backend.turns.events import SpeechStarted as Onset
 from backend.turns.events import SpeechStopped as Ended
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, tone
@@ -26,8 +26,6 @@ ROOMS = {"in silence": None, "in a room at -55 dBFS": -55.0, "in a room at -48 d
 
 class Counting(HopVad):
     """A detector that notes what it is given."""
-
-    name = "counting"
 
     def __init__(self, says: float = 0.9) -> None:
         self.heard: list[Frame] = []
@@ -44,9 +42,6 @@ class Counting(HopVad):
     def skip(self, frame: Frame) -> float:
         self.skipped += 1
         return self.says
-
-    def close(self) -> None:
-        pass
 
 
 class Noting(SileroEngine):
@@ -77,7 +72,7 @@ def edges(vad: Vad, frames: list[Frame]) -> list[tuple[type, int]]:
 
 def recording(path: Path, gain_db: float, room_dbfs: float | None) -> list[Frame]:
     """Eight seconds of the room first: it has to be known."""
-    voice = (samples_of(read_wav(path)) * 10 ** (gain_db / 20)).astype("<i2").tobytes()
+    voice = (samples_of(read_audio(path)) * 10 ** (gain_db / 20)).astype("<i2").tobytes()
     pcm = silence(8000) + voice + silence(1000)
     if room_dbfs is not None:
         pcm = pcm_of(samples_of(pcm) + samples_of(noise(len(pcm) // 48 + 1, dbfs=room_dbfs))[: len(pcm) // 2])
@@ -142,7 +137,7 @@ def test_after_skipping_the_next_hop_ends_with_the_next_frame() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> None:
-    voice = samples_of(read_wav(path))
+    voice = samples_of(read_audio(path))
     hiss = noise(2000, dbfs=20 * np.log10(np.sqrt(np.mean(voice**2)) / 32768))
     frames = frames_of(silence(1000) + pcm_of(voice) + hiss)
     always, resting = HopVad(SileroEngine(), sure=0.0), RestingVad(HopVad(SileroEngine(), 0.7), RoomGate())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.media.frame import FRAME_BYTES
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from responder_thinker.signalling import CallRefused, ReceivedEvent
 from responder_thinker.voice_call import Transport, place_call, place_call_in_thread
 from tests.responder_thinker.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
@@ -109,5 +109,5 @@ async def test_the_programs_of_the_how_to_run(tmp_path: Path, monkeypatch: pytes
             names: dict[str, Any] = {}
             code = compile(program.replace("http://localhost:8000", url), str(HOWTO), "exec")
             await asyncio.to_thread(exec, code, names)
-    assert voiced(read_wav(tmp_path / "reply.wav"))
+    assert voiced(read_audio(tmp_path / "reply.wav"))
     assert voiced(bytes(names["heard"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.media.echo import CancellingEchoGuard, load_canceller
+from backend.media.echo import EchoGuard
 from backend.media.endpointing import Endpointing, open_endpointing
 from backend.media.frame import Frame
 from backend.media.opus import OpusEncoder
@@ -55,9 +55,7 @@ def longest_voiced_ms(endpointing: Endpointing, frames: list[Frame]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("open_call", [webrtc_call, websocket_call])
 async def test_an_echo_over_a_real_wire_is_cancelled(open_call: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
-    make_canceller = load_canceller()
-    assert make_canceller is not None
-    guard = CancellingEchoGuard(make_canceller)
+    guard = EchoGuard()
     raw: list[Frame] = []
     cleaned: list[Frame] = []
 

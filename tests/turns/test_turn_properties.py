@@ -130,7 +130,6 @@ def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes)
         style=st.sampled_from(EndpointingStyle),
         reader=st.booleans(),
         interruption_min_ms=st.sampled_from([0, 200, 1000]),
-        interruption_onset=st.sampled_from(["duck", "hold"]),
         interruptible=st.booleans(),
         endpointing=st.sampled_from(["local", "local", "provider"]),
         idle_nudge_s=st.sampled_from([0, 1, 15]),

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from backend.extensions.tour.toured_server import toured_server
 from backend.extensions.tour.voice import spoken, voice_name
-from backend.media.wav import write_wav
+from backend.media.sound_file import write_wav
 from responder_thinker.chat import Conversation
 from responder_thinker.signalling import Signalling
 from responder_thinker.talk import HEARD_AN_ANSWER, talk

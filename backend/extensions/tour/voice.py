@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from backend.errors import SetupError
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from backend.runtime.child_process import running
 
 WITHIN_S = 20.0
@@ -25,7 +25,7 @@ async def spoken(words: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "spoken.wav"
             await _output_of("flite", "-voice", "slt", "-t", words, "-o", str(path))
-            return read_wav(path)
+            return read_audio(path)
     return await _output_of(*running("backend.extensions.local.synthesis"), words)
 
 

@@ -87,7 +87,7 @@ class WebRTCTransport:
     async def answer(self, offer: str) -> str:
         """Answer a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
-        self._sending.pauses = self._config.pauses and asks_for_pauses(offer)
+        self._sending.pauses = asks_for_pauses(offer)
         self._alarm.set(self._now() + self._config.connect_within_s)
         return answer
 

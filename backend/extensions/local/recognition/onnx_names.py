@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backend.media.onnx_weights import read_varint
-
 BRANCHES = (7, 1, 5, 6)
 """ModelProto.graph, GraphProto.node, NodeProto.attribute, AttributeProto.g: the branches of an `If`."""
 GRAPH_NAME = 2
@@ -34,17 +32,29 @@ def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]
     at = 0
     while at < len(message):
         begin = at
-        key, at = read_varint(message, at)
+        key, at = _read_varint(message, at)
         content = at
         match key & 7:
             case 0:
-                _, at = read_varint(message, at)
+                _, at = _read_varint(message, at)
             case 2:
-                length, content = read_varint(message, at)
+                length, content = _read_varint(message, at)
                 at = content + length
             case kind:
                 at += 4 if kind == 5 else 8
         yield key >> 3, message[content:at], message[begin:at]
+
+
+def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
+    """Read seven bits a byte, the lowest first; the highest bit says that more follow."""
+    number = shift = 0
+    while True:
+        byte = message[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7
 
 
 def _varint(value: int) -> bytes:

@@ -4,7 +4,7 @@
     --------------   ---------------------------------   -------   --------------------------------------------
     NONE             OnsetHinted                         HINTED    DuckPlayback; UnduckPlayback if it was nothing
     NONE, HINTED     a voice takes hold of the reply     DUCKED    DuckPlayback
-    NONE, HINTED     ... before it plays, or by choice   HELD      HoldPlayback
+    NONE, HINTED     ... before it plays                 HELD      HoldPlayback
     DUCKED, HELD     UtteranceRead: a murmur             NONE      UnduckPlayback: nothing is lost
     DUCKED, HELD     ... anything else, "stop" say       NONE      the caller has the floor
     DUCKED, HELD     the voice is off-axis, another's    NONE      UnduckPlayback

@@ -4,7 +4,7 @@
     ---------   -------------------------------------   ---------   -----------------------------------------
     LISTENING   SpeechStarted, nothing to interrupt     USER
     LISTENING   SpeechStarted, a reply is coming        HELD        HoldPlayback
-    ASSISTANT   SpeechStarted                           HELD        DuckPlayback (or HoldPlayback) immediately
+    ASSISTANT   SpeechStarted                           HELD        DuckPlayback immediately
     HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
     HELD        ... over an answer that has just begun  USER        the same, -> delete: the turn before goes on
     HELD        SpeechStopped, under cough_max_ms       as before   ClearInput, UnduckPlayback
