@@ -253,9 +253,9 @@ class VoiceCall:
 
     def depths(self) -> dict[str, float]:
         """Return how full the call's queues are, by the names in `sessions.registry.QUEUES`."""
-        connection, media = self.parts.link.connection, self.parts.transport.stats()
+        connection, transport = self.parts.link.connection, self.parts.transport
         return {
             "responder_messages": connection.backlog if connection else 0,
-            "microphone_frames": media["inbox_frames"],
-            "playback_ms": media["queued_ms"],
+            "microphone_frames": transport.inbox_frames,
+            "playback_ms": transport.queued_ms,
         }

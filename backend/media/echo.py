@@ -176,10 +176,6 @@ class EchoGuard:
         self._suspects: deque[_Suspect] = deque(maxlen=SUSPECTS)
         self._drop = 0
 
-    def __repr__(self) -> str:
-        echo = "no echo" if self.delay_ms is None else f"an echo of {self.delay_ms} ms"
-        return f"EchoGuard({echo}, {self._played} played, {self._received} received)"
-
     def played(self, frame: Frame | None) -> None:
         """Note what was sent to the caller in a slot of 20 ms; None for silence."""
         self._played += 1

@@ -57,9 +57,6 @@ class LocalEndpointing:
         """
         self.levels = Levels(threshold)
 
-    def __repr__(self) -> str:
-        return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
-
     @property
     def off_axis(self) -> bool:
         """Return whether the utterance under way, or else the last, is off-axis: of another person, or turned away.
@@ -142,9 +139,6 @@ class Levels:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self._rings: tuple[Ring, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"Levels(threshold {self.threshold}, {len(self._rings)} watching)"
 
     def note(self, score: float) -> None:
         """Give a frame's probability of speech, 0 to 1, to its watchers."""

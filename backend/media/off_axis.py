@@ -55,10 +55,6 @@ class OffAxis:
         self.off_axis = False
         """Of the utterance under way, or the last: its voice sounds off-axis. False as long as nothing is known."""
 
-    def __repr__(self) -> str:
-        usual = f"{self._usual.value:.0f} dB" if self._learnt else "unknown"
-        return f"OffAxis(usual {usual}{', off-axis' if self.off_axis else ''})"
-
     def begin(self) -> None:
         """Begin an utterance."""
         self._utterance = _WeightedMean()

@@ -157,11 +157,6 @@ class PrimarySpeaker:
         self._before_trial: float | None = None
         """The caller's level to come back to; None without a trial."""
 
-    def __repr__(self) -> str:
-        caller = "unknown" if self.caller_dbfs is None else f"{self.caller_dbfs:.0f} dBFS"
-        trial = "" if self._before_trial is None else ", on trial"
-        return f"PrimarySpeaker(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._axis!r})"
-
     @property
     def off_axis(self) -> bool:
         """Return whether the voice of the utterance under way, or of the last, sounds off-axis: see `OffAxis`."""

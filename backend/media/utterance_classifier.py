@@ -76,9 +76,6 @@ class UtteranceClassifier:
         self._waiting: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
-    def __repr__(self) -> str:
-        return f"UtteranceClassifier({self._child!r}, {len(self._waiting)} waiting)"
-
     @property
     def depth(self) -> int:
         """Return how many requests are not answered or given up."""

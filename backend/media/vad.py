@@ -83,9 +83,6 @@ class RestingVad(Vad):
         self._certainty = Certainty()
         self._unheard: deque[Frame] = deque(maxlen=CATCH_UP_FRAMES)
 
-    def __repr__(self) -> str:
-        return f"RestingVad({self._vad!r}, {self._gate!r}, {self._certainty!r})"
-
     def score(self, frame: Frame) -> float:
         """Return the probability of speech: 0 for a frame no louder than the room, and for `SILENCE`."""
         if frame is SILENCE:
@@ -156,9 +153,6 @@ class RoomGate:
         """The level the room is taken to have, in dB of full scale."""
         self._paused = 0
 
-    def __repr__(self) -> str:
-        return f"RoomGate(room {self.room_dbfs:.0f} dBFS)"
-
     def opens(self, dbfs: float) -> bool:
         """Return whether a frame of this level stands out of the room, and follow the room."""
         loud = dbfs > self.room_dbfs + ABOVE_ROOM_DB and dbfs > SILENT_DBFS
@@ -188,9 +182,6 @@ class Certainty:
         self._voice = _NOTHING_DBFS
         self._sure = False
         self._unasked = 0
-
-    def __repr__(self) -> str:
-        return f"Certainty(voice {self._voice:.0f} dBFS{', sure' if self._sure else ''})"
 
     def holds(self, dbfs: float) -> bool:
         """Return whether a frame of this level is surely speech like those before, and follow the voice."""

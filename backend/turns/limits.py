@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from backend.turns.end_of_turn import EndpointingStyle
+from backend.turns.record import Record
 
 COMMIT_AFTER_MS = 120
 """Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
@@ -49,8 +49,7 @@ GOODBYE_WITHIN_S = 10
 """Time for the goodbye to be heard before we hang up anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
+class TurnLimits(Record):
     """The limits that an operator, a caller or a caller's program can set."""
 
     style: EndpointingStyle = EndpointingStyle.BALANCED

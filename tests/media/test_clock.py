@@ -101,7 +101,6 @@ def test_a_few_calls_are_served_in_one_row(loop: LateLoop, clock: MediaClock) ->
 def test_many_calls_are_spread_over_the_phases(loop: LateLoop, clock: MediaClock) -> None:
     calls = [joined(clock) for _ in range(2 * FILL * PHASES)]
     assert len(loop.timers) == 1
-    assert repr([2 * FILL] * PHASES) in repr(clock)
     loop.pass_time(0.5)
     assert all(len(slots) in (24, 25, 26) for _, slots in calls)
 
@@ -119,36 +118,35 @@ def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) ->
 
 def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop, clock: MediaClock) -> None:
     loop.pass_time(7.013)
-    slot, slots = joined(clock)
+    _, slots = joined(clock)
     loop.pass_time(0.1)
     assert slots[:3] == [0, 1, 2]
-    assert slot.skipped == 0
 
 
 def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
-    slot, slots = joined(MediaClock(loop))
+    _, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.045)
     loop.pass_time(0.1)
     assert slots == list(range(len(slots)))
-    assert slot.skipped == 0
 
 
-def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
-    slot, slots = joined(MediaClock(loop))
+def skipped(slots: list[int]) -> int:
+    return slots[-1] + 1 - len(slots)
+
+
+def test_after_a_stall_slots_are_skipped_and_numbers_count_on(loop: LateLoop) -> None:
+    _, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.5)
     loop.pass_time(0.1)
-    assert slot.skipped == slots[-1] + 1 - len(slots)
-    assert slot.skipped >= 20
-    assert slot.worst_gap_ms >= 500
-    assert "skipped" in repr(slot)
+    assert 20 <= skipped(slots) <= 25
 
 
 def test_leaving_from_within_a_slot_is_safe(loop: LateLoop, clock: MediaClock) -> None:
     slot = clock.join(lambda _: slot.leave())
     loop.pass_time(0.5)
-    assert repr([0] * PHASES) in repr(clock)
+    assert loop.timers == []
 
 
 def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
@@ -218,7 +216,7 @@ def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop, clo
     loop.pass_time(0.0)
     assert 1 <= len(reads) <= 2
     loop.pass_time(0.1)
-    assert not any(slot.skipped for slot, _ in calls)
+    assert not any(skipped(slots) for _, slots in calls)
 
 
 def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop, clock: MediaClock) -> None:
@@ -235,7 +233,7 @@ def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop, clock: Me
     left.clear()
     loop.pass_time(0.1)
     assert all(each <= TICK_S + LATE_S + 1e-6 for each in left)
-    assert not any(slot.skipped for slot, _ in calls)
+    assert not any(skipped(slots) for _, slots in calls)
 
 
 def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop, clock: MediaClock) -> None:
@@ -247,10 +245,12 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
         loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
         return loop.now if until == inf else None
 
-    calls = [joined(clock) for _ in range(FILL * PHASES)]
+    served: list[float] = []
+    for _ in range(FILL * PHASES):
+        clock.join(lambda slot: served.append(loop.now))
     clock.begin_reading(read)
     loop.pass_time(0.05)
-    assert all(slot.worst_gap_ms < 45 for slot, _ in calls)
+    assert all(later - sooner < 0.025 for sooner, later in pairwise(served))
     loop.pass_time(1.0)
     assert inf in asked  # but whoever is behind for long reads it all
     behind = [
@@ -279,7 +279,7 @@ def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop, clock:
     loop.pass_time(0.1)
     loop.stall(0.07)
     loop.pass_time(0.1)
-    assert all(1 <= slot.skipped <= 3 for slot, _ in calls)
+    assert all(1 <= skipped(slots) <= 3 for _, slots in calls)
 
 
 @pytest.mark.alone
@@ -313,7 +313,6 @@ async def test_awaited_slots_take_as_long_as_they_say() -> None:
     numbers = [await stream.next() for _ in range(26)]
     assert loop.time() - begun == pytest.approx(numbers[-1] * 0.02, abs=0.15)
     assert numbers[-1] >= 25
-    assert len(numbers) + stream.skipped == numbers[-1] + 1
     stream.leave()
 
 
@@ -322,9 +321,6 @@ async def test_a_sender_that_waits_for_its_network_skips_the_slots_it_missed() -
     first = await stream.next()
     await asyncio.sleep(0.15)
     assert await stream.next() - first >= 5
-    assert stream.skipped >= 4
-    assert stream.worst_gap_ms >= 130
-    assert "skipped" in repr(stream)
     stream.leave()
 
 

@@ -80,7 +80,7 @@ def test_an_echo_is_found_and_interrupts_nothing(delay_ms: int, loss_db: float) 
     assert longest_voiced_ms(microphone) > 1000
     guard = EchoGuard()
     cleaned = call(guard, played, microphone)
-    assert "an echo of" in repr(guard)
+    assert guard.delay_ms is not None
     assert longest_voiced_ms(cleaned) < 280
     second = len(speech(REPLY)) // 960 + (delay_ms + 600) // FRAME_MS + 10
     assert dbfs(cleaned[second : second + 150]) < dbfs(microphone[second : second + 150]) - 15

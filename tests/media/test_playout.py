@@ -69,7 +69,7 @@ def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample(playout: P
     playout.push("a", sound(20, 1) + sound(20, 2))
     playout.pull()
     playout.hold()
-    assert [playout.pull() for _ in range(5)] == [None] * 5 and "held" in repr(playout)
+    assert [playout.pull() for _ in range(5)] == [None] * 5
     playout.resume()
     assert playout.pull() == sound(20, 2)
     assert events == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
@@ -117,7 +117,7 @@ def test_duck_turns_down_within_a_frame_and_plays_on(playout: Playout) -> None:
     assert falling[0] > -1 and falling == sorted(falling, reverse=True)
     assert falling[-1] == pytest.approx(-DUCK_DB, abs=1)
     assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1)
-    assert playout.queued_ms == 40 and "ducked" in repr(playout)
+    assert playout.queued_ms == 40
 
 
 def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playout: Playout) -> None:
@@ -128,7 +128,7 @@ def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playo
     playout.unduck()
     rising = [level for _ in range(4) for level in levels_db(playout.pull())]
     assert rising == sorted(rising) and rising[0] < -13 and rising[60] < -1
-    assert playout.pull() == sound(20, 10_000) and "ducked" not in repr(playout)
+    assert playout.pull() == sound(20, 10_000)
 
 
 def test_a_change_of_level_has_no_jump_however_often_it_is_called(playout: Playout) -> None:

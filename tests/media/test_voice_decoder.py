@@ -72,9 +72,7 @@ def test_packets_of_any_length_become_whole_frames(toc: int, packets: int, frame
 def test_a_bad_packet_is_only_a_lost_one() -> None:
     packets = encoded(tone(440, 200))
     packets[4] = b"\xff\xff\xff"
-    decoder = VoiceDecoder()
-    assert len(send(decoder, packets)) == len(packets)
-    assert decoder.bad_packets == 1
+    assert len(send(VoiceDecoder(), packets)) == len(packets)
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=40)), max_size=30))

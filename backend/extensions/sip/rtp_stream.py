@@ -72,13 +72,9 @@ class RtpStream(asyncio.DatagramProtocol):
         self._key_began = 0
         self._begins = True  # the next packet is the first of a stretch of sound
         self._lost_at = self._now() + silence_s
-        self.packets_out = 0
         self._clock = current_media_clock()
         self._socket = ClockedSocket(sock, self, current_socket_reader())
         self._slot = self._clock.join(self._on_slot, on_fault)
-
-    def __repr__(self) -> str:
-        return f"RtpStream({self._plan and self._plan.codec}, {self._receiving!r}, {self.packets_out} out)"
 
     @property
     def held(self) -> bool:
@@ -131,15 +127,6 @@ class RtpStream(asyncio.DatagramProtocol):
         self._socket.close()
         self._end_keys()
         self._close_codecs()
-
-    def stats(self) -> dict[str, float]:
-        """Return figures of the stream."""
-        inward = self._receiving.stats() if self._receiving is not None else {}
-        return inward | {
-            "packets_out": self.packets_out,
-            "slots_skipped": self._slot.skipped,
-            "worst_gap_ms": self._slot.worst_gap_ms,
-        }
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         packet, plan, receiving = read_rtp(data), self._plan, self._receiving
@@ -200,7 +187,6 @@ class RtpStream(asyncio.DatagramProtocol):
 
     def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFF
-        self.packets_out += 1
         self._socket.sendto(
             write_rtp(payload_type, self._sequence, timestamp, self._source, payload, marker=marker), self._remote
         )

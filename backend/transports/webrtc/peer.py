@@ -101,9 +101,6 @@ class AudioPeer:
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", lambda: self._on_state(self.state))
 
-    def __repr__(self) -> str:
-        return f"AudioPeer({self.state})"
-
     @property
     def state(self) -> PeerState:
         """The state of the connection."""

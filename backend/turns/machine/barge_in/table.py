@@ -32,20 +32,15 @@ from __future__ import annotations
 from backend.turns import events as ev
 from backend.turns.machine.barge_in import candidate, hints
 from backend.turns.machine.barge_in.state import BargeIn
-from backend.turns.machine.tables import Table, always, on
+from backend.turns.machine.tables import Table
 
-TABLE: Table[BargeIn] = dict(
-    (
-        always(ev.OnsetHinted, BargeIn, hints.on_hint),
-        on(
-            ev.VoiceOffAxis,
-            {
-                BargeIn.NONE: hints.on_off_axis,
-                BargeIn.HINTED: hints.on_off_axis,
-                BargeIn.DUCKED: hints.on_off_axis_while_held,
-                BargeIn.HELD: hints.on_off_axis_while_held,
-            },
-        ),
-        on(ev.UtteranceRead, {BargeIn.DUCKED: candidate.on_read, BargeIn.HELD: candidate.on_read}),
-    )
-)
+TABLE: Table[BargeIn] = {
+    ev.OnsetHinted: dict.fromkeys(BargeIn, hints.on_hint),
+    ev.VoiceOffAxis: {
+        BargeIn.NONE: hints.on_off_axis,
+        BargeIn.HINTED: hints.on_off_axis,
+        BargeIn.DUCKED: hints.on_off_axis_while_held,
+        BargeIn.HELD: hints.on_off_axis_while_held,
+    },
+    ev.UtteranceRead: {BargeIn.DUCKED: candidate.on_read, BargeIn.HELD: candidate.on_read},
+}
