@@ -25,7 +25,9 @@ from backend.access.credentials import TokenSockets
 from backend.access.principal import Grant
 from backend.http.context import Context
 from backend.http.services import UserDataStore
+from backend.notifications.deletions import DeletionTarget
 from backend.observability.call_metrics import CallMetrics
+from backend.observability.tracing import Tracer
 from backend.responders.opening import OpenedProvider
 from backend.sessions.handles import OpenLocator
 from backend.sessions.recorder import OpenRecorder
@@ -63,6 +65,10 @@ class Opened:
     """By type: what its own routes ask for by `Context.of`."""
     user_data: Mapping[str, UserDataStore] = field(default_factory=dict)
     """Its stores of user data by name: they are exported and erased."""
+    deletions: Mapping[str, DeletionTarget] = field(default_factory=dict)
+    """By the name that an erasure gives them: places outside this server that are asked to erase, until they have."""
+    tracer: Tracer | None = None
+    """Sends traces somewhere; None: this extension traces nothing."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
     recorder: OpenRecorder | None = None

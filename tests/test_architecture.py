@@ -34,7 +34,7 @@ ARROWS: dict[str, set[str]] = {
     "language": set(),
     "runtime": set(),
     "models": {"runtime"},
-    "observability": {"turns", "runtime"},
+    "observability": {"runtime"},
     "settings": set(),
     "storage": {"runtime"},
     "access": {"models", "observability", "runtime", "settings", "storage"},

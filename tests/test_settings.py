@@ -136,7 +136,6 @@ SECRETS: dict[str, Any] = {
     "SECRET_KEY": "very-secret-signing-key",
     "FINNHUB_API_KEY": "fh-very-secret",
     "NEWSAPI_API_KEY": "na-very-secret",
-    "LANGSMITH_API_KEY": "ls-very-secret",
 }
 
 
@@ -218,10 +217,10 @@ def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) ->
         "SESION_CAP is not a setting. Did you mean SESSION_CAP?",
         "VAD__ENABLD is not a setting. Did you mean VAD__ENABLED?",
     ]
-    (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nMOON_PLUGIN_KEY=x\nlangsmith_projekt=y\n")
+    (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nMOON_PLUGIN_KEY=x\nredis_ulr=y\n")
     assert unknown_settings({}, tmp_path / ".env") == [
-        "LANGSMITH_PROJEKT is not a setting. Did you mean LANGSMITH_PROJECT?",
         "OPENAI_KEY is not a setting. Did you mean OPENAI_API_KEY?",
+        "REDIS_ULR is not a setting. Did you mean REDIS_URL?",
     ]
     assert unknown_settings({each.name: "" for each in settings_table.variables()}, tmp_path / "none") == []
 

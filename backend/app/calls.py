@@ -100,8 +100,6 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         load = Load(max_lag_ms=limits.admission_max_lag_ms, max_cpu_percent=limits.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
-        loop = asyncio.get_running_loop()
-        metrics.watch_value("voice_loop_tasks", "Tasks of the event loop.", lambda: len(asyncio.all_tasks(loop)))
         registry = SessionRegistry(
             partial(_run_call, foundation.budgets, meter, dependencies),
             cap=limits.session_cap,
@@ -212,7 +210,7 @@ def _dependencies(
             settings.provider.connection_max_s,
         ),
         metrics=foundation.metrics,
-        tracer=foundation.tracing.tracer,
+        tracer=foundation.tracer,
         spent=meter.spent,
         reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,

@@ -1,4 +1,4 @@
-"""Opens the subsystems that a server and a worker process have alike, their traces, and the metrics of a server."""
+"""Opens the subsystems that a server and a worker process have alike, and the metrics of a server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from backend.app.models import Models, open_models
 from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
-from backend.app.tracing import Tracing, open_tracing
 from backend.extension import Ground, Opened
-from backend.observability.blocking import BLOCKED
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
+from backend.observability.tracing import NO_TRACER, Tracer
 from backend.sessions.recorder import OpenRecorder
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
@@ -41,7 +40,7 @@ class Foundation:
     budgets: Budgets
     task_store: TaskStore
     thinkers: ThinkerSubsystem
-    tracing: Tracing
+    tracer: Tracer
     metrics: CallMetrics
     """The numbers of `/metrics`; a subsystem opened later adds its own."""
 
@@ -87,15 +86,12 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             serves,
         )
         extensions = await enter(open_extensions(having, ground))
-        tracing = await enter(open_tracing(settings.tracing))
+        tracer = next((each.tracer for each in extensions.values() if each.tracer), NO_TRACER)
         task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
         thinkers = await enter(
-            open_thinkers(
-                settings, stores, notifications, models, tracing.tracer, task_store.queries, endpoints.without_model
-            )
+            open_thinkers(settings, stores, notifications, models, tracer, task_store.queries, endpoints.without_model)
         )
         metrics = _open_metrics(stores, thinkers)
-        tracing.show_in(metrics)
         notifications.metrics.show_in(metrics.registry)
         budgets.show_in(metrics.registry)
         models.metrics.show_in(metrics.registry)
@@ -113,7 +109,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             budgets,
             task_store,
             thinkers,
-            tracing,
+            tracer,
             metrics,
         )
 
@@ -130,5 +126,4 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
     thinkers.dispatcher.cache.show_in(metrics.registry)
-    metrics.registry.register(BLOCKED)
     return metrics

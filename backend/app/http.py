@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
@@ -36,14 +35,11 @@ from backend.http.services import (
     UserDataStore,
     WorkServices,
 )
-from backend.notifications.deletions import Deletion, DeletionNotifier, DeletionTarget, at_webhook
+from backend.notifications.deletions import DeletionNotifier, DeletionTarget, at_webhook
 from backend.responders.failover import Provider
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 from backend.transports.websocket import WebSocketTransport
-
-if TYPE_CHECKING:
-    from backend.observability.langsmith import LangSmithTraces
 
 ERASE_WITHIN_S = 3.0
 """Seconds a user's waiting writes may take before their data can be erased."""
@@ -114,7 +110,7 @@ async def open_http(
 
 @asynccontextmanager
 async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifier]:
-    """Open the way to the places that have something of users: the webhooks, each address once, and the traces."""
+    """Open the way to the places that have something of users: each webhook once, and those of extensions."""
     settings, targets, addresses = foundation.settings, dict[str, DeletionTarget](), set[str]()
     async with AsyncExitStack() as stack:
         for part, name in (
@@ -126,19 +122,12 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
                 addresses.add(part.webhook_url)
                 stack.push_async_callback(webhook.close)
                 targets[name] = at_webhook(webhook)
-        if foundation.tracing.langsmith:
-            targets["traces"] = _at_langsmith(foundation.tracing.langsmith)
+        for each in foundation.extensions.values():
+            targets.update(each.deletions)
         notifier = DeletionNotifier(foundation.stores.opened.redis, targets)
         stack.push_async_callback(notifier.close)
         async with supervising("deletions elsewhere", notifier.run):
             yield notifier
-
-
-def _at_langsmith(traces: LangSmithTraces) -> DeletionTarget:
-    async def delete(deletion: Deletion) -> None:
-        await traces.delete_traces(deletion.user)
-
-    return delete
 
 
 @asynccontextmanager
@@ -152,7 +141,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             stores.memory,
             foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
-            foundation.tracing.tracer,
+            foundation.tracer,
             stores.turns,
             stores.confirmations,
             stores.ledger,
@@ -185,7 +174,6 @@ def user_data_stores(
         "billing": foundation.budgets.billing,
         "model attempts": models.model_calls,
         **{name: store for each in foundation.extensions.values() for name, store in each.user_data.items()},
-        **({"traces": foundation.tracing.langsmith} if foundation.tracing.langsmith else {}),
     }
 
 

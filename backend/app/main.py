@@ -39,7 +39,6 @@ from backend.runtime.extras import how_to_install
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
-from backend.settings.tracing import TracingSettings
 from backend.settings.unknown import unknown_settings
 from backend.storage.embedded import open_memory
 
@@ -115,8 +114,6 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         f"Detector   {'silero' if calls.finds_turns else 'the provider’s own'}",
         *further,
     ]
-    if foundation.tracing.deliveries:
-        lines.append(f"Tracing    {_tracing(settings.tracing)}")
     if summary := mcp_summary(settings.mcp, keyed="key" in settings.access.access):
         lines.append(f"MCP        {summary}")
     if opened.detail:
@@ -127,12 +124,6 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
     if settings.rtc.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")
-
-
-def _tracing(settings: TracingSettings) -> str:
-    places = [f"collector {settings.otel_exporter_otlp_endpoint}"] if settings.otel_exporter_otlp_endpoint else []
-    places += [f"LangSmith project {settings.langsmith_project}"] if settings.langsmith_tracing_enabled else []
-    return f"{', '.join(places)}, {'with' if settings.trace_content else 'without'} what is said"
 
 
 def _background(settings: BackgroundSettings, store: TaskStore) -> str:

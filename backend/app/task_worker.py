@@ -55,7 +55,7 @@ async def open_worker(
             thinkers,
             foundation.models.model_calls,
             foundation.budgets,
-            foundation.tracing.tracer,
+            foundation.tracer,
             print_line,
         )
         async with worker.working():

@@ -59,7 +59,7 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
             thinkers,
             foundation.models.model_calls,
             foundation.budgets,
-            foundation.tracing.tracer,
+            foundation.tracer,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
@@ -82,7 +82,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
         prompts = Prompts(settings.models.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracing.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer, prompts)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
     dependencies = CoordinatorDependencies(
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)

@@ -17,7 +17,6 @@ from backend.call.history import CallHistory, count_ended
 from backend.call.post_turn import PostTurnHook
 from backend.call.record import CallRecord
 from backend.call.usage import CallUsage
-from backend.observability.call_metrics import VAD_DECISIONS
 from backend.page_events import Role
 from backend.sessions.session import Session
 from backend.storage.outbox import Enqueue
@@ -93,7 +92,7 @@ class CallObservers:
 
     def _by_type(self) -> Mapping[type[Any], Sequence[Take]]:
         measured: Sequence[Take] = (self._metrics.on_event, self.record.on_measured)
-        takes: dict[type[Any], Sequence[Take]] = {
+        return {
             ev.ReplyFinished: (self.usage.on_reply,),
             page.ThinkerChanged: (self._on_thinker,),
             page.NoticeChanged: (self.record.on_notice,),
@@ -104,12 +103,6 @@ class CallObservers:
             page.ReplyDiscarded: (self._metrics.on_event,),
             page.MurmurHeard: (self._metrics.on_event,),
         }
-        for heard, decision in VAD_DECISIONS.items():
-            takes[heard] = (self._counting(decision),)
-        return takes
-
-    def _counting(self, decision: str) -> Take:
-        return lambda _: self._metrics.vad_decided(decision)
 
     def _on_thinker(self, event: page.ThinkerChanged) -> None:
         if event.stage == "routed" and event.work:

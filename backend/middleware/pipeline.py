@@ -32,7 +32,7 @@ from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, Stag
 from backend.middleware.run import StepMetrics, StepOutcome, run_steps
 from backend.runtime.supervisor import cancel_all
 from backend.tools.base import injected, provided, service_type
-from backend.tools.discovery import declared_in, package_modules, watched
+from backend.tools.discovery import declared_in, package_modules
 
 log = logging.getLogger(__name__)
 
@@ -321,8 +321,7 @@ def discover(further: Iterable[ModuleType] = ()) -> list[MiddlewareStep]:
 
 def steps_of(module: ModuleType) -> list[MiddlewareStep]:
     """Return the steps declared in `module` itself, not those it imports."""
-    declared = declared_in(module, "__step__", MiddlewareStep)
-    return [replace(step, function=watched(module, step.function)) for step in declared]
+    return declared_in(module, "__step__", MiddlewareStep)
 
 
 NO_STEPS = Pipeline(())

@@ -1,8 +1,8 @@
 """The metrics of calls, for Prometheus and, of the newest ones, for the operator's page.
 
 One `CallMetrics` belongs to the process and has a registry of its own, so that two servers in one test do not
-share figures. Every label has a closed set of values (anything else is counted as `other`): a caller or a
-model can never grow the table. Nothing here waits, and nothing here holds a caller's words.
+share figures. What a model or a provider may name as it likes is counted as `other` unless it is known, so
+that neither can grow the table. Nothing here waits, and nothing here holds a caller's words.
 """
 
 from __future__ import annotations
@@ -24,44 +24,12 @@ from backend.observability.security_log import security_events
 from backend.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
-from backend.turns import events as ev
-from backend.turns.end_of_turn import Reason
-from backend.turns.utterances import UtteranceKind
 
 OTHER = "other"
 KEPT = 500
 """Turns, and answers of each Thinker, that medians are taken over."""
-END_REASONS = frozenset(
-    {
-        "disconnected",
-        "network_lost",
-        "never_connected",
-        "idle",
-        "deleted",
-        "shutdown",
-        "max_minutes",
-        "responder_gone",
-        "responder_refused",
-        "error",
-        "operator",
-        "budget",
-        "call_budget",
-        "signed_in",
-        "hung_up",
-        "transferred",
-    }
-)
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "first_sound")
 """The legs of a turn that are counted; they are fields of `TurnMeasured`, with the suffix `_ms`."""
-VAD_DECISIONS: dict[type[ev.Event], str] = {
-    ev.SpeechStarted: "speech_started",
-    ev.SpeechPaused: "speech_paused",
-    ev.SpeechResumed: "speech_resumed",
-    ev.SpeechStopped: "speech_stopped",
-}
-WAIT_REASONS = frozenset({*map(str, Reason), "hesitation", "typed"})
-"""The reasons for the length of the wait at the end of a turn; a typed turn has no wait."""
-MURMURS = frozenset(map(str, UtteranceKind)) | {"aside"}
 REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
 REPLY_FAILURE_REASONS = frozenset(
     {
@@ -74,7 +42,6 @@ REPLY_FAILURE_REASONS = frozenset(
         "the Responder stopped in mid-reply",
     }
 )
-THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
 THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
@@ -126,7 +93,6 @@ class CallMetrics:
         )
         self._usd = Counter("voice_responder_usd", "What replies cost by the price table.", of_model, registry=registry)
         self._murmurs = Counter("voice_murmurs", "Sounds through which a reply went on.", ["kind"], registry=registry)
-        self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
         self._thinkers = Histogram(
             "voice_thinker_seconds",
             "How long Thinkers worked, by domain and outcome.",
@@ -154,7 +120,7 @@ class CallMetrics:
 
     def session_ended(self, reason: str) -> None:
         """Count the end of a session, with its reason."""
-        self._ended.labels(_known(reason, END_REASONS)).inc()
+        self._ended.labels(reason).inc()
 
     def on_event(self, event: TurnMeasured | AnswerMeasured | ReplyDiscarded | ReplyFailed | MurmurHeard) -> None:
         """Count an event of a call."""
@@ -172,7 +138,7 @@ class CallMetrics:
                 labels = _known(status, REPLY_FAILURES), _known(reason, REPLY_FAILURE_REASONS)
                 self._failed.labels(*labels, remedy).inc()
             case MurmurHeard(kind):
-                self._murmurs.labels(_known(kind, MURMURS)).inc()
+                self._murmurs.labels(kind).inc()
 
     def reply_counted(
         self,
@@ -195,16 +161,12 @@ class CallMetrics:
         legs = {leg: getattr(turn, f"{leg}_ms") for leg in LEGS}
         for leg, value in legs.items():
             self._legs.labels(leg).observe(value / 1000)
-        self._waits.labels(_known(turn.reason or "typed", WAIT_REASONS)).inc()
+        self._waits.labels(turn.reason or "typed").inc()
         self.recent.turn(legs)
-
-    def vad_decided(self, decision: str) -> None:
-        """Count a decision of voice activity detection, one of `VAD_DECISIONS`."""
-        self._vad.labels(_known(decision, VAD_DECISIONS.values())).inc()
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
         """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
-        labels = _known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)
+        labels = _known(domain, self._domains), outcome
         self._thinkers.labels(*labels).observe(seconds)
         self.recent.thinker(*labels, seconds)
 

@@ -1,4 +1,4 @@
-"""The metrics of requests: the time until each route began to answer, and the outcomes of SDP offers. And their ids.
+"""The metrics of requests: the time until each route began to answer. And their ids.
 
 A request keeps the `X-Request-ID` a proxy gave it, or gets one: it stands in the answer and in the log's lines.
 """
@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,7 +18,6 @@ from backend.observability.logs import log_ids
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"})
-OFFER = "/api/rtc/offer"
 REQUEST_ID = "x-request-id"
 
 
@@ -34,7 +33,6 @@ class RequestMetrics:
             buckets=BUCKETS_S,
             registry=registry,
         )
-        self._offers = Counter("voice_offers", "SDP offers, by status of the answer.", ["status"], registry=registry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,8 +54,6 @@ class RequestMetrics:
     def _observe(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         self._seconds.labels(method, route_template(scope), str(status)).observe(seconds)
-        if scope["path"] == OFFER and method == "POST":
-            self._offers.labels(str(status)).inc()
 
 
 def route_template(scope: Scope) -> str:

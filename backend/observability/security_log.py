@@ -3,13 +3,12 @@
 A line says who (the beginning of a hash of the user id, the kind of credential, the address), what, and why. It holds
 no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of the routes.
 Writing is beside the event loop, through a bounded queue. In ten seconds, ten lines of one address and kind are
-written, and two hundred of one kind. One line summarises the rest, so that a flood neither fills the disk nor hides
-other events. `/metrics` counts all of them.
+written, and two hundred of one kind. The next event is preceded by a line that counts the rest, so that a flood neither
+fills the disk nor hides other events. `/metrics` counts all of them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -18,8 +17,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
@@ -36,10 +35,6 @@ LINES_OF_ADDRESS = 10
 """The most lines of one kind about one address in a window."""
 LINES_OF_EVENT = 200
 """The most lines of one kind in a window."""
-ADDRESSES_COUNTED = 1_000
-"""Addresses of which a window keeps a count; further ones are counted together."""
-ADDRESSES_SHOWN = 5
-"""Addresses that a summary names, those with most events first."""
 TEXT_LIMIT = 200
 """Characters of one value."""
 WAITING_LIMIT = 1_000
@@ -100,76 +95,31 @@ def hashed(user: str) -> str:
     return hashlib.sha256(user.encode()).hexdigest()[:16] if user else ""
 
 
-class EventRate:
-    """Decides which events get a line, and counts the others for the summary. `now` gives seconds of a steady clock."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._since = now()
-        self._written: Counter[tuple[SecurityEvent, str]] = Counter()
-        self._left_out: dict[SecurityEvent, Counter[str]] = {}
-
-    def __repr__(self) -> str:
-        return (
-            f"EventRate({self._written.total()} written, {sum(map(Counter.total, self._left_out.values()))} left out)"
-        )
-
-    @property
-    def over(self) -> bool:
-        """Return whether the window is over, so that the next one begins with `summaries`."""
-        return self._now() - self._since >= WINDOW_S
-
-    def admits(self, kind: SecurityEvent, address: str) -> bool:
-        """Count an event, and return whether it gets a line of its own."""
-        of_address = self._written[kind, address] if address else 0
-        if self._written[kind, ""] < LINES_OF_EVENT and of_address < LINES_OF_ADDRESS:
-            self._written[kind, ""] += 1
-            if address:
-                self._written[kind, address] += 1
-            return True
-        counts = self._left_out.setdefault(kind, Counter())
-        counts[address if address in counts or len(counts) < ADDRESSES_COUNTED else "others"] += 1
-        return False
-
-    def summaries(self) -> Iterator[dict[str, str | int]]:
-        """Yield a line for each kind with events left out, and begin a new window."""
-        left_out, seconds = self._left_out, round(self._now() - self._since)
-        self._since, self._left_out = self._now(), {}
-        self._written.clear()
-        for kind, counts in left_out.items():
-            most = ", ".join(f"{address or 'no address'} {n}" for address, n in counts.most_common(ADDRESSES_SHOWN))
-            yield {
-                "event": kind,
-                "reason": "too many for a line each",
-                "left_out": counts.total(),
-                "seconds": seconds,
-                "addresses": len(counts),
-                "most": most,
-            }
-
-
 class _Lines:
-    """The lines of this process: written, or counted until the window's summary."""
+    """The lines of this process: written, or counted for the summary that begins the next window."""
 
     def __init__(self) -> None:
-        self._rate = EventRate()
-        self._timer: asyncio.TimerHandle | None = None
+        self._window_ends = 0.0
+        self._written: Counter[tuple[SecurityEvent, str]] = Counter()
+        self._left_out: Counter[SecurityEvent] = Counter()
 
     def add(self, kind: SecurityEvent, address: str, fields: dict[str, str | int]) -> None:
-        if self._rate.over:
+        if time.monotonic() >= self._window_ends:
             self.summarise()
-        if self._rate.admits(kind, address):
-            self._write(fields)
-        elif self._timer is None:
-            with suppress(RuntimeError):  # without a loop it is written with the next event, or at the end
-                self._timer = asyncio.get_running_loop().call_later(WINDOW_S, self.summarise)
+            self._window_ends = time.monotonic() + WINDOW_S
+        of_address = self._written[kind, address] if address else 0
+        if self._written[kind, ""] >= LINES_OF_EVENT or of_address >= LINES_OF_ADDRESS:
+            self._left_out[kind] += 1
+            return
+        self._written.update({(kind, ""), (kind, address)})
+        self._write(fields)
 
     def summarise(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for line in self._rate.summaries():
-            self._write(line)
+        """Write a line for each kind with events left out, and forget what was written."""
+        for kind, number in self._left_out.items():
+            self._write({"event": kind, "reason": "too many for a line each", "left_out": number})
+        self._left_out.clear()
+        self._written.clear()
 
     def _write(self, fields: dict[str, str | int]) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

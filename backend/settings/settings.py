@@ -29,7 +29,6 @@ from backend.settings.rtc import RtcSettings
 from backend.settings.server import ServerSettings
 from backend.settings.services import ServiceSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
-from backend.settings.tracing import TracingSettings
 from backend.settings.turns import TurnSettings
 from backend.settings.vad import VadSettings
 
@@ -59,8 +58,6 @@ class Settings:
     memory: MemorySettings
     # Services of the tools
     services: ServiceSettings
-    # Tracing
-    tracing: TracingSettings
     # Thinkers, tools, steps and reasoning
     agent: AgentSettings
     # Background tasks

@@ -2,99 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.util.types import AttributeValue
-
-from backend.observability.otel_spans import OtelTracer
+from backend.observability.tracing import Fact, Kind, Outcome, Span, Tracer, Words
 
 
-@dataclass(frozen=True, slots=True)
-class TracedSpan:
-    """A span that has ended, as it is exported. Times are Unix times in nanoseconds."""
+@dataclass(eq=False)
+class TracedSpan(Span):
+    """A span with everything that it was given. Times are those of `time.perf_counter_ns`."""
 
+    kind: Kind
     name: str
-    id: int
-    parent: int | None
-    trace: int
+    session_id: str
+    user: str
     began: int
-    ended: int
-    failed: bool
-    """True when its status is an error."""
-    attributes: Mapping[str, AttributeValue]
+    parent: TracedSpan | None = field(default=None, repr=False)
+    ended: int = 0
+    outcome: Outcome | None = None
+    """None until it has ended."""
+    tokens: int = 0
+    """Tokens used by it and all within it."""
+    facts: dict[str, Fact] = field(default_factory=dict)
+    words_in: list[Words] = field(default_factory=list)
+    words_out: list[Words] = field(default_factory=list)
+    tracer: FakeTracer = field(kw_only=True, repr=False)
 
-    @property
-    def kind(self) -> str:
-        """Return the kind of work."""
-        return str(self.attributes["voice.kind"])
+    def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> TracedSpan:
+        began = self.now() - round(ago_ms * 1_000_000)
+        return TracedSpan(kind, name, self.session_id, self.user, began, self, tracer=self.tracer)
 
-    @property
-    def outcome(self) -> str:
-        """Return the outcome of the work."""
-        return str(self.attributes["voice.outcome"])
+    def rename(self, name: str) -> None:
+        self.name = name
 
-    @property
-    def tokens(self) -> int:
-        """Return the tokens used by it and all within it."""
-        tokens = self.attributes["voice.tokens"]
-        assert isinstance(tokens, int)
-        return tokens
+    def note(self, **facts: Fact) -> None:
+        self.facts |= facts
 
-    @property
-    def session_id(self) -> str:
-        """Return the id of the session or conversation."""
-        return str(self.attributes["session.id"])
+    def asked(self, words: Words) -> None:
+        self.words_in.append(words)
 
-    @property
-    def facts(self) -> dict[str, AttributeValue]:
-        """Return its attributes; those of this server without their prefix."""
-        return {name.removeprefix("voice."): value for name, value in self.attributes.items()}
+    def said(self, words: Words) -> None:
+        self.words_out.append(words)
+
+    def spent(self, tokens: int) -> None:
+        self.tokens += tokens
+        if self.parent:
+            self.parent.spent(tokens)
+
+    def now(self) -> int:
+        return time.perf_counter_ns()
+
+    def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
+        if self.outcome is None:
+            self.outcome, self.ended = outcome, at or self.now()
+            self.tracer.spans.append(self)
 
 
-class FakeTracer(OtelTracer):
+class FakeTracer(Tracer):
     """A tracer that keeps its spans, in the order they ended."""
 
-    def __init__(self, *, content: bool = False) -> None:
-        self._exporter = InMemorySpanExporter()
-        provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        super().__init__(provider, content=content)
+    def __init__(self) -> None:
+        self.spans: list[TracedSpan] = []
 
     def __repr__(self) -> str:
         return f"FakeTracer({len(self.spans)} spans)"
 
-    @property
-    def spans(self) -> list[TracedSpan]:
-        """Return all spans that have ended."""
-        return [_traced(span) for span in self._exporter.get_finished_spans()]
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> TracedSpan:
+        return TracedSpan(kind, name, session_id, user, time.perf_counter_ns(), tracer=self)
 
     @property
     def text(self) -> str:
-        """Return everything that would be exported, to be searched for what must not be there."""
+        """Return everything that was traced, words too, to be searched for what must not be there."""
         return repr(self.spans)
 
-    def ended(self, kind: str, name: str | None = None) -> list[TracedSpan]:
-        """Return the spans of a kind (and name) that have ended."""
-        return [span for span in self.spans if span.kind == kind and name in (None, span.name)]
+    def ended(self, kind: Kind) -> list[TracedSpan]:
+        """Return the spans of a kind that have ended."""
+        return [span for span in self.spans if span.kind == kind]
 
     def under(self, parent: TracedSpan) -> list[TracedSpan]:
         """Return the ended spans directly within another, in the order they began."""
-        return sorted((span for span in self.spans if span.parent == parent.id), key=lambda span: span.began)
-
-
-def _traced(span: ReadableSpan) -> TracedSpan:
-    assert span.context and span.start_time and span.end_time
-    return TracedSpan(
-        span.name,
-        span.context.span_id,
-        span.parent.span_id if span.parent else None,
-        span.context.trace_id,
-        span.start_time,
-        span.end_time,
-        not span.status.is_ok,
-        dict(span.attributes or {}),
-    )
+        return sorted((span for span in self.spans if span.parent is parent), key=lambda span: span.began)

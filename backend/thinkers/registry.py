@@ -17,7 +17,7 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Addition, Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import check_names, file_of, package_modules, watched
+from backend.tools.discovery import check_names, file_of, package_modules
 from backend.tools.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -232,4 +232,4 @@ def thinker_of(module: ModuleType) -> Thinker:
     manifest = getattr(module, "MANIFEST", None)
     if not isinstance(manifest, Manifest):
         raise BadPlugin(f"{file_of(module)} has no MANIFEST, or one that is not a Manifest.")
-    return Thinker(manifest, watched(module, getattr(module, "think", ThinkerRun.answer)), file_of(module))
+    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer), file_of(module))

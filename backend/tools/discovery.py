@@ -9,14 +9,13 @@ import importlib.util
 import pkgutil
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import ParamSpec, TypeVar
 
 from backend.errors import BadPlugin, SettingsError, VoiceError
-from backend.observability.blocking import watch_blocking
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,12 +53,6 @@ def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
 def file_of(module: ModuleType) -> str:
     """Return the module's file, for errors; its name where it was made in memory, as tests do."""
     return str(getattr(module, "__file__", None) or module.__name__)
-
-
-def watched(module: ModuleType, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return a function of `module`: one of a plugin is named where it holds the event loop."""
-    is_plugin = module.__name__.startswith(PLUGIN)
-    return watch_blocking(function, Path(file_of(module)).name) if is_plugin else function
 
 
 def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:

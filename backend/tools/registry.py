@@ -17,7 +17,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import check_names, declared_in, file_of, package_modules, watched
+from backend.tools.discovery import check_names, declared_in, file_of, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -118,5 +118,4 @@ def discover(
 
 def tools_of(module: ModuleType) -> list[Tool]:
     """Return the tools declared in `module` itself, not those it imports."""
-    declared = declared_in(module, "__tool__", Tool)
-    return [replace(tool, function=watched(module, tool.function)) for tool in declared]
+    return declared_in(module, "__tool__", Tool)

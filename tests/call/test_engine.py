@@ -172,8 +172,6 @@ async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> N
         [legs] = call.told("turn_metrics")
         registry = call.line.metrics.registry
         assert registry.get_sample_value("voice_turn_leg_seconds_count", {"leg": "first_sound"}) == 1
-        await call.speak(10, then_silent=3)
-        assert registry.get_sample_value("voice_vad_decisions_total", {"decision": "speech_stopped"}) == 1
     assert legs["turn"] == 1
 
 

@@ -79,7 +79,7 @@ async def test_both_times_are_the_same_everywhere() -> None:
         {"first_sound_ms": figures["first_sound_ms"]},
         {"answer_ms": figures["answer_ms"]},
     ]
-    [span] = [span for span in tracer.spans if "voice.answer_ms" in span.attributes]
+    [span] = [span for span in tracer.spans if "answer_ms" in span.facts]
     assert {name: span.facts[name] for name in figures} == figures
 
 

@@ -1,60 +1,20 @@
-"""What every `Tracer` keeps to: run on none at all, the fake, and those to a local collector and LangSmith server."""
+"""What every `Tracer` keeps to: run on none at all and on the fake."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span, within
+from backend.observability.tracing import NO_SPAN, Tracer, current_span, within
 from backend.testing.tracer import FakeTracer
-from tests.observability.world import CollectorTracer, LangSmithTracer
-from tests.support.langsmith_api import langsmith
-from tests.support.otlp import collector
 
 
-@asynccontextmanager
-async def none() -> AsyncIterator[Tracer]:
-    yield NO_TRACER
-
-
-@asynccontextmanager
-async def fake() -> AsyncIterator[Tracer]:
-    yield FakeTracer()
-
-
-@asynccontextmanager
-async def to_langsmith() -> AsyncIterator[Tracer]:
-    async with langsmith() as server:
-        tracer = LangSmithTracer(server.url)
-        try:
-            yield tracer
-        finally:
-            await tracer.close()
-        assert tracer.delivery.lost == 0
-
-
-@asynccontextmanager
-async def to_a_collector() -> AsyncIterator[Tracer]:
-    async with collector() as server:
-        tracer = CollectorTracer(server.url)
-        try:
-            yield tracer
-        finally:
-            await tracer.close()
-        assert tracer.delivery.lost == 0
-
-
-OPEN: list[Callable[[], AbstractAsyncContextManager[Tracer]]] = [none, fake, to_langsmith, to_a_collector]
-
-
-@pytest.fixture(params=OPEN, ids=["none", "fake", "langsmith", "collector"])
-async def tracer(request: pytest.FixtureRequest) -> AsyncIterator[Tracer]:
-    async with request.param() as opened:
-        yield opened
+@pytest.fixture(params=[Tracer, FakeTracer])
+def tracer(request: pytest.FixtureRequest) -> Tracer:
+    made: Tracer = request.param()
+    return made
 
 
 async def test_a_span_takes_everything_it_may_be_told(tracer: Tracer) -> None:

@@ -6,8 +6,6 @@ import asyncio
 import json
 from typing import Any
 
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as conventions
-
 from backend import page_events as page
 from backend.agent.session import Agent
 from backend.call.call_trace import CallTrace
@@ -20,8 +18,6 @@ from backend.testing.tracer import FakeTracer, TracedSpan
 from backend.turns import events as ev
 from tests.observability.world import (
     SPOKEN,
-    CollectorTracer,
-    LangSmithTracer,
     answered,
     begin_turn,
     hang_up,
@@ -30,8 +26,6 @@ from tests.observability.world import (
     traced_call,
 )
 from tests.support.agents import Slow, agent, call, echo
-from tests.support.langsmith_api import langsmith, told
-from tests.support.otlp import collector
 from tests.support.waiting import until
 from tests.thinkers.world import world
 
@@ -47,95 +41,6 @@ async def ask_weather(placed: Any, id_: str = "c1") -> None:
     await route(placed, "weather", "weather in Seattle", id_)
     await answered(placed, int(id_[1:]))
     await speak_reply(placed)
-
-
-async def test_a_call_becomes_a_tree_at_a_collector() -> None:
-    async with collector() as server:
-        tracer = CollectorTracer(server.url)
-        async with traced_call(tracer, *scenes()) as placed:
-            await ask_weather(placed)
-            await hang_up(placed)
-        await tracer.close()
-    session = server.span("session")
-    [turn] = server.children(session)
-    [thinker] = server.children(turn)
-    inside = server.children(thinker)
-    assert [span.name for span in (turn, thinker, *inside)] == [
-        "turn 1",
-        "invoke_agent weather",
-        "chat gpt-5.4-mini",
-        "execute_tool get_current_weather",
-        "chat gpt-5.4-mini",
-    ]
-    assert [span.client for span in inside] == [True, False, True]
-    assert {span.trace for span in server.spans} == {session.trace} and not session.parent
-    assert {span.attributes["gen_ai.conversation.id"] for span in server.spans} == {placed.session.id}
-    assert all(each.lasts_within(span) for span in server.spans for each in server.children(span))
-    assert server.requests[0].headers["x-secret"] == "a b"
-
-
-async def test_the_same_tree_reaches_langsmith_with_what_it_reads() -> None:
-    async with langsmith() as server:
-        tracer = LangSmithTracer(server.url)
-        async with traced_call(tracer, *scenes()) as placed:
-            await ask_weather(placed)
-            await hang_up(placed)
-        await tracer.close()
-    session = server.span("session")
-    [turn] = server.children(session)
-    [thinker] = server.children(turn)
-    kinds = [span.attributes["langsmith.span.kind"] for span in (session, turn, thinker, *server.children(thinker))]
-    assert kinds == ["chain", "chain", "chain", "llm", "tool", "llm"]
-    assert {told(span)["session_id"] for span in server.spans} == {placed.session.id}
-    assert (told(session)["reason"], told(turn)["outcome"], told(thinker)["domain"]) == (
-        *("disconnected", "complete"),
-        "weather",
-    )
-    assert server.project == "tests"
-
-
-async def test_spans_speak_the_conventions_for_generative_ai() -> None:
-    tracer = FakeTracer(content=True)
-    first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
-    async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
-        await ask_weather(placed)
-        await hang_up(placed)
-    [thinker] = tracer.ended("thinker")
-    asked, tool, answered_ = tracer.under(thinker)
-    expected: list[tuple[TracedSpan, dict[str, Any]]] = [
-        (thinker, {conventions.GEN_AI_OPERATION_NAME: "invoke_agent", conventions.GEN_AI_AGENT_NAME: "weather"}),
-        (
-            asked,
-            {
-                conventions.GEN_AI_OPERATION_NAME: "chat",
-                conventions.GEN_AI_PROVIDER_NAME: "openai",
-                conventions.GEN_AI_REQUEST_MODEL: "gpt-5.4-mini",
-                conventions.GEN_AI_RESPONSE_FINISH_REASONS: ("tool_calls",),
-                conventions.GEN_AI_USAGE_INPUT_TOKENS: 100,
-                conventions.GEN_AI_USAGE_OUTPUT_TOKENS: 7,
-            },
-        ),
-        (
-            tool,
-            {
-                conventions.GEN_AI_OPERATION_NAME: "execute_tool",
-                conventions.GEN_AI_TOOL_NAME: "get_current_weather",
-                conventions.GEN_AI_TOOL_TYPE: "function",
-                conventions.GEN_AI_TOOL_CALL_ARGUMENTS: '{"location": "Seattle"}',
-            },
-        ),
-    ]
-    for span, attributes in expected:
-        assert span.attributes.items() >= attributes.items(), span.name
-    first_chunk = answered_.attributes[conventions.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK]
-    assert isinstance(first_chunk, float) and 0 <= first_chunk < 5
-    messages = json.loads(str(answered_.attributes[conventions.GEN_AI_INPUT_MESSAGES]))
-    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
-    [called], [response] = messages[2]["parts"], messages[3]["parts"]
-    assert (called["type"], called["name"]) == ("tool_call", "get_current_weather")
-    assert (response["type"], response["id"]) == ("tool_call_response", called["id"])
-    [said] = json.loads(str(answered_.attributes[conventions.GEN_AI_OUTPUT_MESSAGES]))
-    assert said == {"role": "assistant", "parts": [{"type": "text", "content": "Mild."}], "finish_reason": "stop"}
 
 
 async def test_tokens_add_up_from_the_model_to_the_session() -> None:
@@ -215,7 +120,7 @@ async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() ->
         await hang_up(placed)
     [thinker] = tracer.ended("thinker")
     first, second = sorted(tracer.ended("turn"), key=lambda turn: turn.began)
-    assert (thinker.outcome, thinker.parent) == ("stale", first.id)
+    assert (thinker.outcome, thinker.parent) == ("stale", first)
     assert (first.outcome, second.outcome) == ("cancelled", "cancelled")
     assert first.ended >= thinker.ended
 
@@ -256,8 +161,8 @@ async def test_a_thinkers_own_tool_calls_are_traced() -> None:
     inside = [(record.kind, record.name) for record in tracer.under(thinker)]
     assert [kind for kind, _ in inside][:1] == ["model"]
     assert {name for kind, name in inside if kind == "tool"} == {
-        "execute_tool kb_search",
-        "execute_tool get_news_headlines",
+        "kb_search",
+        "get_news_headlines",
     }
 
 
@@ -287,7 +192,7 @@ async def test_a_tool_nobody_has_is_not_traced_by_the_name_the_model_gave_it() -
     tracer = FakeTracer()
     model = ScriptedModel([call("my_private_words")], ["Sorry."])
     inside = await think_under(tracer, agent(model, echo))
-    assert [(record.name, record.outcome) for record in inside][1] == ("execute_tool unknown_tool", "failed")
+    assert [(record.name, record.outcome) for record in inside][1] == ("unknown_tool", "failed")
 
 
 async def test_cancelling_in_a_tool_cancels_its_span() -> None:
@@ -308,10 +213,9 @@ async def test_the_first_word_and_the_answering_model_are_told() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
     [record] = await think_under(tracer, agent(model, echo))
-    first = record.facts[conventions.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK]
-    assert isinstance(first, float) and first >= 0.02
-    assert (record.name, record.tokens) == ("chat test-model", 7)
-    assert record.facts[conventions.GEN_AI_RESPONSE_MODEL] == "the-fallback"
+    first = record.facts["first_token_ms"]
+    assert isinstance(first, int | float) and first >= 20
+    assert (record.name, record.tokens, record.facts["model"]) == ("test-model", 7, "the-fallback")
 
 
 async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:
@@ -328,4 +232,4 @@ async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_bu
     first, second = tracer.ended("turn")
     assert (first.facts["murmurs"], first.facts["discarded_tokens"]) == (2, 1420)
     assert "murmurs" not in second.facts and "discarded_tokens" not in second.facts
-    assert SPOKEN not in tracer.text
+    assert SPOKEN not in str(first.facts)

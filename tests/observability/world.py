@@ -8,51 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from opentelemetry.sdk.trace import TracerProvider
-
-from backend.observability.langsmith import LangSmithTraces
-from backend.observability.otel_spans import OtelTracer
-from backend.observability.otlp import otlp_delivery
-from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 from backend.observability.tracing import Tracer
 from backend.testing.memory import FakeMemory
 from backend.turns import events as ev
 from tests.call.world import TONE, PlacedCall, placed_call, settle
-from tests.support.langsmith_api import KEY
 from tests.support.waiting import until
 from tests.thinkers.world import world
 
-QUICK = DeliveryLimits(every_s=0.02, request_s=0.3, close_within_s=1.0)
 SPOKEN = "my very private question about Seattle"
-
-
-class DeliveringTracer(OtelTracer):
-    """A tracer with one delivery."""
-
-    def __init__(self, delivery: SpanDelivery, *, content: bool = False) -> None:
-        provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(delivery)
-        super().__init__(provider, content=content)
-        self.delivery = delivery
-
-    async def close(self) -> None:
-        """End the delivery."""
-        await self.delivery.close()
-
-
-class LangSmithTracer(DeliveringTracer):
-    """A tracer to a LangSmith server."""
-
-    def __init__(self, url: str, *, content: bool = False, limits: DeliveryLimits = QUICK, key: str = KEY) -> None:
-        self.traces = LangSmithTraces(endpoint=url, api_key=key, project="tests", limits=limits)
-        super().__init__(self.traces.delivery, content=content)
-
-
-class CollectorTracer(DeliveringTracer):
-    """A tracer to a collector."""
-
-    def __init__(self, url: str, *, content: bool = False, limits: DeliveryLimits = QUICK) -> None:
-        super().__init__(otlp_delivery(url, "x-secret=a%20b", limits), content=content)
 
 
 @asynccontextmanager

@@ -173,7 +173,7 @@ def _bytes(part: bytes | float) -> bytes:
 
 
 async def test_a_trace_tells_figures_of_thoughts_and_no_words_even_with_content_on() -> None:
-    tracer = FakeTracer(content=True)
+    tracer = FakeTracer()
     session = tracer.session("s1")
     model = Cast(
         planner=[["SECRET plan"]],

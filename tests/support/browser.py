@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import os
 import re
@@ -28,10 +29,31 @@ FLAGS = [
 ELSEWHERE = "voice.test"
 """A name that leads the browser to this machine, and that the page takes for another one."""
 WITHIN_MS = 30_000
-Microphone = Literal["granted", "refused", "absent"]
+Microphone = Literal["granted", "refused", "absent", "asked"]
 REFUSE = """if (navigator.mediaDevices) {
   navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("", "NotAllowedError"); };
 }"""
+SPEAK_WHEN_ASKED = """(() => {
+  let context, microphone;
+  const opened = () => {
+    context ??= new AudioContext();
+    microphone ??= context.createMediaStreamDestination();
+    return context.resume();
+  };
+  navigator.mediaDevices.getUserMedia = async () => {
+    await opened();
+    return microphone.stream.clone();
+  };
+  window.testSay = async (wav) => {
+    await opened();
+    const bytes = Uint8Array.from(atob(wav), (each) => each.charCodeAt(0));
+    const source = context.createBufferSource();
+    source.buffer = await context.decodeAudioData(bytes.buffer);
+    source.connect(microphone);
+    source.start();
+  };
+})();"""
+"""A microphone that is silent until the test says something: a recording would not wait for the page."""
 Complaints = Literal["fail", "expected"]
 
 REMEMBER_PEERS = """
@@ -104,6 +126,11 @@ class Tab:
         """Press the one button and wait for the audio connection."""
         await self.press("connect")
         await self.sees("state", "Connected")
+
+    async def say(self, recording: Path) -> None:
+        """Begin to speak a WAV into the microphone of a page that was opened with `microphone="asked"`."""
+        wav = await asyncio.to_thread(recording.read_bytes)
+        await self.page.evaluate("(wav) => testSay(wav)", base64.b64encode(wav).decode())
 
     async def press(self, name: str) -> None:
         """Click the part of the page called `name`."""
@@ -187,7 +214,9 @@ async def chromium(
     complaints: Complaints = "fail",
     **look: Any,
 ) -> AsyncIterator[Tab]:
-    """A tab in a fresh Chromium whose microphone plays `speaks` once (None: a beeping device).
+    """A tab in a fresh Chromium with a microphone that plays `speaks` once (None: a beeping device).
+
+    A microphone that is "asked" plays what `Tab.say` gives it, when it is given.
 
     At the end the test fails if the page complained in its console, unless `complaints` are expected: browsers also
     log every refused request there. `more`: further flags of Chromium's. `look`: see `tab_in`.
@@ -196,6 +225,8 @@ async def chromium(
         launched(speaks=speaks, microphone=microphone, more=more) as browser,
         tab_in(browser, complaints=complaints, **look) as tab,
     ):
+        if microphone == "asked":
+            await tab.page.add_init_script(SPEAK_WHEN_ASKED)
         yield tab
 
 
@@ -254,12 +285,14 @@ async def tab_in(
 def flags(speaks: Path | None, microphone: Microphone) -> list[str]:
     """Chromium's flags for a kind of microphone."""
     chosen = list(FLAGS)
-    if microphone == "granted":
+    if microphone in ("granted", "asked"):
         chosen += ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
     elif microphone == "refused":
         chosen += ["--use-fake-device-for-media-stream", "--deny-permission-prompts"]
     else:
         chosen += ["--use-fake-ui-for-media-stream", "--disable-audio-input"]
+    if microphone == "asked":
+        chosen.append("--autoplay-policy=no-user-gesture-required")
     if speaks is not None:
         chosen.append(f"--use-file-for-fake-audio-capture={speaks}%noloop")
     if os.geteuid() == 0:

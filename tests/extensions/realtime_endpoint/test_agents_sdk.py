@@ -119,7 +119,8 @@ async def words(page: Page, role: str, said: str) -> None:
 async def test_over_webrtc_it_speaks_hears_calls_a_tool_and_interrupts(
     tmp_path: Path, peer: OfflinePeer, keyed: RunningServer
 ) -> None:
-    wav = microphone_wav(tmp_path / "call.wav", 5.0, WEATHER, 10.0, "no that is enough now please stop", 90.0)
+    question = microphone_wav(tmp_path / "question.wav", WEATHER)
+    interruption = microphone_wav(tmp_path / "interruption.wav", "no that is enough now please stop")
     story = {"text": "It rains, and it goes on raining. " * 20, "tone": {"hz": 440, "ms": 50_000}}
     call = {"name": "look_outside", "arguments": {"window": "north"}}
     spoken = {"hear": QUESTION, "reply": {"calls": [call]}, "after_results": [story]}
@@ -129,14 +130,16 @@ async def test_over_webrtc_it_speaks_hears_calls_a_tool_and_interrupts(
         {"reply": story},
     ]
     await peer.follow({"turns": turns})
-    async with site(keyed) as url, chromium(speaks=wav) as tab:
+    async with site(keyed) as url, chromium(microphone="asked") as tab:
         await begin(tab.page, url, OVER_WEBRTC, keyed)
         shown = (await event(tab.page, "session.updated"))["session"]
         assert [tool["name"] for tool in shown["tools"]] == ["look_outside"]
+        await tab.say(question)
         await event(tab.page, "output_audio_buffer.started")
         assert await tab.page.evaluate("calls") == ["north"]
         await tab.loud_within(10, 0.001)
         await words(tab.page, "user", QUESTION)
+        await tab.say(interruption)
         await event(tab.page, "output_audio_buffer.cleared")
         await words(tab.page, "user", "Stop.")
         await event(tab.page, "output_audio_buffer.stopped")

@@ -1,4 +1,4 @@
-"""The tracer that makes OpenTelemetry spans; the builder of the provider decides where they go.
+"""The tracer that makes OpenTelemetry spans; `destinations.py` decides where they go.
 
 This runs in calls, so a span notes facts and lengths, and hands them over once, when it ends.
 """
@@ -6,31 +6,37 @@ This runs in calls, so a span notes facts and lengths, and hands them over once,
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from opentelemetry import trace as trace_api
 from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider, set_span_in_context
+from opentelemetry.util.types import AttributeValue
 
-from backend.observability.genai_attributes import SpanWords, closing, opening, span_name
+from backend.extensions.tracing.attributes import SpanWords, closing, opening, span_name
 from backend.observability.security_log import hashed
 from backend.observability.tracing import Fact, Kind, Outcome, Span, Tracer, Words
 
 NAME = "responder-thinker"
 
+Further = Callable[[Mapping[str, AttributeValue]], Mapping[str, AttributeValue]]
+"""Returns further attributes of a span that has ended with these."""
+
 
 class OtelTracer(Tracer):
     """Opens spans of `provider`; it traces the lengths of words and, if `content` is true, the words."""
 
-    def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
+    def __init__(self, provider: TracerProvider, *, content: bool = False, further: Further | None = None) -> None:
         self._tracer = provider.get_tracer(NAME)
         self._content = content
+        self._further = further
 
     def __repr__(self) -> str:
         return f"OtelTracer({'with' if self._content else 'without'} words)"
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> OtelSpan:
-        return OtelSpan(kind, name, _Trace(self._tracer, session_id, self._content, hashed(user)))
+        return OtelSpan(kind, name, _Trace(self._tracer, session_id, self._content, hashed(user), self._further))
 
 
 class _Trace(NamedTuple):
@@ -41,6 +47,7 @@ class _Trace(NamedTuple):
     content: bool
     user: str
     """The hash of the user id; empty when the trace has no user."""
+    further: Further | None
 
 
 class OtelSpan(Span):
@@ -104,9 +111,11 @@ class OtelSpan(Span):
         self._over = True
         span = self._span
         span.update_name(span_name(self._kind, self._name))
-        span.set_attributes(
-            closing(self._kind, self._name, outcome, self._tokens, self._facts, self._asked, self._said)
-        )
+        attributes = closing(self._kind, self._name, outcome, self._tokens, self._facts, self._asked, self._said)
+        span.set_attributes(attributes)
+        if self._trace.further:
+            known = opening(self._kind, self._trace.session_id, self._trace.user)
+            span.set_attributes(self._trace.further({**known, **attributes}))
         if outcome == "failed":
             span.set_status(Status(StatusCode.ERROR))
         span.end(max(at or self.now(), self._began))

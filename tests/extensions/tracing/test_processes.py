@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.extensions.tracing.collector import collector
 from tests.support.offline_peer import offline_peer
-from tests.support.otlp import collector
 from tests.support.redis_server import running_redis
 from tests.support.running_server import a_browser, placed_call, running_server
 from tests.support.waiting import until

@@ -1,7 +1,6 @@
 """Traces at LangSmith: their delivery, and the deletion of a user's traces, both by the official package.
 
-The package takes half a second to import, so `app/tracing.py` imports this file, in a thread, only where LangSmith is
-switched on. Traces go through its exporter of OpenTelemetry spans; LangSmith calls a span a *run*.
+LangSmith calls a span a *run*.
 """
 
 from __future__ import annotations
@@ -16,26 +15,19 @@ import msgspec
 from langsmith import Client
 from langsmith.integrations.otel.processor import OtelExporter
 from langsmith.utils import LangSmithError
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.util.re import parse_env_headers
 from opentelemetry.util.types import AttributeValue
 from requests import RequestException
 from urllib3 import Retry
 
 from backend.errors import TracingUnavailable
-from backend.observability.genai_attributes import CONVERSATION, INPUT, KIND, OUTPUT, USER
-from backend.observability.otlp import header_pairs
+from backend.extensions.tracing.attributes import CONVERSATION, INPUT, KIND, OUTPUT, USER
+from backend.extensions.tracing.delivery import REQUEST_S, delivery_to, in_a_thread
+from backend.extensions.tracing.settings import TracingSettings
 from backend.observability.security_log import hashed
-from backend.observability.span_delivery import DeliveryLimits, SpanDelivery
 
-REQUEST_S = 5.0
-"""Seconds one request about deletions may take."""
-ERASE_AFTER_S = 3.0
-"""Seconds given to waiting traces before a user's traces are deleted."""
-ROUNDS_LIMIT = 50
-"""The most requests in a row to delete traces, as long as each leaves fewer."""
-QUERY_LIMIT = 100
-"""Runs that a query returns at most."""
+FLUSH_WITHIN_S = 3.0
+"""Seconds given to waiting spans before a user's traces are deleted."""
 ALWAYS = "2020-01-01T00:00:00Z"
 """A time before the first trace of this server."""
 USER_HASH = "user_hash"
@@ -48,20 +40,23 @@ T = TypeVar("T")
 
 
 class LangSmithTraces:
-    """The traces of one project. `delivery` takes new spans; the other methods are about stored ones."""
+    """The traces of one project. `delivery` takes new spans; the methods are about stored ones."""
 
-    def __init__(self, *, endpoint: str, api_key: str, project: str, limits: DeliveryLimits | None = None) -> None:
-        limits = limits or DeliveryLimits()
-        endpoint = endpoint.rstrip("/")
+    def __init__(self, settings: TracingSettings) -> None:
+        key = settings.langsmith_api_key
+        api_key = key.get_secret_value() if key else ""
+        endpoint = settings.langsmith_endpoint.rstrip("/")
+        # The exporter would send LangSmith the collector's headers, too, unless they are given without a value.
+        of_collector = parse_env_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""), liberal=True)
         exporter = OtelExporter(
             f"{endpoint}/otel/v1/traces",
             api_key=api_key,
-            project=project,
-            headers=_blanked(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")),
-            timeout=limits.request_s,
+            project=settings.langsmith_project,
+            headers=dict.fromkeys(of_collector.keys() - {"x-api-key"}, ""),
+            timeout=REQUEST_S,
         )
-        self.delivery = SpanDelivery("LangSmith", LangSmithExporter(exporter), limits)
-        self._project = project
+        self.delivery = delivery_to(exporter)
+        self._project = settings.langsmith_project
         self._client = Client(
             f"{endpoint.removesuffix('/api/v1')}/api/v1",
             api_key=api_key,
@@ -73,42 +68,34 @@ class LangSmithTraces:
         )
 
     def __repr__(self) -> str:
-        return f"LangSmithTraces({self._project}, {self.delivery!r})"
+        return f"LangSmithTraces({self._project})"
 
     async def export(self, user_id: str, /) -> dict[str, str]:
         """Return the place and the mark of the user's traces; LangSmith itself shows their contents."""
         return {"langsmith_project": self._project, USER_HASH: hashed(user_id)}
 
     async def erase(self, user_id: str, /) -> None:
-        """Send the waiting traces, so that the following `delete_traces` reaches them."""
-        await asyncio.to_thread(self.delivery.settle, ERASE_AFTER_S)
+        """Send the waiting spans, so that the following `delete_traces` reaches them."""
+        await in_a_thread(self.delivery.force_flush, FLUSH_WITHIN_S)
 
     async def delete_traces(self, user_id: str) -> None:
-        """Have LangSmith delete the user's traces, and look whether any is left. May be repeated. LangSmith takes some
-        at a time, so it is asked again while the number falls. It may delete accepted ones days later. Raises
-        `TracingUnavailable` while a trace is left.
+        """Have LangSmith delete the user's traces. It takes some at a time, and may delete accepted ones days later.
+
+        Raises `TracingUnavailable` while a trace is left, so that it is asked again.
         """
         await asyncio.to_thread(self._delete_traces, hashed(user_id))
 
     def _delete_traces(self, user: str) -> None:
-        before: list[str] = []
-        for _ in range(ROUNDS_LIMIT):
-            self._answer("POST", "/runs/delete", deletion(user))
-            left = self._traces_of(user)
-            if not left:
-                return
-            if left == before:
-                break
-            before = left
-        raise TracingUnavailable("LangSmith has taken the deletion, and traces are left.")
+        self._answer("POST", "/runs/delete", deletion(user))
+        if self._has_traces_of(user):
+            raise TracingUnavailable("LangSmith has taken the deletion, and traces are left.")
 
-    def _traces_of(self, user: str) -> list[str]:
-        """Return the ids of the user's traces, the first hundred."""
+    def _has_traces_of(self, user: str) -> bool:
         projects = _decoded(self._answer("GET", f"/sessions?{urlencode({'name': self._project})}"), list[_Named])
         if not projects:
-            return []
-        found = _decoded(self._answer("POST", "/runs/query", traces_query([each.id for each in projects], user)), _Runs)
-        return sorted(run.id for run in found.runs)
+            return False
+        query = traces_query([each.id for each in projects], user)
+        return bool(_decoded(self._answer("POST", "/runs/query", query), _Runs).runs)
 
     def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
         """Return the body of an answer. Raises `TracingUnavailable`, without a word of the request."""
@@ -117,22 +104,6 @@ class LangSmithTraces:
         except (LangSmithError, RequestException) as error:
             raise TracingUnavailable(f"LangSmith refuses or cannot be reached ({type(error).__name__}).") from error
         return answer
-
-
-class LangSmithExporter(SpanExporter):
-    """Adds LangSmith's own attributes to each span, and passes it on.
-
-    See https://docs.langchain.com/langsmith/trace-with-opentelemetry.
-    """
-
-    def __init__(self, to: SpanExporter) -> None:
-        self._to = to
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return self._to.export([_as_run(span) for span in spans])
-
-    def shutdown(self) -> None:
-        self._to.shutdown()
 
 
 class _Named(msgspec.Struct):
@@ -151,11 +122,6 @@ def _decoded(answer: bytes, type_: type[T]) -> T:
         raise TracingUnavailable("LangSmith's answer cannot be read.") from error
 
 
-def _blanked(headers: str) -> dict[str, str]:
-    """Return the collector's headers without their values: the exporter would send them to LangSmith, too."""
-    return dict.fromkeys(set(header_pairs(headers)) - {"x-api-key"}, "")
-
-
 def deletion(user: str) -> bytes:
     """Return the body of `POST /api/v1/runs/delete` that deletes every trace of the user with this hash.
 
@@ -165,18 +131,19 @@ def deletion(user: str) -> bytes:
 
 
 def traces_query(projects: Sequence[str], user: str) -> bytes:
-    """Return the body of `POST /api/v1/runs/query` that finds the outermost runs of the user with this hash.
+    """Return the body of `POST /api/v1/runs/query` that finds an outermost run of the user with this hash.
 
     See https://docs.langchain.com/langsmith/trace-query-syntax: a condition on metadata is one on a key and its value.
     """
     of_user = f'and(eq(metadata_key, "{USER_HASH}"), eq(metadata_value, "{user}"))'
-    return msgspec.json.encode(
-        {"session": projects, "is_root": True, "filter": of_user, "select": ["id"], "limit": QUERY_LIMIT}
-    )
+    return msgspec.json.encode({"session": projects, "is_root": True, "filter": of_user, "select": ["id"], "limit": 1})
 
 
 def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
-    """Return what LangSmith reads of a span beside the conventions: its kind, its words, and metadata to filter by."""
+    """Return what LangSmith reads of a span beside the conventions: its kind, its words, and metadata to filter by.
+
+    See https://docs.langchain.com/langsmith/trace-with-opentelemetry.
+    """
     more: dict[str, AttributeValue] = {
         "langsmith.span.kind": RUN_TYPES.get(attributes[KIND], "chain"),
         f"{METADATA}session_id": attributes[CONVERSATION],  # the runs of one session are shown as a thread
@@ -189,19 +156,3 @@ def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, Attrib
     asked = attributes.get(INPUT) or attributes.get("gen_ai.tool.call.arguments")
     said = attributes.get(OUTPUT) or attributes.get("gen_ai.tool.call.result")
     return more | ({"gen_ai.prompt": asked} if asked else {}) | ({"gen_ai.completion": said} if said else {})
-
-
-def _as_run(span: ReadableSpan) -> ReadableSpan:
-    attributes = span.attributes or {}
-    return ReadableSpan(
-        span.name,
-        span.context,
-        span.parent,
-        span.resource,
-        {**attributes, **run_attributes(attributes)},
-        kind=span.kind,
-        status=span.status,
-        start_time=span.start_time,
-        end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
-    )
