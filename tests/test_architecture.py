@@ -38,7 +38,7 @@ ARROWS: dict[str, set[str]] = {
     "settings": set(),
     "storage": {"runtime"},
     "access": {"models", "observability", "runtime", "settings", "storage"},
-    "media": {"turns", "runtime", "settings"},
+    "media": {"turns", "settings"},
     "realtime": {"media"},
     "responders": {"turns", "media", "realtime", "runtime", "settings"},
     "transports": {"turns", "media", "runtime"},

@@ -20,11 +20,11 @@ from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
 from backend.call.prompts import CallerBackground, brief
+from backend.call.utterance_tap import Reader
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.endpointing import open_endpointing
-from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
 from backend.media.vad_silero import load_silero
 from backend.observability.logs import log_ids
 from backend.page_events import PageEvent
@@ -91,8 +91,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         if not detects:
             _require_turns_found(providers)
         load_silero()  # now: the first caller should not wait for a model
-        reads = settings.turns.utterance_classifier and detects
-        reader = await stack.enter_async_context(open_utterance_classifier()) if reads else None
+        reader = foundation.reader if detects else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
@@ -171,7 +170,7 @@ async def _run_call(
 def _dependencies(
     foundation: Foundation,
     tasks: TaskSubsystem,
-    reader: UtteranceClassifier | None,
+    reader: Reader | None,
     meter: CallMeter,
     endpointing: Endpointer,
 ) -> CallDependencies:
@@ -203,6 +202,7 @@ def _dependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
         open_endpointing=partial(open_endpointing, settings.vad),
+        open_echo_guard=foundation.open_echo_guard,
         limits=limits,
         times=CallTimes(
             settings.limits.session_max_minutes * 60,

@@ -9,21 +9,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.utterance_classifier import LONGEST_MS, Reading
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns import events as ev
+from backend.turns.utterances import UtteranceKind
 
+LONGEST_MS = 2000
+"""Audio beyond this is no short utterance, and is not read."""
 KEPT_FRAMES = LONGEST_MS // FRAME_MS + 1
 """The longest utterance that is read, with its pre-roll and the pause after it; one more, and it is none."""
 AT_ONCE = 4
 """Readings and estimates of one call at the same time; further ones have no answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The classes of an utterance."""
+
+    kind: UtteranceKind
+    words: str = ""
+    """The phrase that was recognised; empty for noise and for other words."""
+
+
 class Reader(Protocol):
-    """Reads short utterances: see `media.utterance_classifier`. No method raises; None: no answer in time."""
+    """Reads short utterances. No method raises; None: no answer in time."""
 
     def begin(self) -> None:
         """Get ready, without waiting: a call has begun."""

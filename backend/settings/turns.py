@@ -22,9 +22,6 @@ class TurnSettings(PluginSettings):
     interruption_min_ms: int = Field(
         580, ge=0, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
-    utterance_classifier: bool = Field(
-        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
-    )
     wake_name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=40)] = Field(
         "", description="Name by which the assistant must be addressed; empty: it needs none."
     )

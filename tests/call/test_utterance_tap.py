@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.call.utterance_tap import KEPT_FRAMES, UtteranceTap
+from backend.call.utterance_tap import KEPT_FRAMES, LONGEST_MS, Reading, UtteranceTap
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
-from backend.media.utterance_classifier import LONGEST_MS, Reading
 from backend.turns import events as ev
 from backend.turns.utterances import UtteranceKind
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import inf
@@ -149,50 +148,26 @@ def test_leaving_from_within_a_slot_is_safe(loop: LateLoop, clock: MediaClock) -
     assert loop.timers == []
 
 
-def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
-    reads: list[float] = []
-    clock = MediaClock(loop)
-    clock.begin_reading(noting(loop, reads))
-    loop.pass_time(1.0)
-    assert len(reads) in (99, 100, 101)
-
-
-def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop, clock: MediaClock) -> None:
+@pytest.mark.parametrize(("calls", "times"), [(0, 100), (2 * FILL, 100), (FILL * PHASES, 200)])
+def test_sockets_are_read_every_10_ms_and_with_many_calls_at_every_wake_up(
+    calls: int, times: int, loop: LateLoop, clock: MediaClock
+) -> None:
     reads: list[float] = []
     clock.begin_reading(noting(loop, reads))
-    for _ in range(2 * FILL):
+    for _ in range(calls):
         clock.join(lambda slot: None)
     loop.pass_time(1.0)
-    assert len(reads) in (99, 100, 101)
-    assert pytest.approx(0.01) == READ_S
-
-
-def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop, clock: MediaClock) -> None:
-    reads: list[float] = []
-    clock.begin_reading(noting(loop, reads))
-    for _ in range(FILL * PHASES):
-        clock.join(lambda slot: None)
-    loop.pass_time(1.0)
-    assert len(reads) in (199, 200, 201)
+    assert abs(len(reads) - times) <= 1
 
 
 def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop, clock: MediaClock) -> None:
     reads: list[float] = []
-
-    def read(until: float) -> float:
-        reads.append(loop.now)
-        return loop.now
-
-    clock.begin_reading(read)
-    clock.begin_reading(read)
-    loop.pass_time(0.1)
-    clock.end_reading(read)
-    clock.end_reading(read)
-    assert loop.timers == []
-    before = len(reads)
-    loop.pass_time(0.5)
-    assert before
-    assert len(reads) == before
+    read = noting(loop, reads)
+    for change in (clock.begin_reading, clock.end_reading):
+        change(read)
+        change(read)
+        loop.pass_time(0.1)
+    assert loop.timers == [] and 9 <= len(reads) <= 11
 
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop, clock: MediaClock) -> None:
@@ -282,28 +257,10 @@ def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop, clock:
     assert all(1 <= skipped(slots) <= 3 for _, slots in calls)
 
 
-@pytest.mark.alone
-async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
-    slots: list[int] = []
-    slot = current_media_clock().join(slots.append)
-    begun = time.monotonic()
-    await asyncio.sleep(0.5)
-    slot.leave()
-    assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
-    assert current_media_clock() is current_media_clock()
-
-
 def test_a_slot_follows_the_one_before_it_unless_it_is_two_frames_late() -> None:
     assert [slot_after(slot, (slot + 1) * 0.02) for slot in (-1, 0, 7)] == [0, 1, 8]
     assert slot_after(9, 10 * 0.02 + 0.039) == 10
     assert slot_after(9, 10 * 0.02 + 0.5) == 35
-
-
-def test_after_a_stall_at_most_two_slots_come_at_once() -> None:
-    elapsed, slot, at_once = 5.3, 10, 0
-    while (slot := slot_after(slot, elapsed)) * 0.02 <= elapsed:
-        at_once += 1
-    assert at_once <= 3
 
 
 @pytest.mark.alone
@@ -314,6 +271,7 @@ async def test_awaited_slots_take_as_long_as_they_say() -> None:
     assert loop.time() - begun == pytest.approx(numbers[-1] * 0.02, abs=0.15)
     assert numbers[-1] >= 25
     stream.leave()
+    assert current_media_clock() is current_media_clock()
 
 
 async def test_a_sender_that_waits_for_its_network_skips_the_slots_it_missed() -> None:

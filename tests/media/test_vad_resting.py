@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.media.frame import FRAME_MS, SILENCE, Frame
+from backend.media.frame import FRAME_MS, Frame
 from backend.media.segmenter import Segmenter
 from backend.media.sound_file import read_audio
-from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
+from backend.media.vad import CATCH_UP_FRAMES, SURE, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
 from backend.turns.events import SpeechStarted as Onset
 from backend.turns.events import SpeechStopped as Ended
@@ -116,6 +116,21 @@ def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_bet
     assert (len(inside.heard), inside.skipped) == (4, 6)
 
 
+@pytest.mark.parametrize(
+    ("says", "amplitude", "passes"),
+    [(1.0, 8191, True), (1.0, 4600, True), (1.0, 3600, False), (SURE - 0.01, 8191, False)],
+    ids=["as loud", "5 dB quieter", "7 dB quieter", "doubtful"],
+)
+def test_a_frame_passes_unasked_after_a_sure_answer_if_the_voice_has_not_fallen(
+    says: float, amplitude: int, passes: bool
+) -> None:
+    inside = Counting(says=says)
+    vad = RestingVad(inside, RoomGate())
+    vad.score(marked(0, loud=True))
+    vad.score(Frame(amplitude.to_bytes(2, "little") * 480))
+    assert inside.skipped == passes
+
+
 def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> None:
     inside = Counting(says=1.0)
     vad = RestingVad(inside, RoomGate())
@@ -146,8 +161,3 @@ def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> 
 
 def last_speech(vad: Vad, frames: list[Frame]) -> int:
     return max(number for number, frame in enumerate(frames) if vad.score(frame) >= 0.7)
-
-
-def test_silence_costs_the_detector_nothing() -> None:
-    vad = RestingVad(HopVad(SileroEngine()), RoomGate())
-    assert np.max([vad.score(SILENCE) for _ in range(100)]) == 0.0

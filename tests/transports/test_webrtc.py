@@ -15,7 +15,7 @@ import pytest
 from aiortc.rtp import RtpPacket
 
 from backend.errors import BadOffer, MediaFailed, NeverConnected, TransportLost
-from backend.media.frame import SILENCE, Frame
+from backend.media.frame import Frame
 from backend.transports.webrtc import peer as peers
 from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
@@ -161,18 +161,6 @@ async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytes
         voice = [audible(frame) for _, frame in reader.frames[heard : heard + 20]]
         assert len(voice) == 20
         assert voice.count(False) <= 2, "what a stall of this machine kept from being said"
-
-
-async def test_silence_fills_in_for_a_microphone_that_sends_nothing() -> None:
-    async with read_call() as (_, caller, reader):
-        network = Network(caller)
-        await asyncio.sleep(0.2)
-        before, begun = len(reader.frames), asyncio.get_running_loop().time()
-        network.loss = 1.0
-        await asyncio.sleep(0.6)
-        filled, elapsed = reader.frames[before:], asyncio.get_running_loop().time() - begun
-        assert len(filled) == pytest.approx(elapsed / 0.02, abs=8)
-        assert all(frame == SILENCE for _, frame in filled[2:])
 
 
 async def test_the_callers_own_statistics_see_the_loss() -> None:

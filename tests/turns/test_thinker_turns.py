@@ -197,9 +197,7 @@ def test_a_call_that_rests_on_a_doubtful_transcript_says_so(story: Story) -> Non
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=True))
     story.call("c1")
     story.tell(ev.ThinkerFinished("c1", "asked"))
-    story.reply(reply="r2")
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-r2", 2000))
+    story.hear("r2")
     story.ask()
     story.tell(ev.InputCommitted("u2"), ev.UserTranscribed("u2", "yes"))
     story.call("c2", reply="r3")

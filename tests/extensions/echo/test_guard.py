@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from backend.media.echo import EchoGuard, Samples
+from backend.extensions.echo.guard import CancellingEchoGuard, Samples
 from backend.media.endpointing import open_endpointing
 from backend.media.frame import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
@@ -46,7 +46,7 @@ def through_opus(frames: list[Frame]) -> list[Frame]:
     return [Frame(decoder.decode(encoder.encode(frame))) for frame in frames]
 
 
-def call(guard: EchoGuard, played: bytes, microphone: list[Frame], *, burst: int = 1) -> list[Frame]:
+def call(guard: CancellingEchoGuard, played: bytes, microphone: list[Frame], *, burst: int = 1) -> list[Frame]:
     """Play and receive a frame every 20 ms; with `burst`, frames are received so many at once."""
     playing: Iterator[Frame | None] = iter(cut_frames(played))
     cleaned: list[Frame] = []
@@ -78,7 +78,7 @@ def test_an_echo_is_found_and_interrupts_nothing(delay_ms: int, loss_db: float) 
     played = speech(REPLY) + silence(600) + speech(REPLY)
     microphone = room(played, delay_ms=delay_ms, loss_db=loss_db)
     assert longest_voiced_ms(microphone) > 1000
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     cleaned = call(guard, played, microphone)
     assert guard.delay_ms is not None
     assert longest_voiced_ms(cleaned) < 280
@@ -88,7 +88,7 @@ def test_an_echo_is_found_and_interrupts_nothing(delay_ms: int, loss_db: float) 
 
 def test_the_delay_is_known_to_a_frame() -> None:
     played = speech(REPLY)
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     call(guard, played, room(played, delay_ms=300, loss_db=10))
     assert guard.delay_ms == pytest.approx(310, abs=30)  # the codecs look ahead
 
@@ -97,7 +97,7 @@ def test_the_delay_is_known_to_a_frame() -> None:
 def test_a_caller_without_echo_is_left_untouched_even_repeating_our_words(said: str) -> None:
     played = speech(REPLY) + speech(REPLY)
     microphone = room(played, delay_ms=200, loss_db=200, near=speech(said, "rms"), near_at_ms=400)
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     cleaned = call(guard, played, microphone)
     assert guard.delay_ms is None
     assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
@@ -108,7 +108,7 @@ def test_a_voice_over_a_tone_is_no_echo_of_it(hertz: int) -> None:
     time_s = np.arange(5 * SAMPLE_RATE) / SAMPLE_RATE
     played = pcm_of(8000 * np.sin(2 * np.pi * hertz * time_s))
     microphone = room(played, delay_ms=200, loss_db=200, near=speech(ANSWER, "rms"), near_at_ms=400)
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     cleaned = call(guard, played, microphone)
     assert guard.delay_ms is None
     assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
@@ -120,7 +120,7 @@ def test_a_voice_soon_after_a_short_tone_is_no_echo_of_it(near_at_ms: int) -> No
     played = pcm_of(8000 * np.sin(2 * np.pi * 660 * time_s))
     for said in ("Will you read me a long long poem now?", "I would rather hear about the moon now."):
         for voice in ("slt", "rms"):
-            guard = EchoGuard()
+            guard = CancellingEchoGuard()
             call(guard, played, [SILENCE] * (near_at_ms // FRAME_MS) + cut_frames(speech(said, voice)))
             assert guard.delay_ms is None
 
@@ -130,7 +130,7 @@ def test_a_voice_over_a_rising_tone_is_no_echo_of_it(near_at_ms: int) -> None:
     time_s = np.arange(8 * SAMPLE_RATE) / SAMPLE_RATE
     played = pcm_of(9800 * np.sin(2 * np.pi * (300 * time_s + 2700 * time_s**2 / 16)))
     voice = through_opus(cut_frames(speech(ANSWER)))
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     call(guard, played, [SILENCE] * (near_at_ms // FRAME_MS) + voice)
     assert guard.delay_ms is None
 
@@ -139,7 +139,7 @@ def test_a_caller_who_talks_over_the_echo_is_heard() -> None:
     played = speech(REPLY) + speech(REPLY)
     voice = speech(ANSWER, "rms")
     microphone = room(played, delay_ms=250, loss_db=12, near=voice, near_at_ms=2500)
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     cleaned = call(guard, played, microphone)
     alone = through_opus(cut_frames(silence(2500) + voice))
     during = slice(2600 // FRAME_MS, (2500 + len(voice) // 48) // FRAME_MS)
@@ -150,7 +150,7 @@ def test_a_caller_who_talks_over_the_echo_is_heard() -> None:
 
 def test_frames_received_in_bursts_change_nothing() -> None:
     played = speech(REPLY) + speech(REPLY)
-    cleaned = call(EchoGuard(), played, room(played, delay_ms=250, loss_db=10), burst=4)
+    cleaned = call(CancellingEchoGuard(), played, room(played, delay_ms=250, loss_db=10), burst=4)
     assert longest_voiced_ms(cleaned) < 280
 
 
@@ -159,7 +159,7 @@ def test_an_echo_whose_delay_changes_is_found_anew(later_ms: int) -> None:
     played = speech(REPLY) + silence(1000) + speech(REPLY)
     before, after = (room(played, delay_ms=delay, loss_db=10) for delay in (300, later_ms))
     pause = len(speech(REPLY)) // 960 + 40
-    cleaned = call(EchoGuard(), played, before[:pause] + after[pause:])
+    cleaned = call(CancellingEchoGuard(), played, before[:pause] + after[pause:])
     assert longest_voiced_ms(cleaned) < 560
 
 
@@ -167,7 +167,7 @@ def test_an_echo_that_begins_in_mid_call_is_found() -> None:
     played = speech(REPLY) + silence(1000) + speech(REPLY)
     quiet, loud = (room(played, delay_ms=200, loss_db=loss) for loss in (200, 10))
     pause = len(speech(REPLY)) // 960 + 40
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     cleaned = call(guard, played, quiet[:pause] + loud[pause:])
     assert guard.delay_ms is not None and longest_voiced_ms(cleaned) < 560
 
@@ -182,20 +182,20 @@ class Useless:
 def test_what_a_canceller_leaves_of_an_echo_is_dropped() -> None:
     played = speech(REPLY)
     microphone = room(played, delay_ms=250, loss_db=10)
-    assert longest_voiced_ms(call(EchoGuard(Useless), played, microphone)) < 560
+    assert longest_voiced_ms(call(CancellingEchoGuard(Useless), played, microphone)) < 560
     assert longest_voiced_ms(microphone) > 1000
 
 
 def test_silence_stays_the_silence_that_detectors_need_not_look_at() -> None:
     played = speech(REPLY)
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     call(guard, played, room(played, delay_ms=200, loss_db=10))
     guard.played(Frame(played[: 2 * FRAME_SAMPLES]))
     assert guard.delay_ms is not None and guard.clean(SILENCE) is SILENCE
 
 
 def test_what_was_played_is_released_when_it_cannot_return_any_more() -> None:
-    guard = EchoGuard()
+    guard = CancellingEchoGuard()
     call(guard, speech(REPLY), room(speech(REPLY), delay_ms=200, loss_db=10) + [SILENCE] * 100)
     assert not guard._far and not guard._near
 
@@ -206,7 +206,7 @@ def test_without_echo_a_frame_costs_next_to_nothing() -> None:
     room_noise = cut_frames(noise(len(played) * FRAME_MS, dbfs=-65))
     best = float("inf")
     for _ in range(5):
-        guard = EchoGuard()
+        guard = CancellingEchoGuard()
         started = time.perf_counter()
         for out, received in zip(played, room_noise, strict=False):
             guard.played(out)

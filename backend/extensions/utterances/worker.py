@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder, NGramModel, get_model_path
 
+from backend.call.utterance_tap import Reading
+from backend.extensions.utterances.classifier import ANSWER, READ, REQUEST
+from backend.extensions.utterances.laughter import is_laughter
 from backend.media.frame import SAMPLE_RATE
-from backend.media.laughter import is_laughter
 from backend.media.resample import resample
-from backend.media.utterance_classifier import ANSWER, READ, REQUEST, Reading
 from backend.turns.languages import ENGLISH
 from backend.turns.utterances import UtteranceKind, kind_of, phrases
 

@@ -3,7 +3,7 @@
 A transcript comes hundreds of milliseconds after an utterance, and a reply that may have been interrupted cannot wait
 so long. The reader knows nothing but the phrases of `turns/utterances.py`, and tells them from other words and
 from noise; it also estimates whether a sentence is likely to end after given words. One child process does this for
-all calls of a server process (`utterance_classifier_worker.py`), because pocketsphinx holds the interpreter lock.
+all calls of a server process (`worker.py`), because pocketsphinx holds the interpreter lock.
 
 A call is never disturbed: where the child is dead, busy or too late, the answer is None. A child that ends is started
 again; one that has not answered for `STUCK_AFTER_S` is ended first.
@@ -18,18 +18,14 @@ import asyncio
 import logging
 import os
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from importlib.util import find_spec
 
 import msgspec
 
+from backend.call.utterance_tap import LONGEST_MS, Reading
 from backend.errors import SetupError
 from backend.media.frame import BYTES_PER_MS
 from backend.runtime.child_process import ChildProcess, Command, Limits, running
 from backend.runtime.supervisor import cancel_all, start_among
-from backend.turns.utterances import UtteranceKind
 
 log = logging.getLogger(__name__)
 
@@ -39,23 +35,11 @@ STUCK_AFTER_S = 10.0
 """Seconds without an answer after which the child is ended; loading takes about one."""
 MOST_WAITING = 8
 """Requests that may wait; one more is refused. All of them are answered in about `READ_WITHIN_S`."""
-LONGEST_MS = 2000
-"""Audio beyond this is no short utterance, and is not read."""
-
 READ, SENTENCE_END = 1, 2
 REQUEST = struct.Struct(">BI")
 """What is asked (`READ` or `SENTENCE_END`), payload bytes."""
 ANSWER = struct.Struct(">I")
 """Payload bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The classes of an utterance."""
-
-    kind: UtteranceKind
-    words: str = ""
-    """The phrase that was recognised; empty for noise and for other words."""
 
 
 class UtteranceClassifier:
@@ -66,7 +50,7 @@ class UtteranceClassifier:
         self._within_s = within_s
         # One thread for the matrix products: more would only wait for each other, and cost memory.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        worker = Command(running("backend.media.utterance_classifier_worker"), env=environment, pipes=True)
+        worker = Command(running("backend.extensions.utterances.worker"), env=environment, pipes=True)
         self._child = ChildProcess(
             "the utterance classifier",
             lambda: worker,
@@ -75,11 +59,6 @@ class UtteranceClassifier:
         self._beginning: asyncio.Task[None] | None = None
         self._waiting: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
-
-    @property
-    def depth(self) -> int:
-        """Return how many requests are not answered or given up."""
-        return len(self._waiting)
 
     async def start(self) -> None:
         """Start the child, which then loads for about a second. Raises `ChildFailed` or `OSError`."""
@@ -150,17 +129,3 @@ class UtteranceClassifier:
         except (asyncio.IncompleteReadError, OSError):
             pass  # it has ended, and is started again
         return None
-
-
-@asynccontextmanager
-async def open_utterance_classifier() -> AsyncIterator[UtteranceClassifier | None]:
-    """Keep a reader until the block ends; the first call starts its child; None where pocketsphinx is missing."""
-    if find_spec("pocketsphinx") is None:
-        log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
-        yield None
-        return
-    reader = UtteranceClassifier()
-    try:
-        yield reader
-    finally:
-        await reader.close()
