@@ -165,7 +165,6 @@ def server(
             "OFFERS_PER_MINUTE": "0",
             "SESSION_CAP": "0",
             "ADMISSION_MAX_LAG_MS": "0",  # how many are too many is what is measured
-            "ADMISSION_MAX_CPU_PERCENT": "0",
             "COLUMNS": "200",
         }
         command = ["nice", "-n", str(nice), sys.executable, "-c", serve, "serve", "--port", "0"]

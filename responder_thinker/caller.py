@@ -40,9 +40,6 @@ class ReceivedAudio:
         self.on_frame: Callable[[bytes], object] | None = None
         """Is called with each frame as it arrives, 960 bytes; None: it is not called."""
 
-    def __repr__(self) -> str:
-        return f"ReceivedAudio({len(self.frames)} frames)"
-
     def add(self, frame: Frame, at: float) -> None:
         """Record one frame."""
         received = ReceivedFrame(at, frame)

@@ -73,9 +73,6 @@ class Conversation:
         """Counts the lines that may be asked for."""
         self._written = ""
 
-    def __repr__(self) -> str:
-        return f"Conversation({(self._id or 'new')[:6]})"
-
     async def run(self, stdin: TextIO) -> None:
         """Read and answer line by line. Raises `VoiceError` when the server is gone."""
         self._console.print(HELLO)

@@ -24,9 +24,6 @@ class Progress:
         self._thinkers: set[str] = set()
         self.ended: str | None = None
 
-    def __repr__(self) -> str:
-        return f"Progress(asked {self._asked_at}, heard {self._heard_at}, {len(self._thinkers)} Thinkers at work)"
-
     @property
     def answered(self) -> bool:
         """True when anything was heard after the question."""

@@ -1,20 +1,17 @@
 """Calls placed by a program: the Python client library, which `responder-thinker talk` uses as well.
 
-    async with place_call("http://localhost:8000", on_event=print) as call:
-        await call.say(read_audio(Path("question.wav")))
-        await call.answered()
-        write_wav(Path("reply.wav"), call.received.pcm())
-
-`place_call_in_thread` gives the same call to a program without an event loop.
+async with place_call("http://localhost:8000", on_event=print) as call:
+    await call.say(read_audio(Path("question.wav")))
+    await call.answered()
+    write_wav(Path("reply.wav"), call.received.pcm())
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
-from threading import Thread
-from typing import Any, Literal, TypeVar
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from typing import Any, Literal
 
 import httpx2
 from aiortc import RTCIceServer
@@ -31,7 +28,6 @@ from responder_thinker.websocket import WebSocketCaller
 Transport = Literal["webrtc", "ws"]
 OnEvent = Callable[[ReceivedEvent], object]
 OnAudio = Callable[[bytes], object]
-Result = TypeVar("Result")
 
 ANSWER_WITHIN_S = 60.0
 """Seconds an answer may take."""
@@ -42,7 +38,6 @@ SLACK_S = 10.0
 LOOK_EVERY_S = 0.1
 LAST_WORD_WITHIN_S = 1.0
 """Seconds the server has to say why it hung up."""
-THREAD_ENDS_WITHIN_S = 10.0
 
 
 class VoiceCall:
@@ -192,62 +187,3 @@ async def _connect(
 
 def _servers(listed: list[dict[str, Any]]) -> tuple[RTCIceServer, ...]:
     return tuple(RTCIceServer(each["urls"], each.get("username"), each.get("credential")) for each in listed)
-
-
-class BlockingCall:
-    """A call for programs without an event loop: the methods of `VoiceCall`, each of which waits until it is done."""
-
-    def __init__(self, call: VoiceCall, loop: asyncio.AbstractEventLoop) -> None:
-        self._call, self._loop = call, loop
-        self.session_id, self.conversation_id, self.received = call.session_id, call.conversation_id, call.received
-
-    def __repr__(self) -> str:
-        return f"BlockingCall({self._call!r})"
-
-    @property
-    def is_over(self) -> bool:
-        """True when the server has hung up, or the connection is lost."""
-        return self._call.is_over
-
-    @property
-    def end_reason(self) -> str | None:
-        """The server's reason for ending the call; None while it has not."""
-        return self._call.end_reason
-
-    def say(self, pcm: bytes) -> None:
-        """Speak 24 kHz mono PCM16, and return when it was spoken. Raises `TransportLost`."""
-        self._wait(self._call.say(pcm))
-
-    def type(self, text: str) -> None:
-        """Type into the conversation. Raises `CallRefused` or `TransportLost`."""
-        self._wait(self._call.type(text))
-
-    def answered(self, within_s: float = ANSWER_WITHIN_S, quiet_after_s: float = QUIET_AFTER_S) -> bool:
-        """Wait until the last words are answered; False: nothing was heard."""
-        return self._wait(self._call.answered(within_s, quiet_after_s))
-
-    def hang_up(self) -> None:
-        """End the call. The end of the `with` block does so, too."""
-        self._wait(self._call.hang_up())
-
-    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-@contextmanager
-def place_call_in_thread(url: str = "http://127.0.0.1:8000", **options: Any) -> Generator[BlockingCall, None, None]:
-    """Yield a call that blocks; `options` are those of `place_call`, with callbacks run in the call's own thread."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="voice call", daemon=True)
-    thread.start()
-    placed = place_call(url, **options)
-    try:
-        call = asyncio.run_coroutine_threadsafe(placed.__aenter__(), loop).result()
-        try:
-            yield BlockingCall(call, loop)
-        finally:
-            asyncio.run_coroutine_threadsafe(placed.__aexit__(None, None, None), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(THREAD_ENDS_WITHIN_S)
-        loop.close()

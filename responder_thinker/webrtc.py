@@ -44,9 +44,6 @@ class WebRTCCaller:
             on_state=self._on_state,
         )
 
-    def __repr__(self) -> str:
-        return f"WebRTCCaller({self.peer.state}, {self.received!r}, {len(self._speech)} packets to say)"
-
     async def offer(self) -> str:
         """Return the SDP to send to the server."""
         return await self.peer.offer()

@@ -34,10 +34,6 @@ class WebSocketCaller:
         self._socket: ClientConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
-    def __repr__(self) -> str:
-        state = "new" if self._socket is None else "hung up" if self.hung_up else "connected"
-        return f"WebSocketCaller({state}, {self.received!r}, {len(self._speech)} frames to say)"
-
     async def connect(
         self, url: str, token: str = "", *, headers: Mapping[str, str] | None = None, within_s: float = 10.0
     ) -> None:

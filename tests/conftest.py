@@ -25,7 +25,6 @@ LONGEST_FIRST = (
     "tests/outside/test_strangers.py",
     "tests/browser/test_widths.py",
     "tests/call/test_past_conversations.py",
-    "tests/browser/test_whole_visits.py",
     "tests/browser/test_page.py",
     "tests/extensions/self_hosted/test_calls.py",
     "tests/transports/test_webrtc.py",

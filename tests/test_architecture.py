@@ -29,145 +29,12 @@ SEAM = "extension"
 """What an extension declares itself by: over every room, and imported by `app` and by extensions alone."""
 EXTENSIONS = "extensions"
 """Folders that can be deleted: each may import every room but `app`, and none of the others."""
-ARROWS: dict[str, set[str]] = {
-    "turns": set(),
-    "language": set(),
-    "runtime": set(),
-    "models": {"runtime"},
-    "observability": {"runtime"},
-    "settings": set(),
-    "storage": {"runtime"},
-    "access": {"models", "observability", "runtime", "settings", "storage"},
-    "media": {"turns", "settings"},
-    "realtime": {"media"},
-    "responders": {"turns", "media", "realtime", "runtime", "settings"},
-    "transports": {"turns", "media", "runtime"},
-    "sessions": {"access", "turns", "media", "observability", "realtime", "runtime", "transports"},
-    "users": {"language", "models", "observability", "responders", "runtime", "storage"},
-    "notifications": {"turns", "language", "runtime", "settings", "storage", "users"},
-    "tools": {
-        "language",
-        "observability",
-        "access",
-        "runtime",
-        "settings",
-        "storage",
-        "users",
-    },
-    "agent": {"access", "models", "observability", "runtime", "storage", "tools", "users"},
-    "mcp": {"access", "runtime", "settings", "tools"},
-    "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "models", "observability", "runtime", "settings", "tools"},
-    "thinkers": {
-        "access",
-        "agent",
-        "middleware",
-        "models",
-        "observability",
-        "reasoning",
-        "runtime",
-        "settings",
-        "storage",
-        "tools",
-        "users",
-    },
-    "tasks": {
-        "tools",
-        "access",
-        "models",
-        "notifications",
-        "observability",
-        "runtime",
-        "settings",
-        "storage",
-        "thinkers",
-    },
-    "call": {
-        "tools",
-        "agent",
-        "turns",
-        "media",
-        "middleware",
-        "models",
-        "notifications",
-        "observability",
-        "responders",
-        "runtime",
-        "sessions",
-        "storage",
-        "thinkers",
-        "transports",
-        "users",
-    },
-    "coordinator": {
-        "language",
-        "agent",
-        "models",
-        "notifications",
-        "observability",
-        "runtime",
-        "settings",
-        "storage",
-        "tasks",
-        "tools",
-    },
-    "chat": {
-        "access",
-        "agent",
-        "turns",
-        "middleware",
-        "models",
-        "observability",
-        "responders",
-        "runtime",
-        "sessions",
-        "storage",
-        "thinkers",
-        "tools",
-        "users",
-    },
-    "http": {
-        "access",
-        "chat",
-        "turns",
-        "coordinator",
-        "media",
-        "models",
-        "notifications",
-        "observability",
-        "realtime",
-        "reasoning",
-        "runtime",
-        "sessions",
-        "settings",
-        "storage",
-        "tasks",
-        "tools",
-        "transports",
-        "users",
-    },
-    "testing": {
-        "access",
-        "agent",
-        "turns",
-        "media",
-        "middleware",
-        "models",
-        "observability",
-        "realtime",
-        "responders",
-        "runtime",
-        "settings",
-        "storage",
-        "thinkers",
-        "tools",
-        "transports",
-    },
-}
-"""Room → the rooms it may import, listed from the bottom up: an arrow leads only to rooms above it in this table."""
+ROWS = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M)
+ARROWS = {room: set(re.findall(r"`(\w+)`", cell)) for room, cell in ROWS if room not in (TOP, EXTENSIONS)}
+"""Room → the rooms it may import, from the top down, as the architecture page has them."""
 
-PURE = {"turns", "realtime", "media.segmenter"}
-"""Files that import the standard library only: no sockets, no clock, no asyncio."""
+PURE: dict[str, set[str]] = {"turns": set(), "realtime": {"msgspec"}, "media.segmenter": set()}
+"""Rooms and files without sockets, clock and asyncio → what they import beside the standard library."""
 IMPURE_STANDARD = {
     "asyncio",
     "http",
@@ -242,11 +109,9 @@ def rooms_used_by(room: str) -> set[str]:
     return used - {room, EXTENSIONS} - GROUND
 
 
-def test_there_are_at_most_29_rooms_and_each_has_its_arrows() -> None:
+def test_the_architecture_page_lists_every_room_and_there_are_29_at_most() -> None:
+    assert {room for room, _ in ROWS} == ROOMS
     assert len(ROOMS) <= 29
-    assert set(ARROWS) | {TOP, EXTENSIONS} == ROOMS, (
-        "a new room: say in ARROWS and in docs/architecture.md what it may import"
-    )
 
 
 @pytest.mark.parametrize("room", ARROWS)
@@ -283,26 +148,21 @@ def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
 
 def test_every_arrow_leads_down() -> None:
     order = list(ARROWS)
-    up = [(room, target) for room in order for target in ARROWS[room] if order.index(target) >= order.index(room)]
+    up = [(room, target) for room in order for target in ARROWS[room] if order.index(target) <= order.index(room)]
     assert up == []
 
 
-def test_a_pure_file_imports_the_standard_library_only() -> None:
-    pure = [path for name, path in FILES.items() if room_of(name) in PURE or name in PURE]
-    allowed = sys.stdlib_module_names - IMPURE_STANDARD
-    assert {path: used for path in pure if (used := foreign_imports(path) - allowed)} == {}
+def test_a_pure_file_imports_the_standard_library_and_what_computes_only() -> None:
+    standard = sys.stdlib_module_names - IMPURE_STANDARD
+    for pure, computes in PURE.items():
+        paths = [path for name, path in FILES.items() if pure in (room_of(name), name)]
+        assert paths
+        assert {path: used for path in paths if (used := foreign_imports(path) - standard - computes)} == {}
 
 
 @pytest.mark.parametrize("room", ARROWS)
 def test_no_arrow_is_drawn_that_nobody_needs(room: str) -> None:
     assert ARROWS[room] - rooms_used_by(room) == set()
-
-
-def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> None:
-    rows = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M)
-    listed = {room: set(re.findall(r"`(\w+)`", arrows)) for room, arrows in rows}
-    assert listed.keys() == ROOMS
-    assert {room: listed[room] for room in ARROWS} == ARROWS
 
 
 def test_no_room_imports_what_stands_outside_the_server() -> None:
@@ -324,14 +184,6 @@ def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, oth
         if other in foreign_imports(path) and not (but and path.is_relative_to(BACKEND.parent / but))
     ]
     assert users == []
-
-
-def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text("def later():\n    from benchmarks import speech\n    import backend.http.app\n")
-    assert own_imports(wrong) == {"http.app"}
-    assert foreign_imports(wrong) == {"benchmarks"}
-    assert "http" not in ARROWS["call"]
 
 
 def test_no_class_name_is_defined_twice_unless_it_is_private_to_its_module() -> None:

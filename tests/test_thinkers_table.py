@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from backend.thinkers.base import Manifest
 from scripts import thinkers_table
 
@@ -29,19 +25,3 @@ def test_the_page_shows_the_thinkers_there_are() -> None:
 def test_a_row_says_what_the_manifest_says() -> None:
     *_, row = thinkers_table.table([MOON]).splitlines()
     assert row == ("| `moon` | phases \\| tides | “Is it full?” | `moon_phase`, `tide` | 90 s, for the same user |")
-
-
-def test_an_old_table_is_reported_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "thinkers.md"
-    page.write_text("before\n<!-- thinkers:begin -->\nstale\n<!-- thinkers:end -->\nafter\n")
-    monkeypatch.setattr(thinkers_table, "PAGE", page)
-    assert thinkers_table.main(["--check"]) == 1
-    assert thinkers_table.main([]) == 0
-    assert thinkers_table.main(["--check"]) == 0
-    assert "stale" not in page.read_text()
-    assert page.read_text().startswith("before\n")
-
-
-def test_a_page_without_marks_is_refused() -> None:
-    with pytest.raises(ValueError, match="thinkers:begin"):
-        thinkers_table.updated("no marks")

@@ -18,7 +18,7 @@ from backend.access.prices import load_prices
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
-from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
+from backend.call.dependencies import CallDependencies, CallerKnowledge
 from backend.call.prompts import CallerBackground, brief
 from backend.call.utterance_tap import Reader
 from backend.call.voice_call import open_call
@@ -34,8 +34,7 @@ from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
-from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry
+from backend.sessions.registry import AcceptOffer, SessionRegistry
 from backend.sessions.session import QUEUES, Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
@@ -45,7 +44,6 @@ from backend.storage.messages import Message
 from backend.tasks.broadcaster import TaskBroadcaster
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
-from backend.tools.runner import agreement
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
@@ -96,7 +94,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         _warn_of_missing_prices(settings, providers, meter)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if detects else "provider")
-        load = Load(max_lag_ms=limits.admission_max_lag_ms, max_cpu_percent=limits.admission_max_cpu_percent)
+        load = Load(limits.admission_max_lag_ms)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
         registry = SessionRegistry(
@@ -143,8 +141,8 @@ def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: Cal
     """Log which models a limit in dollars cannot count."""
     budgets = settings.budgets
     limits = (budgets.call_usd, budgets.user.usd, budgets.address.usd, budgets.key.usd, budgets.total.usd)
-    for each in providers.monitored:
-        about = each.provider.about
+    for each in providers.all:
+        about = each.about
         if any(limits) and not about.offline and meter.prices_of(about.model) is None:
             log.warning("no price of %s is known: limits in US dollars do not count it (BUDGETS__PRICES)", about.model)
 
@@ -177,7 +175,7 @@ def _dependencies(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     modes = thinkers.registry.dependencies.modes
     providers = foundation.endpoints.providers
-    limits = _limits(settings.turns, endpointing, reads=reader is not None, others=len(providers.monitored) - 1)
+    limits = _limits(settings.turns, endpointing, reads=reader is not None, others=len(providers.all) - 1)
     return CallDependencies(
         providers=providers,
         knowledge=CallerKnowledge(
@@ -204,11 +202,7 @@ def _dependencies(
         open_endpointing=partial(open_endpointing, settings.vad),
         open_echo_guard=foundation.open_echo_guard,
         limits=limits,
-        times=CallTimes(
-            settings.limits.session_max_minutes * 60,
-            settings.provider.line_patience_s,
-            settings.provider.connection_max_s,
-        ),
+        max_s=settings.limits.session_max_minutes * 60,
         metrics=foundation.metrics,
         tracer=foundation.tracer,
         spent=meter.spent,
@@ -216,7 +210,6 @@ def _dependencies(
         subscribe=foundation.notifications.dispatcher.subscribe,
         transfers=settings.telephone.targets,
         take_answer=stores.confirmations.take_answer,
-        agree=partial(agreement, stores.confirmations),
     )
 
 

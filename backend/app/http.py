@@ -214,7 +214,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
         ],
         limits={"session_max_minutes": settings.limits.session_max_minutes},
         fingerprint=settings.access.identify_by_fingerprint,
-        responders=[_choice(each.provider) for each in calls.providers.monitored],
+        responders=[_choice(each) for each in calls.providers.all],
         endpointing=settings.turns.endpointing if calls.finds_turns else None,
         interruptions=settings.turns.interruptions,
         extensions={name: each.page for name, each in foundation.extensions.items() if each.page is not None},

@@ -135,5 +135,5 @@ def _background(settings: BackgroundSettings, store: TaskStore) -> str:
 
 
 def _responder(foundation: Foundation) -> str:
-    providers = [each.provider for each in foundation.endpoints.providers.monitored]
+    providers = foundation.endpoints.providers.all
     return ", then ".join(f"{provider.name}: {provider.about.model}{provider.at}" for provider in providers)

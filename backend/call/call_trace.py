@@ -74,9 +74,6 @@ class CallTrace:
         self._earlier: list[_Turn] = []
         """Turns that wait for a Thinker only."""
 
-    def __repr__(self) -> str:
-        return f"CallTrace(turn {self._turn.number}, {len(self._earlier)} not yet ended)"
-
     def on_turn(self, number: int, event: ev.Event | None) -> None:
         """Begin a new turn if the machine is in one after `event`; call it before any command is carried out."""
         for turn in [turn for turn in self._earlier if not turn.working]:

@@ -10,10 +10,9 @@ from backend.call.prompts import CallerBackground
 from backend.call.uplink import TurnFinder
 from backend.responders.base import Briefing
 from backend.responders.failover import ProviderChoice
-from backend.runtime.json_objects import Json
 from backend.sessions.session import Session
 from backend.thinkers.base import Question
-from backend.tools.base import ToolContext, ToolRights
+from backend.tools.base import ToolRights
 from backend.turns.call_options import CallOptions
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
@@ -34,9 +33,6 @@ class Caller:
         self.options: CallOptions | None = session.options
         """What the caller's program has chosen; None: there is none, and the caller's own preferences count."""
         self.mode = dependencies.knowledge.mode(UserProfile())
-
-    def __repr__(self) -> str:
-        return f"Caller({'a program' if self.options else 'a person'}, mode {self.mode.name})"
 
     @property
     def user(self) -> str:
@@ -98,9 +94,3 @@ class Caller:
         rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
         conversation = session.conversation_id
         return Question("", "", session.id, self.user, mode=self.mode, conversation_id=conversation, rights=rights)
-
-    async def agree(self, tool: str, arguments: Json) -> str:
-        """Return why the provider may not make a call by itself; empty: the caller has agreed to it."""
-        rights = ToolRights(self._session.reach, untrusted=True)
-        context = ToolContext(self.user, self._session.conversation_id, client="voice", rights=rights)
-        return await self._dependencies.agree(context, tool, arguments)

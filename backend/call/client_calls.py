@@ -23,9 +23,6 @@ class ClientCalls:
         self._dispatch = dispatch
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
-    def __repr__(self) -> str:
-        return f"ClientCalls({len(self._timers)} given)"
-
     def run(self, command: RunThinker) -> None:
         """Wait for the answer to a tool call from now on."""
         loop = asyncio.get_running_loop()

@@ -26,9 +26,6 @@ class ConsentReplies:
         self._in_order = asyncio.Lock()
         self._waiting: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"ConsentReplies({len(self._waiting)} waiting)"
-
     def on_words(self, words: str) -> None:
         """Take what the caller has said or typed. Does not wait."""
         if self._take_answer is not None and len(self._waiting) < WAITING_LIMIT:

@@ -1,15 +1,13 @@
 """Work that a model of a call hands over by itself, without saying what it is: see `Capabilities.delegates`.
 
 The task is what the caller has said last, with what the model has announced since; the history of the call gives its
-pronouns a meaning. It is done in one turn of the agent, which has the Thinkers at hand as in a typed turn. What was
-handed over twice is done once: by its id, which the turn machine sees to, and by its words within a short time.
+pronouns a meaning. It is done in one turn of the agent, which has the Thinkers at hand as in a typed turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,10 +30,6 @@ from backend.users.profile import load_profile
 
 LABEL = "Assistant"
 """The name on the page until a Thinker is asked."""
-SAME_WITHIN_S = 10.0
-"""Seconds in which a task of the same words is the same task, though the caller has said them again."""
-SAME_WORDS = 4
-"""Words from which on a task says all that it asks: "and another one" does not."""
 SHOWN = 12
 """Messages of the call that the agent is shown."""
 KNOWN_WITHIN_S = 0.5
@@ -57,11 +51,6 @@ class DelegatedTask(msgspec.Struct, frozen=True):
     said: str
     announced: str = ""
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Return the key that tells it from another task."""
-        return tuple(re.findall(r"\w+", self.said.casefold()))
-
 
 def read_task(arguments: str) -> DelegatedTask:
     """Return the task of a delegation. Raises `BadRequest` when nothing was said."""
@@ -69,7 +58,7 @@ def read_task(arguments: str) -> DelegatedTask:
         task = msgspec.json.decode(arguments, type=DelegatedTask)
     except msgspec.MsgspecError:
         raise BadRequest("The delegation cannot be read.") from None
-    if not task.key:
+    if not task.said.strip():
         raise BadRequest("Nothing was said that could be done. Ask the caller what they want.")
     return task
 
@@ -81,41 +70,11 @@ class Delegations:
         """`history` returns what was said in the call so far."""
         self._thinkers = thinkers
         self._history = history
-        self._latest: dict[tuple[str, ...], ThinkerCall] = {}
-
-    def __repr__(self) -> str:
-        return f"Delegations({len(self._latest)} tasks)"
-
-    def same(self, task: DelegatedTask, turn: int) -> ThinkerCall | None:
-        """Return the call that does this task already, or did it a moment ago."""
-        call = self._latest.get(task.key)
-        if call is None or call.error or (call.task is not None and call.task.cancelled()):
-            return None
-        if call.turn == turn:
-            return call
-        recent = time.monotonic() - call.started_at <= SAME_WITHIN_S
-        return call if recent and len(task.key) >= SAME_WORDS else None
 
     def start(self, call: ThinkerCall, task: DelegatedTask) -> asyncio.Task[None]:
         """Begin to work on a task. Its outcome is the call's."""
-        now = time.monotonic()
-        self._latest = {key: each for key, each in self._latest.items() if now - each.started_at <= 2 * SAME_WITHIN_S}
-        self._latest[task.key] = call
         call.label = LABEL
         return self._thinkers.start(call, partial(self._do, task))
-
-    def join(self, call: ThinkerCall, other: ThinkerCall) -> asyncio.Task[None]:
-        """Wait for the outcome of another call that does the same. It is this one's, too."""
-
-        async def wait(call: ThinkerCall) -> Answer:
-            if other.task:
-                await asyncio.wait([other.task])
-            if other.answer is None:
-                raise NoAnswer(other.error or "It was stopped.")
-            return other.answer
-
-        call.label, call.question = other.label, other.question
-        return self._thinkers.start(call, wait)
 
     async def _do(self, task: DelegatedTask, call: ThinkerCall) -> Answer:
         settings = self._thinkers.registry.dependencies.settings

@@ -15,29 +15,21 @@ from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing
 from backend.responders.failover import Providers
-from backend.runtime.json_objects import Json
 from backend.sessions.recorder import OpenRecorder
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.tools.base import ToolContext
 from backend.turns.call_options import CallOptions
 from backend.turns.limits import TurnLimits
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
 from backend.users.profile_learner import LearnerDependencies
 
-Agree = Callable[[ToolContext, str, Json], Awaitable[str]]
-"""(circumstances, tool, arguments) → why a call is not made; empty where the caller has agreed to it."""
 Earlier = Callable[[str, str], Awaitable[Sequence[Message] | None]]
 """(user, conversation) → the messages of that conversation, within half a second; None when memory is slow."""
 Spend = Callable[[str, str, Mapping[str, int]], int | None]
 """(session, model, tokens by kind as in `TokenUsage`) → charges them; returns their price in millionths of a dollar."""
-
-
-async def _nobody_agrees(context: ToolContext, tool: str, arguments: Json) -> str:
-    return "Nobody can be asked here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +46,6 @@ class CallerKnowledge:
 
 
 @dataclass(frozen=True, slots=True)
-class CallTimes:
-    """How long calls and their connections last, in seconds."""
-
-    max_s: float = 0
-    """A call lasts so long at most; 0: any time."""
-    line_patience_s: float = 90
-    """A call waits so long for a Responder that cannot be reached before it ends with a word."""
-    connection_max_s: float = 0
-    """A connection to a Responder lasts so long at most; 0: as long as the provider lets it."""
-
-
-@dataclass(frozen=True, slots=True)
 class CallDependencies:
     """The services and settings that all calls of this server share."""
 
@@ -78,7 +58,8 @@ class CallDependencies:
     """Opens our own endpointing."""
     limits: TurnLimits
     metrics: CallMetrics
-    times: CallTimes = CallTimes()
+    max_s: float = 0
+    """Seconds a call may last; 0: any time."""
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
@@ -95,5 +76,3 @@ class CallDependencies:
     """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
     """Hears what callers answer to the question whether something shall be done; None: no caller is asked."""
-    agree: Agree = _nobody_agrees
-    """Finds out whether the caller has agreed to a call that the provider makes by itself."""

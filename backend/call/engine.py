@@ -20,7 +20,6 @@ from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
-from backend.turns.turn import TurnMachine
 from backend.users.profile import UserProfile
 
 if TYPE_CHECKING:
@@ -56,10 +55,6 @@ class CallEngine:
         """Why the call has ended, once it is over."""
         self.failure: Exception | None = None
         """The fault that has ended it."""
-
-    def __repr__(self) -> str:
-        parts = self._parts
-        return f"CallEngine({self._machine!r}, {parts.transport!r}, {parts.link!r}, {parts.tool_calls!r})"
 
     # --- events in ------------------------------------------------------------------------------------
 
@@ -104,16 +99,12 @@ class CallEngine:
     def on_link_event(self, event: ev.Event) -> None:
         """Take an event of the Responder's, or of the connection to it."""
         parts = self._parts
-        if isinstance(event, ev.ProviderToolBegun | ev.ProviderToolEnded):
-            parts.provider_calls.on_event(event)
-            return
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
             parts.uplink.follow_line(stands=isinstance(event, ev.ResponderRestored))
         if isinstance(event, ev.ResponderRestored):
             self.follow_finder()
         self.dispatch(event)
         if isinstance(event, ev.ResponderLost):
-            parts.provider_calls.on_lost()
             parts.inbox.open()  # it may be the first: the caller is heard meanwhile
 
     def follow_finder(self) -> None:
@@ -180,8 +171,6 @@ class CallEngine:
     def _runner_of(self, name: str) -> ToolCallRunner:
         """Return who carries out calls of a tool; the model learns from the Thinkers that there is none."""
         parts, options = self._parts, self._parts.caller.options
-        if name.startswith(do.PROVIDER_TOOL):
-            return parts.provider_calls
         if any(tool.name == name for tool in parts.phone.tools):
             return parts.phone
         if options and options.is_client_tool(name):
@@ -192,7 +181,7 @@ class CallEngine:
         """Show `event` on the page, completed with what the machine lacks, and to those who observe the call."""
         parts = self._parts
         match event:
-            case page.ThinkerChanged(call_id) if self._runners.get(call_id) in (parts.phone, parts.provider_calls):
+            case page.ThinkerChanged(call_id) if self._runners.get(call_id) is parts.phone:
                 return  # no Thinker works on it
             case page.ThinkerChanged(work=None):
                 event = parts.tool_calls.settled(event)
@@ -203,8 +192,7 @@ class CallEngine:
         if parts.recorder and parts.recorder.is_recording:
             parts.recorder.on_page_event(event)
         self._show_observers(event)
-        self._observers.trace.on_event(event)
-        self._session.publish(event)
+        self._session.event_log.publish(event)
 
     def _show_observers(self, event: ev.Event | page.PageEvent | None) -> None:
         """Give an event to the observers that have declared its type."""
@@ -271,20 +259,6 @@ class Switchboard:
     """What the parts of a call may ask of its engine. None of them does before the engine is there."""
 
     engine: CallEngine
-
-    def __init__(self, machine: TurnMachine) -> None:
-        self._machine = machine
-
-    def __repr__(self) -> str:
-        return f"Switchboard({self._machine!r})"
-
-    def turn(self) -> int:
-        """Return the number of the caller's latest turn."""
-        return self._machine.turn
-
-    def turn_age_ms(self) -> int:
-        """Return the milliseconds since the caller's last sound of that turn."""
-        return self._machine.turn_age_ms(asyncio.get_running_loop().time())
 
     def dispatch(self, event: ev.Event) -> None:
         """Give the machine an event."""

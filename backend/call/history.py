@@ -39,9 +39,6 @@ class CallHistory:
         self.count = 0
         """Messages added so far."""
 
-    def __repr__(self) -> str:
-        return f"CallHistory({len(self._tail)} messages at hand)"
-
     def tail(self) -> list[PastMessage]:
         """Return the newest messages, oldest first."""
         return list(self._tail)

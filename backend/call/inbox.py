@@ -35,9 +35,6 @@ class Inbox:
         self.opened = asyncio.Event()
         """The Responder is there, or has failed to come for the first time: the caller is heard from here on."""
 
-    def __repr__(self) -> str:
-        return f"Inbox({'open' if self.opened.is_set() else f'{len(self._early)} waiting'})"
-
     def open(self) -> None:
         """Pass on what the caller says and types from here on, and what was typed before."""
         self.opened.set()

@@ -59,14 +59,9 @@ class CallObservers:
             owner,
             conversation_id,
             mode=lambda: caller.mode,
-            enqueue=self._enqueue,
-            record=self.record.amend,
         )
         self.takes = self._by_type()
         """The type of an event, of the turn machine or of the page → who takes it, in this order."""
-
-    def __repr__(self) -> str:
-        return f"CallObservers({self.trace!r}, {self.history!r}, {self.usage!r}, {self._post_turn!r})"
 
     def begin(self) -> None:
         """Take part in the call, which begins now."""
@@ -91,23 +86,36 @@ class CallObservers:
         )
 
     def _by_type(self) -> Mapping[type[Any], Sequence[Take]]:
-        measured: Sequence[Take] = (self._metrics.on_event, self.record.on_measured)
+        count, trace, session = self._metrics.on_event, self.trace.on_event, self._session.note
         return {
             ev.ReplyFinished: (self.usage.on_reply,),
             page.ThinkerChanged: (self._on_thinker,),
             page.NoticeChanged: (self.record.on_notice,),
             page.UsageCounted: (self.record.on_usage,),
-            page.TurnMeasured: measured,
-            page.AnswerMeasured: measured,
+            page.TurnMeasured: (count, self.record.on_measured, trace),
+            page.AnswerMeasured: (count, self.record.on_measured, trace),
             page.ReplyFailed: (self._on_failed,),
-            page.ReplyDiscarded: (self._metrics.on_event,),
-            page.MurmurHeard: (self._metrics.on_event,),
+            page.ReplyDiscarded: (count, trace),
+            page.MurmurHeard: (count, trace),
+            page.UserItemAdded: (session,),
+            page.TranscriptDelta: (session,),
+            page.TranscriptCompleted: (trace, session),
+            page.TranscriptInterrupted: (trace, session),
+            page.ReplyWorded: (session,),
+            page.PlaybackFinished: (trace,),
+            page.IdleNudged: (trace,),
+            page.IdleDisconnected: (trace,),
+            page.ErrorShown: (trace, session),
         }
 
     def _on_thinker(self, event: page.ThinkerChanged) -> None:
+        if event.stage == "working":
+            return
         if event.stage == "routed" and event.work:
             self._learner.on_question(event.work.domain)
+            self._session.note(event)
         self._post_turn.on_thinker(event)
+        self.trace.on_event(event)
 
     def _on_failed(self, event: page.ReplyFailed) -> None:
         log.warning("call %s: a reply did not come whole: %s", self._session.id[:6], event)

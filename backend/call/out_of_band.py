@@ -20,9 +20,6 @@ class OutOfBandResponses:
         self._count = count
         self.under_way: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"OutOfBandResponses({len(self.under_way)} under way)"
-
     def ask(self, command: do.CreateOutOfBand, responder: Responder | None) -> None:
         """Ask the Responder, if one is there and can do that."""
         if responder is None:

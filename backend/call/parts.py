@@ -16,7 +16,6 @@ from backend.call.inbox import Inbox
 from backend.call.observers import CallObservers
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall
-from backend.call.provider_calls import ProviderCalls
 from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
@@ -59,7 +58,6 @@ class CallParts:
     out_of_band: OutOfBandResponses
 
     # the tool calls
-    provider_calls: ProviderCalls
     phone: PhoneCall
     client_calls: ClientCalls
     tool_calls: ToolCallDispatcher
@@ -70,7 +68,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     choice = ProviderChoice(dependencies.providers)
     caller = Caller(dependencies, session, choice)
     machine = TurnMachine(caller.limits)
-    board = Switchboard(machine)
+    board = Switchboard()
     over = asyncio.Event()
     inbox = Inbox(board.dispatch, choice, over)
 
@@ -80,29 +78,19 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     usage = CallUsage(session.id, lambda: choice.about, dependencies.spent, dependencies.metrics, board.publish)
 
     out_of_band = OutOfBandResponses(board.dispatch, usage.on_reply)
-    times = dependencies.times
-    link = ResponderLink(
-        choice,
-        history,
-        lambda: machine.at_rest and not out_of_band.under_way,
-        times.line_patience_s,
-        times.connection_max_s,
-    )
+    link = ResponderLink(choice, history, lambda: machine.at_rest and not out_of_band.under_way)
     observers = CallObservers(dependencies, session, caller, record, history, usage, enqueue, board.brief_again)
 
     echo = dependencies.open_echo_guard()
     open_recorder = dependencies.open_recorder
     recorder = open_recorder and open_recorder(session, transport, echo.played, board.publish, board.dispatch)
     tap = UtteranceTap(dependencies.reader, board.dispatch)
-    provider_calls = ProviderCalls(board.dispatch, link.send, caller.agree, board.turn)
     view = CallView(
         question=caller.question,
-        turn=board.turn,
-        turn_age_ms=board.turn_age_ms,
+        machine=machine,
         dispatch=board.dispatch,
         publish=board.publish,
         record=record,
-        untrusted=provider_calls.untrusted,
         history=history.tail,
         traced=observers.trace.thinker,
     )
@@ -122,8 +110,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
         recorder=recorder,
         tap=tap,
         out_of_band=out_of_band,
-        provider_calls=provider_calls,
-        phone=PhoneCall(board, transport, inbox.type_if_live, dependencies.transfers),
+        phone=PhoneCall(board, machine, transport, inbox.type_if_live, dependencies.transfers),
         client_calls=ClientCalls(board.dispatch),
         tool_calls=ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics),
     )

@@ -23,6 +23,7 @@ from backend.transports.base import Transport
 from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
 from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished, TransportClosed
+from backend.turns.turn import TurnMachine
 
 HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0
@@ -64,12 +65,14 @@ class PhoneCall:
     def __init__(
         self,
         board: Switchboard,
+        machine: TurnMachine,
         transport: Transport,
         type_text: Callable[[str], None],
         transfers: Mapping[str, str],
     ) -> None:
         """`type_text` puts a message of the caller's into the conversation."""
         self._board = board
+        self._machine = machine
         self._transport = transport
         self._line: PhoneLine | None = phone_line(transport)
         self._type_text = type_text
@@ -83,9 +86,6 @@ class PhoneCall:
         """The tools that the Responder has for the line; none where there is no line."""
         if self._line is not None:
             self._line.listen_to_keys(self._on_key)
-
-    def __repr__(self) -> str:
-        return f"PhoneCall({self._line!r}, {len(self._keys)} keys)"
 
     def brief(self, briefing: Briefing) -> Briefing:
         """Return the briefing with the tools of the line, and with what to do on the telephone."""
@@ -156,12 +156,12 @@ class PhoneCall:
 
     async def _was_heard(self) -> bool:
         """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
-        turn = self._board.turn()
+        turn = self._machine.turn
         deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
         quiet = 0
         while quiet < QUIET_LOOKS and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(LOOK_EVERY_S)
-            if self._board.turn() != turn:
+            if self._machine.turn != turn:
                 return False
             quiet = 0 if self._transport.queued_ms else quiet + 1
         return True

@@ -3,21 +3,19 @@
     words of the caller ──▶ words they heard, Thinkers that worked ──▶ over
 
 A turn is over when the caller takes the next one, when it has been quiet for a while with no Thinker at work, or when
-the call ends. What a post-step makes of the answer cannot be spoken any more: it replaces what is kept of it.
+the call ends. What a post-step makes of the answer cannot be spoken any more: later steps alone see it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.page_events import Role, ThinkerChanged
 from backend.runtime.timer import Alarm
-from backend.storage.memory import Memory
-from backend.storage.outbox import Enqueue
 from backend.users.modes import Mode
 
 QUIET_S = 5.0
@@ -28,8 +26,8 @@ QUIET_S = 5.0
 class _Turn:
     asked: str = ""
     heard: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    """The ids under which the heard words are kept."""
+    message_id: str = ""
+    """The id under which the words that were heard last are kept."""
     thinkers: dict[str, str] = field(default_factory=dict)
     """Tool call → domain."""
     working: set[str] = field(default_factory=set)
@@ -45,23 +43,15 @@ class PostTurnHook:
         conversation_id: str,
         *,
         mode: Callable[[], Mode],
-        enqueue: Enqueue,
-        record: Callable[[Sequence[str], str], None] = lambda _ids, _text: None,
         quiet_s: float = QUIET_S,
     ) -> None:
         self._pipeline = pipeline
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._mode = mode
-        self._enqueue = enqueue
-        self._record = record
         self._quiet_s = quiet_s
         self._turn = _Turn()
         self._alarm = Alarm(self._end_turn)
-
-    def __repr__(self) -> str:
-        turn = self._turn
-        return f"PostTurnHook({len(turn.heard)} heard, {len(turn.working)} Thinkers at work)"
 
     def on_message(self, role: Role, text: str, message_id: str) -> None:
         """Note what was really said or heard, which is kept under `message_id`."""
@@ -71,13 +61,13 @@ class PostTurnHook:
             self._turn.asked = f"{self._turn.asked} {text}".strip()
         elif self._turn.asked:  # a greeting, a nudge or a notice is no answer
             self._turn.heard.append(text)
-            self._turn.messages.append(message_id)
+            self._turn.message_id = message_id
         self._restart_timer()
 
     def on_thinker(self, event: ThinkerChanged) -> None:
         """Note which Thinkers work for the turn; it is not over before they are."""
         turn = self._turn
-        if event.stage in ("routed", "working") and event.work and turn.asked:
+        if event.stage == "routed" and event.work and turn.asked:
             turn.thinkers[event.call_id] = event.work.domain
             turn.working.add(event.call_id)
         else:
@@ -106,16 +96,7 @@ class PostTurnHook:
         whole = WholeTurn(
             Asked(turn.asked, self._user_id, self._conversation_id, source_mode="voice", mode=mode.name),
             " ".join(turn.heard),
-            message_id=turn.messages[-1],
+            message_id=turn.message_id,
             thinkers=tuple(dict.fromkeys(turn.thinkers.values())),
         )
-
-        async def amend(amended: WholeTurn) -> None:
-            async def write(memory: Memory) -> None:
-                messages = tuple(turn.messages)
-                await memory.amend_messages(self._user_id, self._conversation_id, messages, amended.answer)
-
-            self._enqueue(write)
-            self._record(turn.messages, amended.answer)
-
-        self._pipeline.later(whole, names=mode.steps, on_amended=amend)
+        self._pipeline.later(whole, names=mode.steps)

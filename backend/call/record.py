@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,10 +29,6 @@ class CallRecord:
         self._tokens = 0
         self._measured: dict[str, int] = {}
         self._usd: float | None = None
-        self._took: dict[tuple[str, str], tuple[int, float | None]] = {}
-
-    def __repr__(self) -> str:
-        return f"CallRecord({self._session.id[:6]})"
 
     def on_message(self, message: Message) -> None:
         """Write what was really said, or heard of a reply, with what replies have cost since the last one."""
@@ -63,9 +59,8 @@ class CallRecord:
         """Note what a reply took; it is written with the words heard of it, or else when the call ends."""
         tokens, self._responder = usage.input_tokens + usage.output_tokens, usage.responder
         self._tokens += tokens
-        self._usd = _sum(self._usd, usage.usd)
-        before, usd = self._took.get((usage.responder, usage.model), (0, None))
-        self._took[usage.responder, usage.model] = before + tokens, _sum(usd, usage.usd)
+        if usage.usd is not None:
+            self._usd = (self._usd or 0) + usage.usd
 
     def on_tool_call(self, call_id: str, name: str, arguments: str) -> None:
         """Write what the Responder asked for."""
@@ -83,32 +78,22 @@ class CallRecord:
         if event.state == "told" and event.content:
             self._write(event.notice_id, "notice", event.content.text, name=event.content.kind)
 
-    def amend(self, message_ids: Sequence[str], text: str) -> None:
-        """Have what a post-step made of an answer replace it."""
-        if self._ledger is not None:
-            self._ledger.amend(self._session.owner, self._session.conversation_id, message_ids, text)
-
     def close(self, reason: str) -> None:
         """Write what the call took; delete one that was deleted, what still waits to be written included."""
         if self._ledger is None:
             return
         if reason == "deleted":
             self._ledger.forget_soon(self._session.owner, self._session.conversation_id)
-        elif self._took:
-            took = [
-                {"responder": responder, "model": model, "tokens": tokens, "usd": usd}
-                for (responder, model), (tokens, usd) in self._took.items()
-            ]
+        elif self._responder:
             self._write(
                 f"{self._session.id}:ended",
                 "call",
                 reason,
                 name=self._responder,
-                model=", ".join(dict.fromkeys(model for _, model in self._took)),
+                model=self._model(),
                 tokens=self._tokens,
                 cost_usd=self._usd,
                 took_ms=round((time.time() - self._began) * 1000),
-                details={"responders": took},
             )
 
     def _write(self, entry_id: str, kind: Kind, text: str, **known: Any) -> None:
@@ -117,8 +102,3 @@ class CallRecord:
             conversation = session.conversation_id
             entry = Entry(entry_id[:128], session.owner, conversation, time.time(), kind, text, mode="voice", **known)
             self._ledger.write(replace(entry, session_id=session.id))
-
-
-def _sum(known: float | None, more: float | None) -> float | None:
-    """Return the sum of what is known of a cost; None where nothing is."""
-    return known if more is None else (known or 0) + more

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_chain, wait_fixed, wait_random
 
 from backend.call.history import CallHistory
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, Capabilities, PastMessage, Responder, ResponderFactory
 from backend.responders.failover import MUTE, ProviderChoice, ResponderInfo
 from backend.runtime.supervisor import cancel_all
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import ResponderCommand
 
+RECONNECT_S = 90.0
+"""Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
 PAUSES_S = (0.3, 0.6, 1.0)
 """Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""
 SPREAD_S = 0.3
@@ -27,6 +30,8 @@ RENEW_BEFORE_S = 180.0
 RENEW_LOOK_S = 0.5
 """Seconds between two looks whether there is such a pause."""
 LONGEST_SLEEP_S = 3600.0
+UNSEEN = "[The caller has shown a picture here. You cannot see it: say so.]"
+HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
 LATE_AFTER_S = 1.5
 """Seconds after which a caller who has just called hears that connecting takes longer."""
 
@@ -34,24 +39,15 @@ LATE_AFTER_S = 1.5
 class ResponderLink:
     """Connects the Responder, reconnects it, and keeps it briefed.
 
-    A connection that is lost is made again for `patience_s` seconds, with another provider where there are several; the
-    call goes on meanwhile. One that stands and is mute is left for another provider's. Between two turns, while
+    A connection that is lost is made again for `RECONNECT_S` seconds, with another provider where there are several;
+    the call goes on meanwhile. One that stands and is mute is left for another provider's. Between two turns, while
     `at_rest`, it goes back to a provider that is preferred, and to a new connection before the provider ends the old
-    one: after `connection_max_s`, or where that is 0, after what is known of the provider.
+    one.
     """
 
-    def __init__(
-        self,
-        choice: ProviderChoice,
-        history: CallHistory,
-        at_rest: Callable[[], bool],
-        patience_s: float,
-        connection_max_s: float = 0,
-    ) -> None:
+    def __init__(self, choice: ProviderChoice, history: CallHistory, at_rest: Callable[[], bool]) -> None:
         self._choice = choice
         self._at_rest = at_rest
-        self._patience_s = patience_s
-        self._connection_max_s = connection_max_s
         self._connected_at = 0.0
         self._moving: asyncio.Task[None] | None = None
         self._receiving: asyncio.Timeout | None = None  # without a time: it ends when the provider is left
@@ -61,9 +57,6 @@ class ResponderLink:
         """The connection that stands; None while one is being made."""
         self.briefing: Briefing | None = None
         """The newest briefing; `run` needs one."""
-
-    def __repr__(self) -> str:
-        return f"ResponderLink({self.connection!r})"
 
     @property
     def about(self) -> ResponderInfo:
@@ -88,13 +81,13 @@ class ResponderLink:
 
     def send(self, command: ResponderCommand) -> None:
         """Send what the model that serves the call can do of `command`; without a connection, nothing."""
-        if (responder := self.connection) and (fitting := responder.capabilities.fit(command)):
+        if (responder := self.connection) and (fitting := fit(command, responder.capabilities)):
             responder.send(fitting)
 
     async def run(self, on_connected: Callable[[], None], on_event: Callable[[ev.Event], None]) -> None:
         """Connect, call `on_connected`, then pass the provider's events to `on_event`; reconnect whenever it breaks.
 
-        Raises `ResponderUnavailable` when no connection could be made for the seconds of patience.
+        Raises `ResponderUnavailable` when no connection could be made for `RECONNECT_S` seconds.
         """
         self._on_event = on_event
         was_late = await self._connect_first()
@@ -184,7 +177,7 @@ class ResponderLink:
         if self.connection is None:
             return float("inf")
         can = self.connection.capabilities
-        lasts_s = self._connection_max_s or (float("inf") if can.resumes else can.session_s)
+        lasts_s = float("inf") if can.resumes else can.session_s
         return self._connected_at + max(lasts_s - RENEW_BEFORE_S, lasts_s / 2)
 
     def _stands(self, responder: Responder) -> None:
@@ -218,13 +211,13 @@ class ResponderLink:
         """
         assert self.briefing is not None
         attempts = AsyncRetrying(
-            stop=stop_after_delay(self._patience_s),
+            stop=stop_after_delay(RECONNECT_S),
             wait=wait_chain(*map(wait_fixed, PAUSES_S)) + wait_random(0, SPREAD_S),
             retry=retry_if_exception(lambda error: isinstance(error, ResponderUnavailable) and error.retryable),
             reraise=True,
         )
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(RECONNECT_S):
                 return await attempts(self._attempt, self._choice.connect)
         except TimeoutError as error:
             raise ResponderUnavailable("The Responder could not be reached in time.") from error
@@ -238,6 +231,18 @@ class ResponderLink:
         if (newer := self.briefing) is not None and newer != briefing:
             responder.brief(newer)
         return responder
+
+
+def fit(command: ResponderCommand, can: Capabilities) -> ResponderCommand | None:
+    """Return a command in the form that a provider can take; None if it can take none."""
+    match command:
+        case do.DeleteItem() if not can.truncates:
+            return None
+        case do.AddUserText(text, pictures) if pictures and not can.images:
+            return do.AddUserText(f"{UNSEEN} {text}".strip())
+        case do.TruncateItem(heard=words) if not can.truncates:
+            return do.AddNote(HEARD_ONLY.format(words=json.dumps(words, ensure_ascii=False)))
+    return command
 
 
 def _catch_up(message: PastMessage) -> do.AddUserText | do.AddNote:

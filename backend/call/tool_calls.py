@@ -1,7 +1,7 @@
 """The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event.
 
-Three others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
-(`phone.py`), the Responder's provider (`provider_calls.py`) and the caller's program (`client_calls.py`).
+Two others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
+(`phone.py`) and the caller's program (`client_calls.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from backend.thinkers.base import Answer, Manifest, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
+from backend.turns.turn import TurnMachine
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
@@ -56,18 +57,14 @@ class CallView(Struct, frozen=True):
 
     question: Callable[[bool, bool], Question]
     """(untrusted, unsure) → a question of the caller's, still without words; see `ToolRights` for the flags."""
-    turn: Callable[[], int]
-    """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
-    turn_age_ms: Callable[[], int]
-    """The milliseconds from the caller's last sound of that turn."""
+    machine: TurnMachine
+    """Knows the caller's latest turn: a Thinker that serves an earlier one is late."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
     """Shows an event on the page."""
     record: CallRecord
     """Keeps calls and their outcomes."""
-    untrusted: Callable[[], bool] = bool
-    """Whether text of others has entered the latest turn by another way than a Thinker."""
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
@@ -82,18 +79,17 @@ class ToolCallDispatcher:
         self._call = call
         self._metrics = metrics
         self._delegations = Delegations(thinkers, call.history)
+        self._delegated: dict[str, ThinkerCall] = {}
+        """The words of the latest turn that were handed over → the call that does it."""
         self._calls: dict[str, ThinkerCall] = {}
         self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
         self._dismissed: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"ToolCallDispatcher({len(self._working)} working)"
-
     @property
     def untrusted(self) -> bool:
         """Return whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
-        turn = self._call.turn()
+        turn = self._call.machine.turn
         return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
 
     @property
@@ -108,12 +104,12 @@ class ToolCallDispatcher:
     def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
         call = ThinkerCall(
             call_id,
-            self._call.question(self.untrusted or self._call.untrusted(), unsure),
+            self._call.question(self.untrusted, unsure),
             name[:64],
             self._call.publish,
             self._on_end,
-            turn=self._call.turn(),
-            into_turn_ms=self._call.turn_age_ms(),
+            turn=self._call.machine.turn,
+            into_turn_ms=self._call.machine.turn_age_ms(asyncio.get_running_loop().time()),
         )
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
@@ -135,20 +131,21 @@ class ToolCallDispatcher:
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
-        """Work on what the model has handed over, unless that is done already."""
+        """Work on what the model has handed over, unless it has done so in this turn already."""
         try:
             task = read_task(arguments)
         except BadRequest as error:
             self._refuse(call, str(error))
             return
         call.question = replace(call.question, query=task.said)
-        other = self._delegations.same(task, call.turn)
-        if other is not None and other.turn == call.turn:
+        of_turn = {said: each for said, each in self._delegated.items() if each.turn == call.turn and not each.error}
+        if task.said in of_turn:
             self._call.dispatch(ThinkerFinished(call.id, ALREADY, silent=True))
         elif is_full:
             self._refuse(call, TOO_MANY)
         else:
-            started = self._delegations.join(call, other) if other else self._delegations.start(call, task)
+            self._delegated = of_turn | {task.said: call}
+            started = self._delegations.start(call, task)
             started.add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
@@ -246,7 +243,7 @@ class ToolCallDispatcher:
         dropped = manifest is not None and manifest.late == "drop"
         late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
         output = _output(domain, answer)
-        if dropped and not answer.task_id and call.turn != self._call.turn():
+        if dropped and not answer.task_id and call.turn != self._call.machine.turn:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
         self._call.dispatch(ThinkerFinished(call.id, output, answer.interruptible, late))
 

@@ -53,9 +53,6 @@ class Uplink:
         self._hinted = False  # the same of a voice that may be beginning
         self._endpointing = self._open(finder)
 
-    def __repr__(self) -> str:
-        return f"Uplink({self._endpointing!r})"
-
     @property
     def hearing(self) -> str:
         """The name of the detector in use."""

@@ -34,9 +34,6 @@ class CallUsage:
         self._tokens = 0
         self._micro_usd: int | None = None
 
-    def __repr__(self) -> str:
-        return f"CallUsage({self._tokens} tokens)"
-
     def on_reply(self, reply: ReplyFinished) -> None:
         """Count a reply that is over."""
         tokens = asdict(reply.usage)

@@ -60,9 +60,6 @@ class UtteranceTap:
         """True while audio is kept: from an onset on, for as long as a short utterance lasts."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"UtteranceTap({len(self._frames)} frames, {len(self._tasks)} being read)"
-
     def on_event(self, event: ev.SpeechEvent) -> None:
         """Begin to keep audio at an onset, and stop where the speech is over."""
         if self._reader and isinstance(event, ev.SpeechStarted):

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> VoiceCall:
     """Return a call over `transport`, ready to run."""
     parts = make_parts(dependencies, session, transport)
-    engine = CallEngine(parts, dependencies.subscribe, dependencies.times.max_s)
+    engine = CallEngine(parts, dependencies.subscribe, dependencies.max_s)
     return VoiceCall(parts, engine, dependencies.knowledge.earlier)
 
 
@@ -50,9 +50,6 @@ class VoiceCall:
         self.engine = engine
         self._earlier = earlier
         self._recalled: Literal["kept", "unavailable"] = "kept"
-
-    def __repr__(self) -> str:
-        return f"VoiceCall({self.engine!r})"
 
     # --- the call's life ------------------------------------------------------------------------------
 
@@ -167,7 +164,6 @@ class VoiceCall:
             parts.consent.close,
             parts.phone.close,
             parts.client_calls.close,
-            parts.provider_calls.close,
             parts.tap.close,
             parts.link.close,
             parts.transport.close,

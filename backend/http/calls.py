@@ -25,8 +25,8 @@ from backend.http.context import Caller, Context, Here, billing_of, context_of, 
 from backend.http.errors import note_error, refuse
 from backend.http.identity import note_fingerprint, note_time_zone, restore
 from backend.sessions.handles import SessionHandle
-from backend.sessions.offers import AcceptOffer, CallerLeft, connect_offer
 from backend.sessions.recorder import not_recorded
+from backend.sessions.registry import AcceptOffer, CallerLeft
 from backend.sessions.session import Session, SessionRequest, SessionState
 from backend.transports.websocket_framing import SentToken
 
@@ -207,7 +207,7 @@ async def answer_offer(request: Request, session: Session, permit: Permit, accep
     """Return the SDP answer once the session's call runs; where it cannot, the permit is released."""
     services = context_of(request).services
     try:
-        answer = await connect_offer(services.calls.registry, session, accept, sdp, has_left=request.is_disconnected)
+        answer = await services.calls.registry.answer(session, accept, sdp, has_left=request.is_disconnected)
     except BaseException as error:
         await permit.release()
         if isinstance(error, CallerLeft):

@@ -25,8 +25,7 @@ from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import SessionLocator
-from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry
+from backend.sessions.registry import AcceptOffer, SessionRegistry
 from backend.settings.rtc import IceServerEntry
 from backend.settings.settings import Settings
 from backend.storage.ledger.ledger import Ledger

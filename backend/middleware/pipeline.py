@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
@@ -51,9 +51,6 @@ LATER_AT_ONCE = 4
 STOP_WITHIN_S = 2.0
 """Seconds cancelled post-steps get to clean up."""
 
-OnAmended = Callable[[WholeTurn], Awaitable[None]]
-"""Called with a turn, when its answer was amended."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prepared:
@@ -83,7 +80,6 @@ class _Later:
 
     turn: WholeTurn
     names: Collection[str] | None
-    on_amended: OnAmended | None = None
     detached: bool = False
 
 
@@ -160,14 +156,12 @@ class Pipeline:
         self._queue(_Later(amended, names, detached=True))
         return amended
 
-    def later(
-        self, turn: WholeTurn, *, names: Collection[str] | None = None, on_amended: OnAmended | None = None
-    ) -> None:
-        """Queue all post-steps of a turn; `on_amended` is called if the answer was amended. Returns immediately.
+    def later(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> None:
+        """Queue all post-steps of a turn, and return immediately; detached steps see what others have amended.
 
         When too many wait, the one that waits longest is dropped, and counted.
         """
-        self._queue(_Later(turn, names, on_amended))
+        self._queue(_Later(turn, names))
 
     async def forget(self, user_id: str) -> None:
         """Drop and stop the post-steps of a user before that user's data is erased."""
@@ -242,8 +236,6 @@ class Pipeline:
             turn = later.turn
             if not later.detached:
                 turn = await self._run_post(turn, later.names, detached=False)
-                if later.on_amended is not None and turn.answer != later.turn.answer:
-                    await later.on_amended(turn)
             await self._run_post(turn, later.names, detached=True)
         except Exception as error:  # noqa: BLE001 - one turn's fault must not end the next's; its text may hold words
             log.error("the post-steps of a turn failed: %s", type(error).__name__)

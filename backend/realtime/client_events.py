@@ -1,43 +1,79 @@
-"""The events a client may send, and which fields each must have."""
+"""The events a client may send, and the fields of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from backend.realtime.faults import invalid, missing, no_event
-from backend.realtime.fields import mapping, text, whole
+from msgspec import Struct
+
+from backend.realtime.faults import invalid, no_event
+from backend.realtime.fields import Whole, read
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of an event."""
+class ClientEvent(Struct, frozen=True, kw_only=True):
+    """An event without fields of its own."""
 
-    read: Callable[[Any, str], object]
-    """Takes the value and its name. Raises `Fault`."""
-    required: bool = True
+    event_id: str | None = None
 
 
-ITEM_ID = {"item_id": Field(text)}
-CLIENT_EVENTS: Mapping[str, Mapping[str, Field]] = {
-    "session.update": {"session": Field(mapping)},
-    "input_audio_buffer.append": {"audio": Field(text)},
-    "input_audio_buffer.commit": {},
-    "input_audio_buffer.clear": {},
-    "conversation.item.create": {"item": Field(mapping), "previous_item_id": Field(text, required=False)},
-    "conversation.item.retrieve": ITEM_ID,
-    "conversation.item.truncate": {
-        **ITEM_ID,
-        "content_index": Field(whole),
-        "audio_end_ms": Field(whole),
-    },
-    "conversation.item.delete": ITEM_ID,
-    "response.create": {"response": Field(mapping, required=False)},
-    "response.cancel": {"response_id": Field(text, required=False)},
-    "output_audio_buffer.clear": {},
+class SessionUpdate(ClientEvent, frozen=True, kw_only=True):
+    """New settings of the session."""
+
+    session: dict[str, Any]
+
+
+class AudioAppend(ClientEvent, frozen=True, kw_only=True):
+    """Some of the caller's audio, in base64."""
+
+    audio: str
+
+
+class ItemCreate(ClientEvent, frozen=True, kw_only=True):
+    """An item to put into the conversation."""
+
+    item: dict[str, Any]
+    previous_item_id: str | None = None
+
+
+class ItemNamed(ClientEvent, frozen=True, kw_only=True):
+    """An event about one item."""
+
+    item_id: str
+
+
+class ItemTruncate(ItemNamed, frozen=True, kw_only=True):
+    """How much of an item was heard."""
+
+    content_index: Whole
+    audio_end_ms: Whole
+
+
+class ResponseCreate(ClientEvent, frozen=True, kw_only=True):
+    """The wish for a response."""
+
+    response: dict[str, Any] | None = None
+
+
+class ResponseCancel(ClientEvent, frozen=True, kw_only=True):
+    """A response that is no longer wanted."""
+
+    response_id: str | None = None
+
+
+CLIENT_EVENTS: Mapping[str, type[ClientEvent]] = {
+    "session.update": SessionUpdate,
+    "input_audio_buffer.append": AudioAppend,
+    "input_audio_buffer.commit": ClientEvent,
+    "input_audio_buffer.clear": ClientEvent,
+    "conversation.item.create": ItemCreate,
+    "conversation.item.retrieve": ItemNamed,
+    "conversation.item.truncate": ItemTruncate,
+    "conversation.item.delete": ItemNamed,
+    "response.create": ResponseCreate,
+    "response.cancel": ResponseCancel,
+    "output_audio_buffer.clear": ClientEvent,
 }
-"""Event → its fields beside `type` and `event_id`."""
 
 
 def checked(event: Any, handled: Collection[str]) -> tuple[str, dict[str, Any]]:
@@ -47,13 +83,7 @@ def checked(event: Any, handled: Collection[str]) -> tuple[str, dict[str, Any]]:
     kind = event.get("type")
     if not isinstance(kind, str):
         raise no_event("The 'type' field is missing.")
-    if event.get("event_id") is not None:
-        text(event["event_id"], "event_id")
     if kind not in handled:
         raise invalid("type", f"no event is {kind[:64]!r}. Supported are: {', '.join(sorted(handled))}.")
-    for name, field in CLIENT_EVENTS[kind].items():
-        if event.get(name) is not None:
-            field.read(event[name], name)
-        elif field.required:
-            raise missing(name)
+    read(event, CLIENT_EVENTS[kind], "")
     return kind, event

@@ -28,9 +28,6 @@ class Conversation:
     def __len__(self) -> int:
         return len(self._items)
 
-    def __repr__(self) -> str:
-        return f"Conversation({len(self)} items)"
-
     def append(self, item: Item) -> str | None:
         """Put `item` last; return the id of the one before it. Raises `Fault`."""
         return self.insert(item, None)
@@ -80,27 +77,13 @@ class Conversation:
         self._items = [each for each in self._items if each is not item]
 
     def check_answers(self, item: Item) -> None:
-        """Refuse a result of a call that was not made, and an answer to a question that was not asked."""
+        """Refuse a result of a call that was not made. Raises `Fault`."""
         if item.type == "function_call_output" and not self.has_call(item.call_id):
             raise Fault(f"Tool call ID '{item.call_id}' not found in conversation.", code="invalid_tool_call_id")
-        if item.type == "mcp_approval_response" and self._asked(item.approval) is None:
-            raise Fault(f"Approval request '{item.approval}' not found.", code="invalid_approval_request_id")
-
-    def agreed_to(self, server: str, name: str, arguments: str) -> str | None:
-        """Return the id of the newest question about such a call that was answered with yes."""
-        agreed = [item.approval for item in self._items if item.type == "mcp_approval_response" and item.approve]
-        asked = [self._asked(each) for each in reversed(agreed)]
-        found = (
-            each for each in asked if each and (each.server, each.name, each.arguments) == (server, name, arguments)
-        )
-        return next((each.id for each in found), None)
 
     def has_call(self, call_id: str) -> bool:
         """Return whether a function call of that id was made."""
         return any(item.type == "function_call" and item.call_id == call_id for item in self._items)
-
-    def _asked(self, item_id: str | None) -> Item | None:
-        return next((each for each in self._items if each.id == item_id and each.type == "mcp_approval_request"), None)
 
     def _make_room(self) -> None:
         if not self._forgets:

@@ -70,14 +70,9 @@ def invalid(param: str, message: str) -> Fault:
     return Fault(f"Invalid value for '{param}': {message}", code="invalid_value", param=param)
 
 
-def invalid_type(param: str, wanted: str) -> Fault:
+def invalid_type(param: str, why: str) -> Fault:
     """Return the fault of a field with the wrong JSON type."""
-    return Fault(f"Invalid type for '{param}': expected {wanted}.", code="invalid_type", param=param)
-
-
-def unknown(param: str) -> Fault:
-    """Return the fault of a field the API does not have: often one of the beta protocol's."""
-    return Fault(f"Unknown parameter: '{param}'.", code="unknown_parameter", param=param)
+    return Fault(f"Invalid type for '{param}': {why}", code="invalid_type", param=param)
 
 
 def active_response(response_id: str = "") -> Fault:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid
-from backend.realtime.fields import mapping, one_of, required_text, sequence, short_id, text
+from backend.realtime.fields import ITEM_ID_LIMIT, read
 
-ItemType = Literal[
-    "message", "function_call", "function_call_output", "mcp_call", "mcp_approval_request", "mcp_approval_response"
-]
+ItemType = Literal["message", "function_call", "function_call_output"]
 Role = Literal["system", "user", "assistant"]
 PARTS: Mapping[Role, tuple[str, ...]] = {
     "system": ("input_text",),
@@ -23,6 +23,65 @@ PARTS: Mapping[Role, tuple[str, ...]] = {
 """The content parts that a client may put into a message of each role; the first is text."""
 DIRECTION = "direction_"
 """The prefix of the id of a message that directs the reply asked for right after it."""
+
+
+class TextPart(Struct, frozen=True, tag_field="type", tag="input_text"):
+    """Words to the model."""
+
+    text: str
+
+
+class SpokenPart(Struct, frozen=True, tag_field="type", tag="input_audio"):
+    """A recording to the model, by its transcript."""
+
+    transcript: str | None = None
+
+
+class PicturePart(Struct, frozen=True, tag_field="type", tag="input_image"):
+    """A picture, as a data URL."""
+
+    image_url: str
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class AnswerTextPart(TextPart, frozen=True, tag="output_text"):
+    """Words of the model."""
+
+
+class AnswerSoundPart(SpokenPart, frozen=True, tag="output_audio"):
+    """Sound of the model, by its transcript."""
+
+
+ItemId = Annotated[str, Meta(min_length=1, max_length=ITEM_ID_LIMIT)]
+Part = TextPart | SpokenPart | PicturePart | AnswerTextPart | AnswerSoundPart
+
+
+class GivenMessage(Struct, frozen=True, tag_field="type", tag="message"):
+    """A message that a client puts in."""
+
+    role: Role
+    content: Annotated[list[Part], Meta(min_length=1)]
+    id: ItemId | None = None
+
+
+class GivenResult(Struct, frozen=True, tag_field="type", tag="function_call_output"):
+    """The result of a function call."""
+
+    call_id: str
+    output: str
+    id: ItemId | None = None
+
+
+class GivenCall(Struct, frozen=True, tag_field="type", tag="function_call"):
+    """A function call of before."""
+
+    call_id: str
+    name: str
+    arguments: str
+    id: ItemId | None = None
+
+
+GivenItem = GivenMessage | GivenResult | GivenCall
 
 
 @dataclass(slots=True)
@@ -49,12 +108,6 @@ class Item:
     name: str = ""
     arguments: str = ""
     output: str = ""
-    server: str = ""
-    """The label of the MCP server, for a call on it and for the question about one."""
-    approval: str | None = None
-    """The id of the question, for a call that was agreed to and for the answer."""
-    approve: bool = False
-    error: str = ""
     word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
     """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
@@ -70,14 +123,6 @@ class Item:
         shown: dict[str, Any] = {"id": self.id, "object": "realtime.item", "type": self.type, "status": self.status}
         if self.type == "message":
             return shown | {"role": self.role, "content": self._content()}
-        if self.type == "mcp_approval_response":
-            return _named(self, approval_request_id=self.approval, approve=self.approve)
-        if self.server:
-            called = _named(self, server_label=self.server, name=self.name, arguments=self.arguments)
-            if self.type == "mcp_approval_request":
-                return called
-            error = {"type": "tool_execution_error", "message": self.error} if self.error else None
-            return called | {"output": self.output or None, "error": error, "approval_request_id": self.approval}
         if self.type == "function_call":
             return shown | {"call_id": self.call_id, "name": self.name, "arguments": self.arguments}
         return shown | {"call_id": self.call_id, "output": self.output}
@@ -139,57 +184,39 @@ class Item:
         return [{"type": self.kind, ("transcript" if self.kind == "output_audio" else "text"): self.words}]
 
 
-def _named(item: Item, **fields: Any) -> dict[str, Any]:
-    return {"id": item.id, "type": item.type, **fields}
-
-
 def read_item(given: Any, fresh_id: str, at: str = "item") -> Item:
     """Return the item of a `conversation.item.create`, or of a response's input. Raises `Fault`."""
-    item = mapping(given, at)
-    kinds = ["message", "function_call", "function_call_output", "mcp_approval_response"]
-    kind = one_of(item.get("type"), kinds, at + ".type")
-    item_id = short_id(item["id"], at + ".id") if item.get("id") is not None else fresh_id
-    here = at + "."
-    if kind == "message":
-        return _read_message(item, item_id, here)
-    if kind == "mcp_approval_response":
-        asked = required_text(item, "approval_request_id", here)
-        return Item(item_id, "mcp_approval_response", approval=asked, approve=item.get("approve") is True)
-    call_id = required_text(item, "call_id", here)
-    if kind == "function_call_output":
-        return Item(item_id, "function_call_output", call_id=call_id, output=required_text(item, "output", here))
-    name, arguments = required_text(item, "name", here), required_text(item, "arguments", here)
-    return Item(item_id, "function_call", call_id=call_id, name=name, arguments=arguments)
+    match item := read(given, GivenItem, at):
+        case GivenMessage():
+            return _message(given["content"], item, fresh_id, at)
+        case GivenResult(call_id, output):
+            return Item(item.id or fresh_id, "function_call_output", call_id=call_id, output=output)
+    return Item(item.id or fresh_id, "function_call", call_id=item.call_id, name=item.name, arguments=item.arguments)
 
 
-def _read_message(item: Mapping[str, Any], item_id: str, at: str) -> Item:
-    role: Role = one_of(item.get("role"), list(PARTS), at + "role")
-    given = sequence(item.get("content"), at + "content")
-    if not given:
-        raise invalid(at + "content", "expected at least one content part.")
-    parts = [_read_part(part, role, f"{at}content[{number}]") for number, part in enumerate(given)]
-    words = [part.get("text") or part.get("transcript") or "" for part in parts if part["type"] != "input_image"]
-    return Item(item_id, "message", role=role, kind=PARTS[role][0], words="\n".join(words), parts=tuple(parts))
+def _message(content: Sequence[dict[str, Any]], message: GivenMessage, fresh_id: str, at: str) -> Item:
+    kinds = PARTS[message.role]
+    for number, part in enumerate(content):
+        if part["type"] not in kinds:
+            raise invalid(f"{at}.content[{number}].type", f"a message of this role has {', '.join(kinds)}.")
+    words = [part.get("text") or part.get("transcript") or "" for part in content if part["type"] != "input_image"]
+    parts = tuple(map(dict, content))
+    role = message.role
+    return Item(message.id or fresh_id, "message", role=role, kind=kinds[0], words="\n".join(words), parts=parts)
 
 
-def _read_part(given: Any, role: Role, param: str) -> dict[str, Any]:
-    """Return text, a picture's URL, or the transcript of audio."""
-    part = dict(mapping(given, param))
-    kind = one_of(part.get("type"), PARTS[role], param + ".type")
-    if kind == "input_image":
-        text(part.get("image_url"), param + ".image_url")
-        if part.get("detail") is not None:
-            one_of(part["detail"], ["auto", "low", "high"], param + ".detail")
-    elif kind.endswith("_text"):
-        text(part.get("text"), param + ".text")
-    else:
-        text(part.get("transcript") or "", param + ".transcript")
-    return part
+class Reference(Struct, frozen=True, tag_field="type", tag="item_reference"):
+    """An item of a response's input that refers to one of the conversation."""
+
+    id: str
 
 
-def is_reference(given: Any) -> bool:
-    """Return whether an item of a response's input refers to one of the conversation."""
-    return isinstance(given, Mapping) and given.get("type") == "item_reference"
+def reference_of(given: Any, at: str) -> str | None:
+    """Return the id to which an item of a response's input refers; None for an item of its own. Raises `Fault`."""
+    if not isinstance(given, Mapping) or given.get("type") != "item_reference":
+        return None
+    reference: Reference = read(given, Reference, at)
+    return reference.id
 
 
 def directed(items: tuple[Item, ...], instructions: str) -> tuple[tuple[Item, ...], str]:

@@ -1,94 +1,146 @@
 """The session: what `session.created` shows, and what a client may change in it.
 
 A field left out of an update stays as it is. So does a null field, unless null has a meaning: `turn_detection: null`
-switches turn detection off. An end refuses what it cannot do (`Takes`).
+switches turn detection off. Fields without effect here, such as `truncation`, are shown as they were given, and
+unknown ones are ignored: newer clients may send them.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from backend.realtime.faults import Fault, invalid, missing, unknown
-from backend.realtime.fields import (
-    flag,
-    mapping,
-    metadata,
-    number,
-    one_of,
-    only,
-    required_text,
-    sequence,
-    text,
-    whole,
-)
+from msgspec import Meta, Struct, to_builtins
+
+from backend.realtime.faults import Fault, invalid
+from backend.realtime.fields import Whole, read
 
 Json = dict[str, Any]
-Reader = Callable[[Any, str], object]
-"""Value and its path → the value that is kept. Raises `Fault`."""
 
 PCM: Json = {"type": "audio/pcm", "rate": 24000}
 FORMATS = ("audio/pcm", "audio/pcmu", "audio/pcma")
 LOGPROBS = "item.input_audio_transcription.logprobs"
-VAD_DEFAULTS: Mapping[str, Json] = {
-    "server_vad": {
-        "type": "server_vad",
-        "threshold": 0.5,
-        "prefix_padding_ms": 300,
-        "silence_duration_ms": 500,
-        "idle_timeout_ms": None,
-        "create_response": True,
-        "interrupt_response": True,
-    },
-    "semantic_vad": {
-        "type": "semantic_vad",
-        "eagerness": "auto",
-        "create_response": True,
-        "interrupt_response": True,
-    },
-}
-EAGERNESS = ("low", "medium", "high", "auto")
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
-VAD_FIELDS: Mapping[str, Reader] = {
-    "type": text,
-    "threshold": lambda value, at: number(value, at, least=0, most=1),
-    "prefix_padding_ms": whole,
-    "silence_duration_ms": whole,
-    "idle_timeout_ms": lambda value, at: whole(value, at, least=5_000, most=30_000),
-    "create_response": flag,
-    "interrupt_response": flag,
-    "eagerness": lambda value, at: one_of(value, EAGERNESS, at),
-}
-TRANSCRIPTION: Mapping[str, Reader] = {
-    "model": text,
-    "language": text,
-    "prompt": text,
-    "delay": lambda value, at: one_of(value, EFFORTS, at),
-    "keywords": sequence,
-    "languages": sequence,
-}
-TOOL_FIELDS = frozenset({"type", "name", "description", "parameters"})
 TOOLS_LIMIT = 128
 INSTRUCTIONS_LIMIT = 64_000
 """Characters."""
-VOICE_LIMIT = 128
-"""Characters of a voice's name."""
 NULLABLE = frozenset({"tracing", "prompt"})
 """Fields of a session in which null is a value."""
 
 
+class ServerVad(Struct, frozen=True, tag_field="type", tag="server_vad"):
+    """Turn detection by loudness."""
+
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    prefix_padding_ms: Whole = 300
+    silence_duration_ms: Whole = 500
+    idle_timeout_ms: Annotated[int, Meta(ge=5_000, le=30_000)] | None = None
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class SemanticVad(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
+    """Turn detection by what is said."""
+
+    eagerness: Literal["low", "medium", "high", "auto"] = "auto"
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class Format(Struct, frozen=True):
+    """A format of audio."""
+
+    type: str
+    rate: Literal[24_000] = 24_000
+
+
+class CustomVoice(Struct, frozen=True):
+    """A voice that is named by an object."""
+
+    id: str
+
+
+class AudioInput(Struct, frozen=True):
+    """The fields of the caller's audio."""
+
+    format: Format | None = None
+    transcription: Json | None = None
+    noise_reduction: Json | None = None
+    turn_detection: Json | None = None
+
+
+class AudioOutput(Struct, frozen=True):
+    """The fields of the replies' audio."""
+
+    format: Format | None = None
+    voice: Annotated[str, Meta(min_length=1, max_length=128)] | CustomVoice | None = None
+    speed: Annotated[float, Meta(ge=0.25, le=1.5)] | None = None
+
+
+class AudioFields(Struct, frozen=True):
+    """The fields of all audio."""
+
+    input: AudioInput | None = None
+    output: AudioOutput | None = None
+
+
+class Function(Struct, frozen=True, tag_field="type", tag="function"):
+    """A function that the model may call."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    description: str | None = None
+    parameters: Json | None = None
+
+
+class NamedFunction(Struct, frozen=True, tag_field="type", tag="function"):
+    """The function that the model must call."""
+
+    name: str
+
+
+class SharedFields(Struct, frozen=True, kw_only=True):
+    """The fields that a session and a response have in common."""
+
+    instructions: Annotated[str, Meta(max_length=INSTRUCTIONS_LIMIT)] | None = None
+    output_modalities: Annotated[list[Literal["audio", "text"]], Meta(min_length=1, max_length=1)] | None = None
+    tools: Annotated[list[Function], Meta(max_length=TOOLS_LIMIT)] | None = None
+    tool_choice: Literal["auto", "none", "required"] | NamedFunction | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=4096)] | Literal["inf"] | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning: Json | None = None
+    prompt: Json | None = None
+
+
+class SessionFields(SharedFields, frozen=True, kw_only=True):
+    """The fields of a `session.update`. The model is the connection's: naming one changes nothing."""
+
+    type: Literal["realtime"]
+    model: str | None = None
+    audio: AudioFields | None = None
+    include: list[Literal["item.input_audio_transcription.logprobs"]] | None = None
+    truncation: str | Json | None = None
+    tracing: str | Json | None = None
+
+
+class ResponseFields(SharedFields, frozen=True, kw_only=True):
+    """The fields of a `response.create`."""
+
+    audio: Json | None = None
+    conversation: Literal["auto", "none"] | None = None
+    input: list[Json] | None = None
+    metadata: (
+        Annotated[dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)]
+        | None
+    ) = None
+
+
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The fields that an end takes of a client; they may be fewer than the API's, or more."""
+    """What an end takes of a client; it may be less than the API, or more."""
 
     formats: tuple[str, ...] = FORMATS[:1]
     """Of audio."""
-    mcp: bool = True
-    """Tools of MCP servers."""
-    unknown: bool = False
-    """True if unknown fields are ignored; otherwise they are refused, as the API refuses them."""
     reserved: frozenset[str] = frozenset()
     """Names that a tool cannot have."""
     own: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
@@ -131,72 +183,35 @@ class RealtimeSession:
                     "format": dict(PCM),
                     "transcription": {"model": transcription} if transcription else None,
                     "noise_reduction": None,
-                    "turn_detection": dict(VAD_DEFAULTS["server_vad"]),
+                    "turn_detection": to_builtins(ServerVad()),
                 },
                 "output": {"format": dict(PCM), "voice": voice, "speed": 1.0},
             },
             **{name: values[0] for name, values in self._takes.own.items()},
         }
 
-    def __repr__(self) -> str:
-        detection = self.turn_detection
-        return f"{type(self).__name__}({self.modality}, {detection['type'] if detection else 'turns are handed in'})"
-
     def update(self, given: Any) -> None:
         """Take the fields of a `session.update`, all or none. Raises `Fault`."""
-        changes = mapping(given, "session")
-        required_text(changes, "type", "session.")
-        one_of(changes["type"], ["realtime"], "session.type")
+        self._check_tools(read(given, SessionFields, "session"), "session")
         draft = copy.deepcopy(self._shown)
-        for name, value in changes.items():
-            at = f"session.{name}"
+        for name, value in given.items():
             if name in self._takes.own:
                 draft[name] = self._own(name, value)
             elif name == "audio":
-                self._audio(draft["audio"], _object(value, at))
-            elif name in READERS and (value is not None or name in NULLABLE):
-                draft[name] = READERS[name](value, at)
-            elif name == "tools" and value is not None:
-                draft[name] = self.read_tools(value, at)
-            elif name not in FIELDS:
-                self._only({name: value}, (), "session.")
+                self._audio(draft["audio"], value or {})
+            elif name in SHOWN and (value is not None or name in NULLABLE):
+                draft[name] = value
         self._shown = draft
 
     def read_response(self, given: Any) -> Json:
         """Return the fields of a `response.create`; the session supplies those it leaves out. Raises `Fault`."""
-        wanted = dict(mapping({} if given is None else given, "response"))
-        self._only(wanted, RESPONSE_FIELDS, "response.")
-        for name, value in wanted.items():
-            if name in RESPONSE_FIELDS and value is not None:
-                read = self.read_tools if name == "tools" else RESPONSE_FIELDS[name]
-                wanted[name] = read(value, f"response.{name}")
+        wanted = {} if given is None else given
+        self._check_tools(read(wanted, ResponseFields, "response"), "response")
         return {name: value for name, value in wanted.items() if value is not None}
 
     def shown(self) -> Json:
         """Return a copy for an event."""
         return copy.deepcopy(self._shown)
-
-    def read_tools(self, value: Any, param: str) -> list[Json]:
-        """Return functions, each with a name and a schema, and tools of MCP servers as they are. Raises `Fault`."""
-        tools, names = sequence(value, param), set(self._takes.reserved)
-        if len(tools) > TOOLS_LIMIT:
-            raise invalid(param, f"at most {TOOLS_LIMIT} tools are taken.")
-        for number_, tool in enumerate(tools):
-            at = f"{param}[{number_}]."
-            each = mapping(tool, at[:-1])
-            kinds = ["function", "mcp"] if self._takes.mcp else ["function"]
-            if one_of(each.get("type"), kinds, at + "type") == "mcp":
-                required_text(each, "server_label", at)
-                continue
-            name = required_text(each, "name", at)
-            if not name:
-                raise missing(at + "name")
-            if name in names:
-                raise invalid(at + "name", f"{name} is taken.")
-            names.add(name)
-            self._only(each, TOOL_FIELDS, at)
-            mapping(each.get("parameters") or {}, at + "parameters")
-        return [dict(tool) for tool in tools]
 
     # --- what was chosen ------------------------------------------------------------------------------------
 
@@ -240,7 +255,8 @@ class RealtimeSession:
     @property
     def tools(self) -> list[Json]:
         """Return the functions on offer."""
-        return [tool for tool in self._shown["tools"] if tool["type"] == "function"]
+        tools: list[Json] = self._shown["tools"]
+        return tools
 
     @property
     def tool_choice(self) -> Any:
@@ -254,162 +270,57 @@ class RealtimeSession:
 
     # --- reading --------------------------------------------------------------------------------------------
 
-    def _only(self, given: Mapping[str, Any], known: Any, at: str) -> None:
-        if not self._takes.unknown:
-            only(given, known, at)
+    def _check_tools(self, given: SharedFields, at: str) -> None:
+        """Refuse tools with a name that is taken."""
+        names = set(self._takes.reserved)
+        for number, tool in enumerate(given.tools or ()):
+            if tool.name in names:
+                raise invalid(f"{at}.tools[{number}].name", f"{tool.name} is taken.")
+            names.add(tool.name)
 
     def _own(self, name: str, value: object) -> object:
-        one_of(value, self._takes.own[name], f"session.{name}")
+        allowed = self._takes.own[name]
+        if value not in allowed:
+            raise invalid(f"session.{name}", f"supported values are: {', '.join(map(repr, allowed))}.")
         if name in self._takes.settled and self.begun and value != self._shown[name]:
             raise invalid(f"session.{name}", "it is settled once the conversation has begun.")
         return value
 
-    def _audio(self, draft: Json, given: Mapping[str, Any]) -> None:
-        at = "session.audio."
-        self._only(given, draft, at)
-        heard, spoken = _object(given.get("input"), at + "input"), _object(given.get("output"), at + "output")
-        self._only(heard, draft["input"], at + "input.")
-        self._only(spoken, draft["output"], at + "output.")
+    def _audio(self, draft: Json, given: Json) -> None:
+        heard, spoken = given.get("input") or {}, given.get("output") or {}
         for end, fields in (("input", heard), ("output", spoken)):
-            if fields.get("format") is not None:
-                draft[end]["format"] = self._format(fields["format"], f"{at}{end}.format")
-        for name, read in (("transcription", self._transcription), ("turn_detection", self._turn_detection)):
+            if (kind := fields.get("format")) is not None:
+                draft[end]["format"] = self._format(kind["type"], f"session.audio.{end}.format.type")
+        for name in ("transcription", "noise_reduction"):
             if name in heard:
-                draft["input"][name] = read(heard[name], f"{at}input.{name}")
-        if "noise_reduction" in heard:
-            draft["input"]["noise_reduction"] = _noise_reduction(heard["noise_reduction"], at + "input.noise_reduction")
+                draft["input"][name] = heard[name]
+        if "turn_detection" in heard:
+            draft["input"]["turn_detection"] = _turn_detection(heard["turn_detection"])
         if spoken.get("speed") is not None:
-            draft["output"]["speed"] = float(number(spoken["speed"], at + "output.speed", least=0.25, most=1.5))
-        if spoken.get("voice") is not None:
-            draft["output"]["voice"] = self._voice(spoken["voice"], at + "output.voice")
+            draft["output"]["speed"] = float(spoken["speed"])
+        if (voice := spoken.get("voice")) is not None:
+            draft["output"]["voice"] = self._voice(voice if isinstance(voice, str) else voice["id"])
 
-    def _format(self, value: Any, param: str) -> Json:
-        given = mapping(value, param)
-        kind = one_of(given.get("type"), self._takes.formats, param + ".type")
-        if kind != PCM["type"]:
-            return {"type": kind}
-        one_of(given.get("rate", PCM["rate"]), [PCM["rate"]], param + ".rate")
-        return dict(PCM)
+    def _format(self, kind: str, param: str) -> Json:
+        if kind not in self._takes.formats:
+            raise invalid(param, f"supported values are: {', '.join(self._takes.formats)}.")
+        return dict(PCM) if kind == PCM["type"] else {"type": kind}
 
-    def _transcription(self, value: Any, param: str) -> Json | None:
-        if value is None:
-            return None
-        given = mapping(value, param)
-        self._only(given, TRANSCRIPTION, param + ".")
-        return _fields(given, TRANSCRIPTION, param)
-
-    def _turn_detection(self, value: Any, param: str) -> Json | None:
-        if value is None:
-            return None
-        given = mapping(value, param)
-        defaults = VAD_DEFAULTS[one_of(given.get("type"), list(VAD_DEFAULTS), param + ".type")]
-        for name in given.keys() - defaults.keys():
-            if name in VAD_FIELDS:  # of the other kind: it would be waited for in vain
-                raise unknown(f"{param}.{name}")
-        self._only(given, defaults, param + ".")
-        return {**defaults, **_fields(given, VAD_FIELDS, param)}
-
-    def _voice(self, value: Any, param: str) -> str:
-        named = value.get("id") if isinstance(value, Mapping) else value
-        voice = text(named, param)
-        if not 0 < len(voice) <= VOICE_LIMIT:
-            raise invalid(param, "no voice has this name.")
+    def _voice(self, voice: str) -> str:
         if self.begun and voice != self.voice:
             message = "Cannot update a conversation's voice once it has begun."
-            raise Fault(message, code="cannot_update_voice", param=param)
+            raise Fault(message, code="cannot_update_voice", param="session.audio.output.voice")
         return voice
 
 
-def read_modality(value: Any, param: str) -> list[str]:
-    """Return `["audio"]` or `["text"]`; both together are refused. Raises `Fault`."""
-    if sequence(value, param) not in (["audio"], ["text"]):
-        raise invalid(param, "supported combinations are: ['text'] and ['audio'].")
-    return [str(value[0])]
+SHOWN = frozenset(SessionFields.__struct_fields__) - {"type", "model", "audio"}
+"""Fields of a session that are shown as they were given."""
 
 
-def _object(value: Any, param: str) -> Mapping[str, Any]:
-    return {} if value is None else mapping(value, param)
-
-
-def _fields(given: Mapping[str, Any], readers: Mapping[str, Reader], param: str) -> Json:
-    """Return the fields that are there and known, each read."""
-    known = {name: value for name, value in given.items() if name in readers and value is not None}
-    return {name: readers[name](value, f"{param}.{name}") for name, value in known.items()}
-
-
-def _noise_reduction(value: Any, param: str) -> Json | None:
-    if value is None:
+def _turn_detection(given: Json | None) -> Json | None:
+    """Return how turns are detected, with the defaults of what was left out."""
+    if given is None:
         return None
-    return {"type": one_of(mapping(value, param).get("type"), ["near_field", "far_field"], param + ".type")}
-
-
-def _instructions(value: Any, param: str) -> str:
-    words = text(value, param)
-    if len(words) > INSTRUCTIONS_LIMIT:
-        raise invalid(param, f"it is longer than {INSTRUCTIONS_LIMIT} characters.")
-    return words
-
-
-def _tool_choice(value: Any, param: str) -> object:
-    if not isinstance(value, Mapping):
-        return one_of(value, ["auto", "none", "required"], param)
-    kind = one_of(value.get("type"), ["function", "mcp"], param + ".type")
-    required_text(value, "name" if kind == "function" else "server_label", param + ".")
-    return dict(value)
-
-
-def _max_output_tokens(value: Any, param: str) -> object:
-    return value if value == "inf" else whole(value, param, least=1, most=4096)
-
-
-def _include(value: Any, param: str) -> list[Any]:
-    return [one_of(each, [LOGPROBS], param) for each in sequence(value, param)]
-
-
-def _truncation(value: Any, param: str) -> object:
-    if isinstance(value, str):
-        return one_of(value, ["auto", "disabled"], param)
-    one_of(mapping(value, param).get("type"), ["retention_ratio"], param + ".type")
-    number(value.get("retention_ratio"), param + ".retention_ratio", least=0, most=1)
-    return value
-
-
-def _tracing(value: Any, param: str) -> object:
-    return value if value in (None, "auto") else mapping(value, param)
-
-
-def _prompt(value: Any, param: str) -> object:
-    if value is not None:
-        required_text(mapping(value, param), "id", param + ".")
-    return value
-
-
-def _reasoning(value: Any, param: str) -> Mapping[str, Any]:
-    given = mapping(value, param)
-    if given.get("effort") is not None:
-        one_of(given["effort"], EFFORTS, param + ".effort")
-    return given
-
-
-SHARED: Mapping[str, Reader] = {
-    "instructions": _instructions,
-    "output_modalities": read_modality,
-    "tool_choice": _tool_choice,
-    "max_output_tokens": _max_output_tokens,
-    "prompt": _prompt,
-    "reasoning": _reasoning,
-    "parallel_tool_calls": flag,
-}
-READERS: Mapping[str, Reader] = {**SHARED, "include": _include, "truncation": _truncation, "tracing": _tracing}
-"""Fields of a session that are read by themselves."""
-FIELDS = frozenset({*READERS, "type", "model", "audio", "tools"})
-"""All fields of a session. The model is the connection's: naming one changes nothing."""
-RESPONSE_FIELDS: Mapping[str, Reader] = {
-    **SHARED,
-    "audio": mapping,
-    "conversation": lambda value, at: one_of(value, ["auto", "none"], at),
-    "input": sequence,
-    "metadata": metadata,
-    "tools": sequence,
-}
-"""All fields of a response that is asked for."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    detection: Json = to_builtins(read(chosen, ServerVad | SemanticVad, "session.audio.input.turn_detection"))
+    return detection

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -13,20 +12,11 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from backend.media.frame import Frame
-from backend.turns.commands import (
-    AddNote,
-    AddUserText,
-    DeleteItem,
-    Purpose,
-    ResponderCommand,
-    TruncateItem,
-)
+from backend.turns.commands import Purpose, ResponderCommand
 from backend.turns.events import ResponderEvent
 
 Endpointer = Literal["local", "provider"]
 """Who decides that the caller has finished."""
-UNSEEN = "[The caller has shown a picture here. You cannot see it: say so.]"
-HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +68,6 @@ class Capabilities:
     def endpointer(self, wanted: Endpointer) -> Endpointer:
         """Return who decides that the caller has finished: the requested one if that is possible."""
         return wanted if wanted in self.endpointers else next(iter(self.endpointers))
-
-    def fit(self, command: ResponderCommand) -> ResponderCommand | None:
-        """Return `command` in the form that this provider can take; None if it can take none."""
-        match command:
-            case DeleteItem() if not self.truncates:
-                return None
-            case AddUserText(text, pictures) if pictures and not self.images:
-                return AddUserText(f"{UNSEEN} {text}".strip())
-            case TruncateItem(heard=words) if not self.truncates:
-                return AddNote(HEARD_ONLY.format(words=json.dumps(words, ensure_ascii=False)))
-        return command
 
 
 @dataclass(frozen=True, slots=True)

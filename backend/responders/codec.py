@@ -8,7 +8,6 @@ in for every tenth of a second of speech, and this costs a tenth of what they do
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -22,8 +21,7 @@ from backend.realtime.fields import ITEM_ID_LIMIT
 from backend.realtime.items import DIRECTION
 from backend.realtime.session import LOGPROBS, PCM
 from backend.responders.base import Briefing, Capabilities, PastMessage
-from backend.responders.limits_and_usage import RateLimits, usage_of
-from backend.responders.mcp_items import UNLISTED, McpItems, McpServer, approval_item
+from backend.responders.limits_and_usage import retry_after_s, usage_of
 from backend.responders.openai_models import capabilities_of
 from backend.runtime.json_objects import Json
 from backend.turns import commands as do
@@ -42,8 +40,8 @@ CALL_NOTHING = "Do not call a tool in this reply."
 
 OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
-SILENCES_KEPT = 8
-"""Items that the provider made of a caller's silence: they were not said."""
+TRUNCATION: Json = {"type": "retention_ratio", "retention_ratio": 0.8}
+"""A conversation that grows too long is cut to this share, so that the cache holds for the replies that follow."""
 
 APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
 sound_to_json = msgspec.json.Encoder().encode
@@ -60,21 +58,12 @@ class Voice(msgspec.Struct, frozen=True):
     transcript_model: str
     effort: str = ""
     """The reasoning effort of a model that reasons; empty: the provider's default."""
-    prompt: str = ""
-    """The id of a prompt stored at the provider, and its version; empty: none, and the newest."""
-    prompt_version: str = ""
-    retention_ratio: float = 0.0
-    """The share of the conversation that is kept when it grows too long; 0: the provider's default."""
-    context_tokens: int = 0
-    """The tokens beside the instructions that make it too long; 0: as many as the model can hold."""
     noise_reduction: str = ""
     """The provider's noise reduction, near_field or far_field; empty: none."""
     language: str = ""
     """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
     speed: float = 1.0
     """How fast it speaks."""
-    mcp_servers: tuple[McpServer, ...] = ()
-    """The MCP servers that the provider calls by itself."""
 
 
 SURE_MODELS = "gpt-4o"
@@ -102,7 +91,6 @@ class ServerEvent(msgspec.Struct):
     audio_end_ms: int = 0
     response: Json | None = None
     item: Json | None = None
-    rate_limits: list[Json] = []
     error: Json | None = None
 
 
@@ -120,10 +108,7 @@ class RealtimeCodec:
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
-        self._rate_limits = RateLimits()
-        self._mcp_items = McpItems()
         self._directing = ""  # the message that directs the newest reply
-        self._silences: deque[str] = deque(maxlen=SILENCES_KEPT)
         self._sent_bytes = self._received_bytes = 0  # of audio, since the last reply ended
         self._out_of_band: dict[str, str] = {}
         """The responses outside of the conversation that are under way: id → request."""
@@ -139,8 +124,7 @@ class RealtimeCodec:
             session |= self._model_settings()
             if self.capabilities.tells_certainty and self._voice.transcript_model.startswith(SURE_MODELS):
                 session["include"] = [LOGPROBS]
-        servers = [server.as_tool() for server in self._voice.mcp_servers]
-        tools = [*msgspec.to_builtins(briefing.tools), *servers]
+        tools = msgspec.to_builtins(briefing.tools)
         session |= {"tools": tools, "tool_choice": briefing.tool_choice if tools else "none"}
         return self._event("session.update", session=session)
 
@@ -180,14 +164,10 @@ class RealtimeCodec:
             case do.SubmitResult(call, output):
                 result = {"type": "function_call_output", "call_id": call, "output": output}
                 return self._event("conversation.item.create", item=result)
-            case do.AnswerApproval():
-                return self._event("conversation.item.create", item=approval_item(command, f"mcpr_{next(self._ids)}"))
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
         """Return a command as client events: one, unless a provider does it by itself or in several steps."""
         match command:
-            case do.SubmitResult(call) if self._mcp_items.holds(call):
-                return ()
             case do.CreateReply(purpose, _, hint) if self.capabilities.caches:
                 return [*self._direction(purpose, hint), self.encode(command)]
         return (self.encode(command),)
@@ -241,14 +221,8 @@ class RealtimeCodec:
             settings["reasoning"] = {"effort": voice.effort}
         if self.capabilities.parallel_calls:
             settings["parallel_tool_calls"] = True
-        if voice.prompt:
-            version = {"version": voice.prompt_version} if voice.prompt_version else {}
-            settings["prompt"] = {"id": voice.prompt, **version}
-        if voice.retention_ratio or voice.context_tokens:
-            truncation: Json = {"type": "retention_ratio", "retention_ratio": voice.retention_ratio or 1.0}
-            if voice.context_tokens:
-                truncation["token_limits"] = {"post_instructions": voice.context_tokens}
-            settings["truncation"] = truncation
+        if self.capabilities.caches:
+            settings["truncation"] = TRUNCATION
         return settings
 
     def _audio(self, briefing: Briefing) -> Json:
@@ -325,36 +299,18 @@ class RealtimeCodec:
                 response = event.response or {}
                 metadata = response.get("metadata") or {}
                 return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
-            case "response.output_item.added":
-                return self._mcp_items.begun(event.response_id, event.item or {})
-            case "conversation.item.added":
-                return self._mcp_items.added(event.item or {})
-            case "conversation.item.done":
-                return self._mcp_items.done("", event.item or {})
-            case "mcp_list_tools.failed":
-                return [ev.ProviderComplained("mcp_list_tools_failed", UNLISTED)]
             case "response.output_item.done":
                 item = event.item or {}
                 is_message = item.get("type") == "message"
-                if is_message:
-                    return [ev.MessageFinished(event.response_id, item.get("id", ""))]
-                return self._mcp_items.done(event.response_id, item)
+                return [ev.MessageFinished(event.response_id, item.get("id", ""))] if is_message else []
             case "response.done":
                 return self._on_done(event.response or {})
-            case "rate_limits.updated":
-                self._rate_limits.update(event.rate_limits)
-                return []
             case "conversation.item.input_audio_transcription.delta":
                 return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
             case "conversation.item.input_audio_transcription.completed":
                 return [ev.UserTranscribed(event.item_id, event.transcript, unsure=_is_unsure(event.logprobs))]
             case "conversation.item.input_audio_transcription.failed":
                 return [ev.UserTranscribed(event.item_id, "", failed=True)]
-            case "input_audio_buffer.timeout_triggered":
-                self._silences.append(event.item_id)
-                return []
-            case "input_audio_buffer.committed" if event.item_id in self._silences:
-                return []
             case "input_audio_buffer.committed":
                 return [ev.InputCommitted(event.item_id, event.previous_item_id)]
             case "input_audio_buffer.speech_started":
@@ -390,7 +346,7 @@ class RealtimeCodec:
             usage.get("input_tokens") or 0,
             usage.get("output_tokens") or 0,
             usage_of(usage),
-            self._rate_limits.retry_after_s(error),
+            retry_after_s(error),
             milliseconds(self._sent_bytes),
             milliseconds(self._received_bytes),
         )
@@ -407,7 +363,7 @@ class RealtimeCodec:
             return []
         request = error.get("event_id") or ""
         if request.partition("-")[0] in {purpose.value for purpose in Purpose}:
-            return [ev.ReplyRefused(request, code, self._rate_limits.retry_after_s(error))]
+            return [ev.ReplyRefused(request, code, retry_after_s(error))]
         if request.startswith(OUT_OF_BAND):
             return [ev.OutOfBandRefused(request, code, error.get("message") or code)]
         return [ev.ProviderComplained(code, error.get("message") or code)]

@@ -2,7 +2,7 @@
 
     a call begins      the first provider in the operator's order with a closed breaker; if it cannot be reached, the
                        next, without a pause
-    its line dies      the same one again for `STAY_S`, since it knows the conversation; then the first healthy other
+    its line dies      the same, which may be the provider it had: every new connection is given the history
     none is healthy    all of them in order, again and again, as long as the call has patience
     it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
@@ -18,17 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, Endpointer, PastMessage, Responder, ResponderFactory
 
-STAY_S = 1.0
-"""Seconds a call tries its own provider again after a lost connection, before it goes on with another."""
-RETRY_S = 0.3
-"""Pause between two of these attempts."""
 DIAL_WITHIN_S = 2.5
 """Seconds one attempt may take while there are other providers to try."""
 REST_S = 5.0
@@ -41,6 +38,7 @@ MUTE = "The Responder is connected and says nothing."
 """What is wrong with a provider that a call has left."""
 NEVER = float("-inf")
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,9 @@ class ResponderInfo:
     """True for the local Responder, which needs no key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Provider:
-    """One provider of a Responder, as it was configured."""
+    """One provider of a Responder, and its health: a breaker that calls and probes open and close."""
 
     name: str
     """The name in RESPONDERS."""
@@ -69,22 +67,12 @@ class Provider:
     """Its address, for the operator: ' at https://…'."""
     voice: str = ""
     """The voice of callers who have not chosen one."""
-
-
-class MonitoredProvider:
-    """A provider and its health: a breaker that calls and probes open and close."""
-
-    def __init__(self, provider: Provider, now: Clock) -> None:
-        self.provider = provider
-        self.standing = 0
-        """Connections of calls that stand."""
-        self._now = now
-        self._trouble = ""
-        self._seen_at = NEVER
-        self._probing = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"MonitoredProvider({self.provider.name}, {self.state}, {self.standing} calls)"
+    now: Clock = time.monotonic
+    standing: int = 0
+    """Connections of calls that stand."""
+    _trouble: str = ""
+    _seen_at: float = NEVER
+    _probing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def state(self) -> str:
@@ -100,17 +88,36 @@ class MonitoredProvider:
         """Return whether a call may try it now; after a failure, one call tries it for all."""
         if not self._trouble:
             return True
-        if self._now() < self._seen_at + REST_S:
+        if self.now() < self._seen_at + REST_S:
             return False
-        self._seen_at = self._now()
+        self._seen_at = self.now()
         return True
 
-    async def connect(self, briefing: Briefing, history: Sequence[PastMessage], within_s: float | None) -> Responder:
+    async def dial(self, briefing: Briefing, history: Sequence[PastMessage], within_s: float | None) -> Responder:
         """Connect within that time, if one is given, and note how it went. Raises `ResponderUnavailable`."""
-        briefing = replace(briefing, endpointing=self.provider.capabilities.endpointer(briefing.endpointing))
+        briefing = replace(briefing, endpointing=self.capabilities.endpointer(briefing.endpointing))
+        return await self._noted(self.connect(briefing, history), within_s)
+
+    async def check(self) -> bool:
+        """Return whether the provider is healthy; probe it if the last result is too old."""
+        async with self._probing:
+            known_for_s = FRESH_S if self.is_healthy else REST_S
+            is_known = self.standing > 0 and self.is_healthy
+            if not is_known and self.now() >= self._seen_at + known_for_s:
+                with suppress(ResponderUnavailable):
+                    await self._noted(self.probe(), PROBE_WITHIN_S)
+        return self.is_healthy
+
+    def note(self, error: ResponderUnavailable | None) -> None:
+        """Open the breaker with what is wrong, or close it."""
+        self._trouble = f"{error} {error.hint}".strip() if error else ""
+        self._seen_at = self.now()
+
+    async def _noted(self, work: Awaitable[T], within_s: float | None) -> T:
+        """Return the outcome of an attempt, and note how it went."""
         try:
             async with asyncio.timeout(within_s):
-                responder = await self.provider.connect(briefing, history)
+                outcome = await work
         except TimeoutError:
             late = ResponderUnavailable("The Responder did not answer in time.")
             self.note(late)
@@ -119,74 +126,45 @@ class MonitoredProvider:
             self.note(error)
             raise
         self.note(None)
-        return responder
-
-    async def check(self) -> bool:
-        """Return whether the provider is healthy; probe it if the last result is too old."""
-        async with self._probing:
-            known_for_s = FRESH_S if self.is_healthy else REST_S
-            is_known = self.standing > 0 and self.is_healthy
-            if not is_known and self._now() >= self._seen_at + known_for_s:
-                try:
-                    async with asyncio.timeout(PROBE_WITHIN_S):
-                        await self.provider.probe()
-                except ResponderUnavailable as error:
-                    self.note(error)
-                except TimeoutError:
-                    self.note(ResponderUnavailable("The Responder did not answer in time."))
-                else:
-                    self.note(None)
-        return self.is_healthy
-
-    def note(self, error: ResponderUnavailable | None) -> None:
-        """Open the breaker with what is wrong, or close it."""
-        self._trouble = f"{error} {error.hint}".strip() if error else ""
-        self._seen_at = self._now()
+        return outcome
 
 
 class Providers:
     """All providers of a server, in the operator's order."""
 
-    def __init__(self, providers: Sequence[Provider], now: Clock = time.monotonic) -> None:
-        self.now = now
-        self.monitored = [MonitoredProvider(provider, now) for provider in providers]
-
-    def __repr__(self) -> str:
-        return f"Providers({self.monitored!r})"
+    def __init__(self, providers: Iterable[Provider]) -> None:
+        self.all = tuple(providers)
 
     @property
     def first(self) -> Provider:
         """Return the provider that is preferred to all others."""
-        return self.monitored[0].provider
+        return self.all[0]
 
     @property
     def endpointers(self) -> frozenset[Endpointer]:
         """Return who may decide that the caller has finished with every provider. Empty: the providers differ, so each
         connection decides.
         """
-        return frozenset.intersection(*(each.provider.capabilities.endpointers for each in self.monitored))
+        return frozenset.intersection(*(each.capabilities.endpointers for each in self.all))
 
     def without(self, endpointer: Endpointer) -> list[str]:
         """Return the names of the providers with a model that cannot have its turns decided so."""
-        named = {each.provider.name: each.provider.capabilities for each in self.monitored}
-        return [name for name, can in named.items() if endpointer not in can.endpointers]
+        return [each.name for each in self.all if endpointer not in each.capabilities.endpointers]
 
     def preferring(self, name: str) -> Providers:
         """Return the same providers, with their health, for a call that prefers the one of that name."""
-        preferred = copy(self)
-        preferred.monitored = sorted(self.monitored, key=lambda each: each.provider.name != name)
-        return preferred
+        return Providers(sorted(self.all, key=lambda each: each.name != name))
 
     def states(self) -> dict[str, str]:
         """Return each provider's state, by its name."""
-        return {each.provider.name: each.state for each in self.monitored}
+        return {each.name: each.state for each in self.all}
 
     async def readiness(self) -> str:
         """Return 'ok' when a call would find a healthy provider now, else what is wrong with each."""
-        if any(await asyncio.gather(*(each.check() for each in self.monitored))):
+        if any(await asyncio.gather(*(each.check() for each in self.all))):
             return "ok"
-        if len(self.monitored) == 1:
-            return self.monitored[0].state
+        if len(self.all) == 1:
+            return self.first.state
         return "; ".join(f"{name}: {state}" for name, state in self.states().items())
 
 
@@ -195,14 +173,10 @@ class ProviderChoice:
 
     def __init__(self, providers: Providers) -> None:
         self._providers = providers
-        self._current: MonitoredProvider | None = None
-        self._offered: MonitoredProvider | None = None
+        self._current: Provider | None = None
+        self._offered: Provider | None = None
         self._standing = False
-        self._lost_at = NEVER
-        self._left: list[MonitoredProvider] = []
-
-    def __repr__(self) -> str:
-        return f"ProviderChoice({self._current!r})"
+        self._left: list[Provider] = []
 
     def prefer(self, name: str) -> None:
         """Prefer the provider of that name to all others; call it before the first connection."""
@@ -220,12 +194,12 @@ class ProviderChoice:
 
     @property
     def _provider(self) -> Provider:
-        return self._current.provider if self._current else self._providers.first
+        return self._current or self._providers.first
 
     @property
     def has_others(self) -> bool:
         """Return whether there is another provider to go on with."""
-        return len(self._providers.monitored) > 1
+        return len(self._providers.all) > 1
 
     @property
     def is_second_best(self) -> bool:
@@ -236,13 +210,11 @@ class ProviderChoice:
         """Make a connection with the provider that should serve the call now; try each once. Raises
         `ResponderUnavailable`; it is retryable unless every provider refuses for good.
         """
-        if self._current and self.has_others and (responder := await self._come_back(self._current, briefing, history)):
-            return responder
         failure: ResponderUnavailable | None = None
         within_s = DIAL_WITHIN_S if self.has_others else None
         for each in self._candidates():
             try:
-                return self._taken(each, await each.connect(briefing, history, within_s))
+                return self._taken(each, await each.dial(briefing, history, within_s))
             except ResponderUnavailable as error:
                 failure = error if failure is None or error.retryable else failure
         assert failure is not None
@@ -256,7 +228,7 @@ class ProviderChoice:
         for each in self._better():
             if await each.check():
                 try:
-                    responder = await each.connect(briefing, history, DIAL_WITHIN_S)
+                    responder = await each.dial(briefing, history, DIAL_WITHIN_S)
                 except ResponderUnavailable:
                     continue
                 self._offered = each
@@ -269,7 +241,7 @@ class ProviderChoice:
         Raises `ResponderUnavailable`.
         """
         assert self._current
-        responder = await self._current.connect(briefing, history, None)
+        responder = await self._current.dial(briefing, history, None)
         self._offered = self._current
         return responder
 
@@ -284,7 +256,6 @@ class ProviderChoice:
         if self._current and self._standing:
             self._current.standing -= 1
             self._standing = False
-            self._lost_at = self._providers.now()
 
     def leave(self) -> None:
         """Give up the provider of the call, which is mute; other calls learn of it by its breaker."""
@@ -292,34 +263,19 @@ class ProviderChoice:
         if self._current:
             self._left.append(self._current)
             self._current.note(ResponderUnavailable(MUTE))
-        self._lost_at = NEVER
 
-    async def _come_back(
-        self, current: MonitoredProvider, briefing: Briefing, history: Sequence[PastMessage]
-    ) -> Responder | None:
-        """Try the call's own provider again within its time; return None when the time is over."""
-        until = self._lost_at + STAY_S
-        while (left_s := until - self._providers.now()) > 0:
-            try:
-                return self._taken(current, await current.connect(briefing, history, left_s))
-            except ResponderUnavailable as error:
-                if not error.retryable:
-                    return None
-            await asyncio.sleep(min(RETRY_S, max(0.0, until - self._providers.now())))
-        return None
-
-    def _candidates(self) -> list[MonitoredProvider]:
+    def _candidates(self) -> list[Provider]:
         """Return the providers to try now, in order, with abandoned ones last; all if none is healthy."""
-        monitored = self._providers.monitored
-        allowed = [each for each in monitored if each.allows()] or monitored
+        providers = self._providers.all
+        allowed = [each for each in providers if each.allows()] or providers
         return sorted(allowed, key=self._left.__contains__)
 
-    def _better(self) -> list[MonitoredProvider]:
-        monitored = self._providers.monitored
-        preferred = monitored[: monitored.index(self._current)] if self._current else []
+    def _better(self) -> list[Provider]:
+        providers = self._providers.all
+        preferred = providers[: providers.index(self._current)] if self._current else []
         return [each for each in preferred if each not in self._left]
 
-    def _taken(self, provider: MonitoredProvider, responder: Responder) -> Responder:
+    def _taken(self, provider: Provider, responder: Responder) -> Responder:
         self._current = provider
         self._standing = True
         provider.standing += 1

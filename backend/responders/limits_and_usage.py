@@ -15,32 +15,13 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[hms])", re.IGNORECASE)
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class RateLimits:
-    """The rate limits of one connection that are used up, as they were last reported."""
-
-    def __init__(self) -> None:
-        self._full_in_s: dict[str, float] = {}
-
-    def __repr__(self) -> str:
-        return f"RateLimits({self._full_in_s})"
-
-    def update(self, told: list[Json]) -> None:
-        """Take the limits of a `rate_limits.updated`."""
-        self._full_in_s = {
-            str(limit.get("name")): float(limit.get("reset_seconds") or 0.0)
-            for limit in told
-            if not limit.get("remaining")
-        }
-
-    def retry_after_s(self, error: Json) -> float:
-        """Return the seconds after which to ask again; 0 if the error is not a rate limit. The message names them
-        ("Please try again in 1m2.5s."), or else the limit that is used up.
-        """
-        if RATE_LIMITED not in (error.get("code"), error.get("type")):
-            return 0.0
-        if found := _AGAIN_IN.search(str(error.get("message") or "")):
-            return sum(float(number) * _UNIT_S[unit.lower()] for number, unit in _PART.findall(found[1]))
-        return max(self._full_in_s.values(), default=0.0) or UNNAMED_WAIT_S
+def retry_after_s(error: Json) -> float:
+    """Return the seconds after which to ask again, as the error's message names them; 0 if it is not a rate limit."""
+    if RATE_LIMITED not in (error.get("code"), error.get("type")):
+        return 0.0
+    if found := _AGAIN_IN.search(str(error.get("message") or "")):
+        return sum(float(number) * _UNIT_S[unit.lower()] for number, unit in _PART.findall(found[1]))
+    return UNNAMED_WAIT_S
 
 
 def usage_of(usage: Json) -> TokenUsage:

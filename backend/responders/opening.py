@@ -10,7 +10,6 @@ from functools import partial
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.failover import Provider, ResponderInfo
-from backend.responders.mcp_items import read_servers
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
 from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
@@ -53,14 +52,9 @@ def voice_of(settings: Settings, model: str) -> Voice:
         settings.realtime.voice,
         settings.provider.transcript_model,
         effort=settings.realtime.effort,
-        prompt=settings.realtime.prompt,
-        prompt_version=settings.realtime.prompt_version,
-        retention_ratio=settings.realtime.retention_ratio,
-        context_tokens=settings.realtime.context_tokens,
         noise_reduction=settings.realtime.noise_reduction,
         language=settings.realtime.language,
         speed=settings.realtime.speed,
-        mcp_servers=read_servers(settings.realtime.mcp_file) if settings.realtime.mcp_file else (),
     )
 
 

@@ -174,10 +174,6 @@ class RealtimeResponder(Responder):
         self._on_event: OnEvent | None = None
         self._closing = False
 
-    def __repr__(self) -> str:
-        state = "closing" if self._closing else "open"
-        return f"RealtimeResponder({state}, {len(self._outbox)} to send)"
-
     @property
     def capabilities(self) -> Capabilities:
         return self._codec.capabilities
@@ -257,9 +253,6 @@ class MessageOutbox:
         self._closing = False
         self.held = False
         """Whether everything waits for another connection."""
-
-    def __repr__(self) -> str:
-        return f"MessageOutbox({len(self)} to send{', held' if self.held else ''})"
 
     def __len__(self) -> int:
         return len(self._messages)

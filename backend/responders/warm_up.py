@@ -28,9 +28,6 @@ class WarmUp:
         self._began = time.monotonic()
         self._over = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"WarmUp({', '.join(self.loading) or f'done after {self.took_s:.1f} s'})"
-
     async def run(self) -> None:
         """Ask until everything is loaded."""
         while self.loading:

@@ -23,8 +23,6 @@ EAGERNESS: Mapping[str, EndpointingStyle] = {
 """Any other value, such as `auto`, means the server's settings."""
 TAKES = Takes(
     formats=FORMATS,
-    mcp=False,  # those of MCP servers are set on the server
-    unknown=True,  # newer clients may send them
     reserved=OUR_TOOLS,
     own={
         "thinkers": (True, False),

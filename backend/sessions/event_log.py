@@ -22,7 +22,6 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from backend import page_events as page
-from backend.citations import as_json
 from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
 
@@ -75,10 +74,6 @@ class EventLog:
         self._last_id = 0
         self._closed = False
         self._readers: set[_Reader] = set()
-
-    def __repr__(self) -> str:
-        closed = ", closed" if self._closed else ""
-        return f"EventLog({len(self._events)} events, {self._bytes} bytes, last {self._last_id}{closed})"
 
     def publish(self, event: page.PageEvent) -> None:
         """Add `event` in its JSON form and wake the readers. After `close` it is dropped."""
@@ -225,7 +220,7 @@ def _data(event: page.PageEvent, fields: Json) -> Json:
             data: Json = {"call_id": fields.pop("call_id"), "event": fields.pop("event")}
             shown: Json = fields.pop("work", {})
             if work is not None and work.source:
-                shown = shown | {"citations": as_json(work.citations)}
+                shown = shown | {"citations": list(shown.get("citations", ()))}
             else:
                 shown.pop("citations", None)
             return data | shown | fields
@@ -233,7 +228,7 @@ def _data(event: page.PageEvent, fields: Json) -> Json:
             return {"id": fields.pop("id"), **fields.pop("content", {}), **fields}
         case page.TaskChanged():
             found: Json = fields.pop("result", {})
-            return fields | found | ({"citations": as_json(event.result.citations)} if event.result else {})
+            return fields | found | ({"citations": list(found.get("citations", ()))} if event.result else {})
         case page.ChatTurnFinished(reply):
             return dict(reply)
         case _:

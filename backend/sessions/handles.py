@@ -14,8 +14,7 @@ from typing import Protocol, TypedDict
 from backend.errors import BadRequest
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
-from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry, no_session
+from backend.sessions.registry import AcceptOffer, SessionRegistry, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
@@ -90,9 +89,6 @@ class LocalHandle(SessionHandle):
         self.session = session
         self.id, self.owner = session.id, session.owner
 
-    def __repr__(self) -> str:
-        return f"LocalHandle({self.session!r})"
-
     async def describe(self) -> SessionDescription:
         return self.session.describe()
 
@@ -143,9 +139,6 @@ class SessionLocator:
 
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
-
-    def __repr__(self) -> str:
-        return f"SessionLocator({self._sessions!r})"
 
     async def find(self, session_id: str) -> SessionHandle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""

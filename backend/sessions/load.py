@@ -24,19 +24,17 @@ RETRY_AFTER_S = 5
 """Seconds after which a refused caller may try again: by then the samples are others."""
 MOST = 0.8
 """The part of the samples that must be within the limit."""
+MAX_CPU = 0.85
+"""The part of one core above which another call would be one too many."""
 
 
 class Load:
-    """The load, judged by the samples that `watch` takes. Limits of 0 mean none; `max_cpu_percent` is of one core."""
+    """The load, judged by the samples that `watch` takes. With a `max_lag_ms` of 0 no load is too much."""
 
-    def __init__(self, *, max_lag_ms: float, max_cpu_percent: float) -> None:
+    def __init__(self, max_lag_ms: float) -> None:
         self._max_lag_ms = max_lag_ms
-        self._max_cpu = max_cpu_percent / 100
         self._lags_ms: deque[float] = deque(maxlen=SAMPLES)
         self._cpu: deque[float] = deque(maxlen=SAMPLES)
-
-    def __repr__(self) -> str:
-        return f"Load(lag {self.lag_ms:.0f} ms, cpu {self.cpu:.0%})"
 
     def sample(self, lag_ms: float, cpu: float) -> None:
         """Add a sample: how late the loop was, and the part of one core that the process used since the last."""
@@ -55,18 +53,16 @@ class Load:
 
     @property
     def fullness(self) -> float:
-        """0 when idle, 1 at a limit; without limits the part of a core that is used."""
-        parts = [self.lag_ms / self._max_lag_ms if self._max_lag_ms else 0.0]
-        parts.append(self.cpu / self._max_cpu if self._max_cpu else self.cpu)
-        return min(1.0, max(parts))
+        """0 when idle, 1 at a limit."""
+        late = self.lag_ms / self._max_lag_ms if self._max_lag_ms else 0.0
+        return min(1.0, max(late, self.cpu / MAX_CPU))
 
     @property
     def is_full(self) -> bool:
         """True when another call would be one too many; False until there are enough samples."""
-        if len(self._lags_ms) < ENOUGH:
+        if not self._max_lag_ms or len(self._lags_ms) < ENOUGH:
             return False
-        too_late = bool(self._max_lag_ms) and self.lag_ms > self._max_lag_ms
-        return too_late or (bool(self._max_cpu) and self.cpu > self._max_cpu)
+        return self.lag_ms > self._max_lag_ms or self.cpu > MAX_CPU
 
     def admit(self) -> None:
         """Raise `Overloaded` when there is no room."""

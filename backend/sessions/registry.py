@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany
+from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany, TransportLost
 from backend.page_events import SessionEnded
 from backend.runtime.supervisor import cancel_all
 from backend.sessions.event_log import LoggedEvent, PageMessage
@@ -27,6 +27,10 @@ END_WITHIN_S = 8
 NO_SESSION_HINT = "It may have ended. Connect again."
 
 
+class CallerLeft(Exception):
+    """The client that made an offer has left."""
+
+
 class Watcher:
     """Learns immediately what happens to sessions, and may neither wait nor fail. This one ignores it."""
 
@@ -40,6 +44,11 @@ class Watcher:
         """Note a session that is forgotten here, or has moved to another process."""
 
 
+ANSWER_WITHIN_S = 10
+"""Seconds an answer may take: gathering candidates through a slow STUN server is the longest part."""
+
+AcceptOffer = Callable[[str], Awaitable[tuple[str, Transport]]]
+"""SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
 RunCall = Callable[[Session, Transport], Awaitable[str]]
 """Runs a whole call and returns the reason it ended; sets and clears `call.engine`; closes the transport."""
 
@@ -77,9 +86,6 @@ class SessionRegistry:
         self.closing = False
         """True once no new session is opened."""
 
-    def __repr__(self) -> str:
-        return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"
-
     @property
     def live(self) -> int:
         """The number of sessions that are not ended."""
@@ -107,6 +113,33 @@ class SessionRegistry:
         session.state = SessionState.LIVE
         self.watcher.on_change(session)
         self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
+
+    async def answer(
+        self,
+        session: Session,
+        accept_offer: AcceptOffer,
+        sdp: str,
+        has_left: Callable[[], Awaitable[bool]] | None = None,
+    ) -> str:
+        """Return the SDP answer once the call of a reserved session runs; a failure or a cancellation ends the session.
+
+        Raises `CallerLeft` when the client that made the offer has left.
+        """
+        transport = None
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                answer, transport = await accept_offer(sdp)
+            if has_left is not None and await has_left():
+                raise CallerLeft
+            self.connect(session, transport, "webrtc")
+        except BaseException as error:
+            await self.end(session, "never_connected" if isinstance(error, CallerLeft) else "error")
+            if transport is not None:
+                await transport.close()
+            if isinstance(error, TimeoutError):
+                raise TransportLost("The connection could not be prepared in time.", hint="Try again.") from error
+            raise
+        return answer
 
     def hand_over(self, session: Session) -> SessionRequest:
         """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""

@@ -152,9 +152,6 @@ class Session:
         self.levels: Levels | None = None
         """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 
-    def __repr__(self) -> str:
-        return f"Session({self.id[:6]}… {self.state} {self.counts})"
-
     def live_call(self) -> LiveCall:
         """Return the live call. Raises `BadRequest` when there is none."""
         if self.call is None:
@@ -165,8 +162,8 @@ class Session:
         """Note that a participant has only the session's token, which opens this call and nothing else."""
         self.shared, self.reach = True, PUBLIC
 
-    def publish(self, event: PageEvent) -> None:
-        """Enter `event` into the transcript and the counts, and log it for the page."""
+    def note(self, event: PageEvent) -> None:
+        """Enter `event` into the transcript and the counts."""
         match event:
             case UserItemAdded() | TranscriptDelta():
                 self.transcript.add(event)
@@ -182,7 +179,6 @@ class Session:
                 self.counts["thinkers"] += 1
             case ErrorShown():
                 self.counts["errors"] += 1
-        self.event_log.publish(event)
 
     def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows."""

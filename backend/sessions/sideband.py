@@ -58,9 +58,6 @@ class LocalSideband(Sideband):
         self._over = over
         protocol.join(send)
 
-    def __repr__(self) -> str:
-        return f"LocalSideband({self._protocol!r})"
-
     async def receive(self, text: str) -> None:
         self._protocol.receive(text, self._send)
 

@@ -40,9 +40,6 @@ class Transcript:
         self._entries: dict[str, TranscriptEntry] = {}
         self._limit = limit
 
-    def __repr__(self) -> str:
-        return f"Transcript({len(self._entries)} entries)"
-
     def __iter__(self) -> Iterator[TranscriptEntry]:
         return (entry for entry in self._entries.values() if entry["content"])
 

@@ -12,10 +12,9 @@ class LimitSettings(PluginSettings):
 
     session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")
     admission_max_lag_ms: int = Field(
-        80, ge=0, description="Milliseconds the event loop may lag while new calls are still accepted."
-    )
-    admission_max_cpu_percent: int = Field(
-        85, ge=0, description="Percent of one core a process may use while new calls are still accepted."
+        80,
+        ge=0,
+        description="Milliseconds the event loop may lag while new calls are still accepted; 0: any load will do.",
     )
     session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
     offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")

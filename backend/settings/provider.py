@@ -28,14 +28,6 @@ class ProviderSettings(PluginSettings):
         "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
     transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
-    line_patience_s: float = Field(
-        90, ge=5, le=600, description="Seconds a call waits for a Responder that cannot be reached before it ends."
-    )
-    connection_max_s: float = Field(
-        0,
-        ge=0,
-        description="Seconds a provider lets a connection stand; a new one is made before that. 0: as known.",
-    )
 
     @property
     def names(self) -> list[str]:
@@ -62,22 +54,6 @@ class RealtimeSettings(PluginSettings, env_prefix="REALTIME_"):
     voice: str = Field("shimmer", description="The Responder's voice.")
     effort: Literal["", "minimal", "low", "medium", "high", "xhigh"] = Field(
         "", description="How long a Responder that reasons thinks, minimal to xhigh; empty: as the provider has it."
-    )
-    prompt: str = Field("", description="Id of a prompt that is stored at the provider; empty: none.")
-    prompt_version: str = Field("", description="Version of that prompt; empty: the newest.")
-    retention_ratio: float = Field(
-        0.8,
-        ge=0,
-        le=1,
-        description="Share of a conversation that is kept when it grows too long; 0: as the provider has it.",
-    )
-    context_tokens: int = Field(
-        0, ge=0, description="Tokens from which on a conversation is too long; 0: what the model can hold."
-    )
-    mcp_file: str = Field(
-        "",
-        description="JSON file with MCP servers that OpenAI calls by itself, each as its Realtime API takes it; empty: "
-        "none. The caller is asked before each call that is not `require_approval: never`.",
     )
     noise_reduction: Literal["", "near_field", "far_field"] = Field(
         "", description="Noise reduction at the provider: near_field (headsets), far_field (rooms); empty: none."

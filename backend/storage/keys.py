@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from backend.runtime.faults import decode_all, decode_or_skip
+from backend.runtime.faults import decode_all
 from backend.storage.messages import Message
 
 CHANGES = "users:changed"
@@ -73,14 +72,3 @@ def readable(raw: bytes) -> Any:
         return msgspec.json.decode(raw)
     except msgspec.DecodeError:
         return raw.decode(errors="replace")
-
-
-def amended_in(raw: bytes, message_ids: Sequence[str], content: str) -> list[bytes]:
-    """Return a stored message with `content` if it is the last of `message_ids`, and nothing for the others of them.
-    Any other message stays byte for byte.
-    """
-    message = decode_or_skip("message", raw, _message_decoder.decode)
-    if message is None or message.message_id not in message_ids:
-        return [raw]
-    is_last = message.message_id == message_ids[-1]
-    return [msgspec.json.encode(replace(message, content=content))] if is_last else []

@@ -92,27 +92,6 @@ class Memory(RedisStore):
             self._unsure.extend(message.message_id for message in messages)
             raise
 
-    async def amend_messages(
-        self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
-    ) -> None:
-        """Replace the content of the last of these messages and delete the others; missing ones are ignored."""
-        key = keys.conversation(user_id, conversation_id)
-
-        async def read(pipe: Pipe) -> tuple[list[bytes], int]:
-            return await pipe.lrange(key, 0, -1), await pipe.ttl(key)
-
-        def write(pipe: Pipe, found: tuple[list[bytes], int]) -> None:
-            raw, left_s = found
-            new = [item for stored in raw for item in keys.amended_in(stored, message_ids, content)]
-            if new == raw:
-                return
-            pipe.delete(key)
-            if new:
-                pipe.rpush(key, *new)
-                pipe.expire(key, max(1, left_s))
-
-        await self._client.transact(key, read=read, write=write)
-
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         """Return the newest `limit` messages, oldest first; none of a conversation that is not the user's."""
         if limit <= 0:

@@ -42,9 +42,6 @@ class ScriptedModel:
         self.open = 0
         """Streams begun and not yet closed."""
 
-    def __repr__(self) -> str:
-        return f"ScriptedModel({len(self._scenes)} scenes left, {self.open} open)"
-
     @property
     def system_prompt(self) -> str:
         """Return the system prompt of the latest request."""

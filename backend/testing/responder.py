@@ -24,9 +24,6 @@ class ScriptedResponder:
         self.closed = False
         self._events: asyncio.Queue[ResponderEvent | ResponderUnavailable | None] = asyncio.Queue()
 
-    def __repr__(self) -> str:
-        return f"ScriptedResponder({len(self.frames)} frames, {len(self.commands)} commands)"
-
     @property
     def requests(self) -> list[CreateReply]:
         """Return the replies asked for so far."""

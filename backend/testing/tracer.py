@@ -64,9 +64,6 @@ class FakeTracer(Tracer):
     def __init__(self) -> None:
         self.spans: list[TracedSpan] = []
 
-    def __repr__(self) -> str:
-        return f"FakeTracer({len(self.spans)} spans)"
-
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> TracedSpan:
         return TracedSpan(kind, name, session_id, user, time.perf_counter_ns(), tracer=self)
 

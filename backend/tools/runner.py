@@ -326,19 +326,6 @@ class Toolbox:
         return tools
 
 
-async def agreement(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> str:
-    """Return why a call is not made that somebody else would make; empty once the user has agreed to it."""
-    if not context.rights.attended or not context.user_id:
-        return NOBODY_THERE
-    try:
-        outcome, _ = await _asked(confirmations, context, tool, values)
-    except MemoryUnavailable:
-        return NOT_NOW
-    if outcome is Consent.GRANTED:
-        return ""
-    return ANOTHER_FIRST if outcome is Consent.BUSY else ASK_FIRST
-
-
 async def _asked(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> tuple[Consent, str]:
     """Ask for the user's agreement; an answer that was spoken just now is waited for."""
     outcome, id_ = await confirmations.ask(context, tool, values)

@@ -49,8 +49,6 @@ CLIP_WORDS = {
 
 WAIT_FOR_USER = "wait_for_user"
 """The tool by which the Responder stays silent: what was said was not addressed to it."""
-PROVIDER_TOOL = "mcp:"
-"""The prefix of the names of tool calls that the provider carries out itself."""
 DELEGATE = "delegate"
 """The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
 
@@ -137,14 +135,6 @@ class SubmitResult(Record):
     output: str
     silent: bool = False
     """The result is not to be spoken; a model that speaks what it is given has to be instructed so."""
-
-
-class AnswerApproval(Record):
-    """Say whether the provider may make the call that its question `call` is about; `reason` says why not."""
-
-    call: str
-    approve: bool
-    reason: str = ""
 
 
 # --- to the link that connects the Responder ----------------------------------------------------------
@@ -276,7 +266,6 @@ ResponderCommand = (
     | TruncateItem
     | DeleteItem
     | SubmitResult
-    | AnswerApproval
 )
 TransportCommand = (
     Play | PlayClip | HoldPlayback | ResumePlayback | DuckPlayback | UnduckPlayback | FlushPlayback | RestorePlayback

@@ -226,20 +226,6 @@ class ToolCalled(ResponderEvent):
     arguments: str
 
 
-class ProviderToolBegun(ResponderEvent):
-    """The provider has begun a call by itself; `approval` is the consent to it."""
-
-    approval: str
-
-
-class ProviderToolEnded(ResponderEvent):
-    """A call that the provider makes by itself has ended; `error` says why it failed, and is empty where it did not."""
-
-    call: str
-    approval: str = ""
-    error: str = ""
-
-
 class TokenUsage(Record):
     """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
 

@@ -191,7 +191,7 @@ ANYTIME: Mapping[type[ev.Event], Rule[Any]] = {
     ev.ProviderComplained: _on_provider_complained,
 }
 """The rules of events that no state of the four machines decides."""
-NO_RULE = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ProviderToolBegun, ev.ProviderToolEnded)
+NO_RULE = (ev.OutOfBandProgress, ev.OutOfBandRefused)
 """Events that the call engine handles by itself: nothing of them is spoken."""
 
 

@@ -28,7 +28,7 @@ async def endpoints(**settings: Any) -> Endpoints:
 
 def models_of(chosen: Endpoints) -> dict[str, str]:
     """The model of each provider, by its name, in order."""
-    return {each.provider.name: each.provider.about.model for each in chosen.providers.monitored}
+    return {each.name: each.about.model for each in chosen.providers.all}
 
 
 async def test_with_a_key_the_provider_does_both() -> None:

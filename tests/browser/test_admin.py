@@ -73,7 +73,7 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
         await sign_in(tab, here)
         await tab.sees("tiles", "0 of 5")
         session = here.registry.find((await place_call(caller))["session_id"])
-        session.publish(TranscriptCompleted("user", "u1", "Hello"))
+        session.note(TranscriptCompleted("user", "u1", "Hello"))
         here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 0, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)
         await tab.sees("tiles", "1 of 5")

@@ -6,8 +6,8 @@ import pytest
 from playwright.async_api import Browser
 
 from backend.sessions.event_log import PageMessage
-from tests.support.browser import tab_in
-from tests.support.standin import standing_in
+from tests.support.browser import Tab, tab_in
+from tests.support.standin import StandIn, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -34,14 +34,14 @@ async def test_the_very_call_is_shown_and_a_click_agrees_to_it_or_refuses_it(bro
         await until(lambda: server.decisions[1:] == [("q2", True)])
 
 
-async def test_in_a_call_it_is_answered_by_what_is_said_and_agreeing_lets_the_call_go_on(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await tab.connect()
-        server.publish("confirmation.asked", **QUESTION)
-        await tab.sees("confirmation", "close")
-        server.publish("confirmation.answered", id="q1", conversation_id="c1", agreed=True)
-        await tab.page.get_by_test_id("confirmation").wait_for(state="detached")
-        server.publish("confirmation.asked", **(QUESTION | {"id": "q3"}))
-        await tab.press("confirmation-agree")
-        await until(lambda: "Yes." in server.typed)
+async def test_in_a_call_it_is_answered_by_what_is_said_and_agreeing_lets_the_call_go_on(
+    tab: Tab, server: StandIn
+) -> None:
+    await tab.connect()
+    server.publish("confirmation.asked", **QUESTION)
+    await tab.sees("confirmation", "close")
+    server.publish("confirmation.answered", id="q1", conversation_id="c1", agreed=True)
+    await tab.page.get_by_test_id("confirmation").wait_for(state="detached")
+    server.publish("confirmation.asked", **(QUESTION | {"id": "q3"}))
+    await tab.press("confirmation-agree")
+    await until(lambda: "Yes." in server.typed)

@@ -14,6 +14,7 @@ from tests.support.running_server import running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 AWAY_S = 2.0
+SILENT = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) === 0"
 
 
 async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(browser: Browser, tmp_path: Path) -> None:
@@ -27,6 +28,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(brows
             first.kill()
             await tab.sees("state", "Reconnecting…", 8_000)
             assert "Speaking" not in await tab.text("floor")
+            await tab.page.wait_for_function(SILENT)
             assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
             assert "over" not in await tab.text("notice")
             await asyncio.sleep(AWAY_S)

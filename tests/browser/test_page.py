@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from playwright.async_api import Browser
 from starlette.responses import Response
 
 from tests.support.browser import WHOLE, Tab, launched, tab_in
+from tests.support.page import page_on_stand_in
 from tests.support.standin import CONFIG, CONVERSATION, SESSION, TOKEN, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 LOUD = 1e-4
 HERE = "On this machine: local Responder"
-
-
-@contextlib.asynccontextmanager
-async def page_on_stand_in(browser: Browser, **options: Any) -> AsyncIterator[tuple[Tab, StandIn]]:
-    """An opened page and the stand-in it talks to."""
-    async with standing_in() as server, tab_in(browser, **options) as tab:
-        await tab.open(server.url)
-        yield tab, server
 
 
 def begin(server: StandIn) -> None:
@@ -54,28 +44,26 @@ async def sends(tab: Tab, more_than: float) -> None:
 # --- calls ---------------------------------------------------------------------------------------------
 
 
-async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        await tab.loud_within(15, LOUD)
-        await sends(tab, 20)
-        await tab.page.wait_for_function(
-            "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 20"
-        )
-        await tab.press("connect")
-        await tab.sees("state", "Call ended")
-        await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
-        live = await tab.page.evaluate("testPeers[0].getSenders().map((sender) => sender.track.readyState)")
-        assert live == ["ended"]
-        await tab.connect()
+async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    await tab.loud_within(15, LOUD)
+    await sends(tab, 20)
+    await tab.page.wait_for_function(
+        "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 20"
+    )
+    await tab.press("connect")
+    await tab.sees("state", "Call ended")
+    await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
+    live = await tab.page.evaluate("testPeers[0].getSenders().map((sender) => sender.track.readyState)")
+    assert live == ["ended"]
+    await tab.connect()
 
 
-async def test_the_offer_waits_for_no_candidates_and_carries_no_fingerprint_unasked(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        assert await tab.page.get_by_test_id("recognise-field").is_hidden()
-        await tab.connect()
-        assert "a=candidate" not in server.offers[0]["sdp"]
-        assert "fingerprint" not in server.offers[0]
+async def test_the_offer_waits_for_no_candidates_and_carries_no_fingerprint_unasked(tab: Tab, server: StandIn) -> None:
+    assert await tab.page.get_by_test_id("recognise-field").is_hidden()
+    await tab.connect()
+    assert "a=candidate" not in server.offers[0]["sdp"]
+    assert "fingerprint" not in server.offers[0]
 
 
 async def agreeing(server: StandIn, tab: Tab) -> None:
@@ -103,52 +91,48 @@ async def test_the_fingerprint_is_left_out_where_the_browser_refuses_it(browser:
         assert "fingerprint" not in server.offers[0]
 
 
-async def test_closing_the_page_hangs_up(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        await tab.page.goto("about:blank")
-        await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
+async def test_closing_the_page_hangs_up(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    await tab.page.goto("about:blank")
+    await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
 
 
-async def test_a_call_cancelled_while_it_connects_leaves_nothing_behind(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.page.evaluate("""() => {
-            const button = document.querySelector("[data-testid=connect]");
-            button.click();
-            setTimeout(() => button.click());
-        }""")
-        await tab.sees("state", "Call ended")
-        await tab.connect()
-        assert len(server.offers) == 1
+async def test_a_call_cancelled_while_it_connects_leaves_nothing_behind(tab: Tab, server: StandIn) -> None:
+    await tab.page.evaluate("""() => {
+        const button = document.querySelector("[data-testid=connect]");
+        button.click();
+        setTimeout(() => button.click());
+    }""")
+    await tab.sees("state", "Call ended")
+    await tab.connect()
+    assert len(server.offers) == 1
 
 
-async def test_muting_sends_silence_and_keeps_the_connection(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, _):
-        await tab.connect()
-        await tab.press("mute")
-        await tab.sees("state", "Connected, muted")
-        energy = """async () => [...(await testPeers[0].getStats()).values()]
-            .find((report) => report.type === "media-source").totalAudioEnergy"""
-        sent = (await tab.heard()).counters["packetsSent"]
+async def test_muting_sends_silence_and_keeps_the_connection(tab: Tab) -> None:
+    await tab.connect()
+    await tab.press("mute")
+    await tab.sees("state", "Connected, muted")
+    energy = """async () => [...(await testPeers[0].getStats()).values()]
+        .find((report) => report.type === "media-source").totalAudioEnergy"""
+    sent = (await tab.heard()).counters["packetsSent"]
 
-        async def is_silent() -> bool:
-            before = await tab.page.evaluate(energy)
-            await asyncio.sleep(1.2)  # the fake microphone beeps once a second
-            return bool(await tab.page.evaluate(energy) - before < 1e-4)
+    async def is_silent() -> bool:
+        before = await tab.page.evaluate(energy)
+        await asyncio.sleep(1.2)  # the fake microphone beeps once a second
+        return bool(await tab.page.evaluate(energy) - before < 1e-4)
 
-        await until(is_silent, 15)  # what was heard before takes its time through a busy browser
-        await sends(tab, sent)
+    await until(is_silent, 15)  # what was heard before takes its time through a busy browser
+    await sends(tab, sent)
 
 
-async def test_another_microphone_can_be_chosen_during_the_call(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, _):
-        await tab.connect()
-        track = "() => testPeers[0].getSenders()[0].track.label"
-        before = await tab.page.evaluate(track)
-        await tab.press("open-devices")
-        await tab.page.get_by_test_id("microphone").select_option(label="Fake Audio Input 2")
-        await tab.page.wait_for_function("() => testPeers[0].getSenders()[0].track.label === 'Fake Audio Input 2'")
-        assert before != "Fake Audio Input 2"
+async def test_another_microphone_can_be_chosen_during_the_call(tab: Tab) -> None:
+    await tab.connect()
+    track = "() => testPeers[0].getSenders()[0].track.label"
+    before = await tab.page.evaluate(track)
+    await tab.press("open-devices")
+    await tab.page.get_by_test_id("microphone").select_option(label="Fake Audio Input 2")
+    await tab.page.wait_for_function("() => testPeers[0].getSenders()[0].track.label === 'Fake Audio Input 2'")
+    assert before != "Fake Audio Input 2"
 
 
 async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Browser) -> None:
@@ -161,36 +145,34 @@ async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Brows
             assert await tab.page.evaluate(settings) == [not raw] * 3
 
 
-async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, _):
-        await tab.connect()
-        await tab.page.evaluate("testPeers[0].getSenders()[0].track.dispatchEvent(new Event('ended'))")
-        await tab.sees("notice", "The microphone was disconnected.")
-        await tab.sees("state", "Connected, without a microphone")
-        await sends(tab, (await tab.heard()).counters["packetsSent"] + 10)
+async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(tab: Tab) -> None:
+    await tab.connect()
+    await tab.page.evaluate("testPeers[0].getSenders()[0].track.dispatchEvent(new Event('ended'))")
+    await tab.sees("notice", "The microphone was disconnected.")
+    await tab.sees("state", "Connected, without a microphone")
+    await sends(tab, (await tab.heard()).counters["packetsSent"] + 10)
 
 
 # --- what is shown -------------------------------------------------------------------------------------
 
 
-async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        assert await tab.text("offline-banner") == HERE
-        await tab.connect()
-        begin(server)
-        server.publish("floor", floor="assistant")
-        server.publish("transcript_done", role="assistant", item_id="a1", content="It rains all day.")
-        server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
-        server.publish("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
-                    query="Seattle", elapsed_ms=1840, source="sample")  # fmt: skip
-        server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
-                    first_audio_ms=60, played_ms=15, first_sound_ms=400)  # fmt: skip
-        await tab.sees("floor", "Speaking")
-        await tab.sees("metrics-total", "400 ms")
-        card = await tab.text("thinker")
-        assert all(words in card for words in ("Weather", "Answered", "Seattle", "1.8 s", "sample data"))
-        assert await tab.transcript() == [("assistant", "interrupted", "It rains all day.")]
-        assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
+async def test_the_conversation_shows_as_it_goes(tab: Tab, server: StandIn) -> None:
+    assert await tab.text("offline-banner") == HERE
+    await tab.connect()
+    begin(server)
+    server.publish("floor", floor="assistant")
+    server.publish("transcript_done", role="assistant", item_id="a1", content="It rains all day.")
+    server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+    server.publish("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
+                query="Seattle", elapsed_ms=1840, source="sample")  # fmt: skip
+    server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
+                first_audio_ms=60, played_ms=15, first_sound_ms=400)  # fmt: skip
+    await tab.sees("floor", "Speaking")
+    await tab.sees("metrics-total", "400 ms")
+    card = await tab.text("thinker")
+    assert all(words in card for words in ("Weather", "Answered", "Seattle", "1.8 s", "sample data"))
+    assert await tab.transcript() == [("assistant", "interrupted", "It rains all day.")]
+    assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
 
 
 async def test_what_is_still_being_loaded_stands_in_the_banner_until_it_is(browser: Browser) -> None:
@@ -207,46 +189,35 @@ async def test_what_is_still_being_loaded_stands_in_the_banner_until_it_is(brows
         await tab.page.get_by_text(HERE, exact=True).wait_for()
 
 
-async def test_a_page_with_a_provider_does_not_say_that_it_runs_on_this_machine(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        assert isinstance(server.config, dict)
-        server.config = server.config | {"responder": {"name": "OpenAI Realtime", "model": "m", "offline": False}}
-        await tab.open(server.url)
-        assert not await tab.page.get_by_test_id("offline-banner").is_visible()
-        assert await tab.text("session-facts") == "OpenAI Realtime · m · embedded Redis 7.0"
-
-
-async def test_typed_words_and_examples_reach_the_conversation(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
-        await tab.page.get_by_test_id("composer-text").press("Enter")
-        await tab.sees("entry-user", "Tell me about Paris.")
-        await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
-        await until(lambda: server.typed == ["Tell me about Paris.", "What's the weather in Seattle?"])
+async def test_typed_words_and_examples_reach_the_conversation(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
+    await tab.page.get_by_test_id("composer-text").press("Enter")
+    await tab.sees("entry-user", "Tell me about Paris.")
+    await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
+    await until(lambda: server.typed == ["Tell me about Paris.", "What's the weather in Seattle?"])
 
 
 @pytest.mark.parametrize("by", ["example", "Enter"])
-async def test_the_first_click_begins_the_conversation_without_a_microphone(browser: Browser, by: str) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        if by == "example":
-            await tab.page.get_by_text("Tell me about Paris.").click()
-        else:
-            await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
-            await tab.page.get_by_test_id("composer-text").press("Enter")
-        await tab.sees("state", "Connected, without a microphone")
-        await tab.sees("entry-user", "Tell me about Paris.")
-        assert server.typed == ["Tell me about Paris."]
-        begin(server)
-        await tab.sees("floor", "Ready — type a question")
-        await tab.page.set_viewport_size({"width": 320, "height": 640})
-        box = await tab.page.get_by_test_id("connect").bounding_box()
-        assert box and box["x"] + box["width"] <= 320
-        await tab.press("speak")  # by voice with one more click
-        await tab.sees("floor", "Listening — go ahead")
-        assert not await tab.page.get_by_test_id("speak").is_visible()
-        await tab.press("mute")
-        await tab.sees("floor", "Muted — unmute to speak")
+async def test_the_first_click_begins_the_conversation_without_a_microphone(tab: Tab, server: StandIn, by: str) -> None:
+    if by == "example":
+        await tab.page.get_by_text("Tell me about Paris.").click()
+    else:
+        await tab.page.get_by_test_id("composer-text").fill("Tell me about Paris.")
+        await tab.page.get_by_test_id("composer-text").press("Enter")
+    await tab.sees("state", "Connected, without a microphone")
+    await tab.sees("entry-user", "Tell me about Paris.")
+    assert server.typed == ["Tell me about Paris."]
+    begin(server)
+    await tab.sees("floor", "Ready — type a question")
+    await tab.page.set_viewport_size({"width": 320, "height": 640})
+    box = await tab.page.get_by_test_id("connect").bounding_box()
+    assert box and box["x"] + box["width"] <= 320
+    await tab.press("speak")  # by voice with one more click
+    await tab.sees("floor", "Listening — go ahead")
+    assert not await tab.page.get_by_test_id("speak").is_visible()
+    await tab.press("mute")
+    await tab.sees("floor", "Muted — unmute to speak")
 
 
 async def test_words_that_could_not_be_sent_before_a_call_come_back(browser: Browser) -> None:
@@ -268,21 +239,6 @@ async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> N
         await tab.page.wait_for_function("() => document.querySelector('#composer-text').value === 'Hello there'")
         await tab.press("way-dismiss")
         await tab.sees("state", "Connected")
-
-
-async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: Browser) -> None:
-    async with page_on_stand_in(browser, size=(360, 740), reduced_motion=True) as (tab, server):
-        assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        for key in ("Tab", "Enter", "Enter"):  # the first thing to reach leads to the call's button
-            await tab.page.keyboard.press(key)
-        await tab.sees("state", "Connected")
-        begin(server)
-        server.publish("transcript", role="user", item_id="u1", content="supercalifragilistic" * 20)
-        await tab.sees("entry-user", "supercali")
-        assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        nameless = await tab.page.evaluate("""() => [...document.querySelectorAll("button, input, select")].filter(
-            (e) => !e.hidden && !(e.textContent.trim() || e.ariaLabel || e.labels?.length)).length""")
-        assert nameless == 0
 
 
 # --- failures ------------------------------------------------------------------------------------------
@@ -354,30 +310,28 @@ async def test_a_server_that_is_away_is_distinguished_from_being_offline(browser
         await tab.page.get_by_test_id("notice").wait_for(state="hidden")
 
 
-async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        begin(server)
-        server.publish("transcript", role="user", item_id="typed-1", content="Before the break.")
-        await tab.sees("entry-user", "Before the break.")
-        server.publish("session_ended", reason="network_lost")
-        await tab.sees("entry-note", "Reconnected. The conversation continues.")
-        await tab.sees("state", "Connected")
-        server.publish("transcript", role="user", item_id="typed-1", content="After it.")
-        await tab.sees("transcript", "After it.")
-        said = [words for role, _, words in await tab.transcript() if role == "user"]
-        assert said == ["Before the break.", "After it."]
-        assert [offer.get("conversation_id") for offer in server.offers] == [None, CONVERSATION]
+async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    begin(server)
+    server.publish("transcript", role="user", item_id="typed-1", content="Before the break.")
+    await tab.sees("entry-user", "Before the break.")
+    server.publish("session_ended", reason="network_lost")
+    await tab.sees("entry-note", "Reconnected. The conversation continues.")
+    await tab.sees("state", "Connected")
+    server.publish("transcript", role="user", item_id="typed-1", content="After it.")
+    await tab.sees("transcript", "After it.")
+    said = [words for role, _, words in await tab.transcript() if role == "user"]
+    assert said == ["Before the break.", "After it."]
+    assert [offer.get("conversation_id") for offer in server.offers] == [None, CONVERSATION]
 
 
-async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        server.publish("error", message="The voice service is slow.", hint="It will catch up.")
-        await tab.sees("notice", "The voice service is slow.")
-        await tab.sees("state", "Connected")
-        await tab.press("way-dismiss")
-        await tab.page.get_by_test_id("notice").wait_for(state="hidden")
+async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.publish("error", message="The voice service is slow.", hint="It will catch up.")
+    await tab.sees("notice", "The voice service is slow.")
+    await tab.sees("state", "Connected")
+    await tab.press("way-dismiss")
+    await tab.page.get_by_test_id("notice").wait_for(state="hidden")
 
 
 async def test_sound_the_browser_keeps_off_is_asked_for_with_a_click(browser: Browser) -> None:
@@ -434,9 +388,8 @@ async def test_a_session_that_is_gone_or_not_ours_ends_the_call_in_words(browser
         await tab.sees("state", "Not connected")
 
 
-async def test_missed_events_are_made_good_from_the_servers_record(browser: Browser) -> None:
-    async with page_on_stand_in(browser) as (tab, server):
-        await tab.connect()
-        server.record = [{"role": "user", "item_id": "u1", "content": "Said while away.", "at": 1}]
-        server.publish("gap", missed=12)
-        await tab.sees("entry-user", "Said while away.")
+async def test_missed_events_are_made_good_from_the_servers_record(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.record = [{"role": "user", "item_id": "u1", "content": "Said while away.", "at": 1}]
+    server.publish("gap", missed=12)
+    await tab.sees("entry-user", "Said while away.")

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser
 
 from backend.sessions.event_log import PageMessage
-from tests.support.browser import tab_in
+from tests.support.browser import Tab, tab_in
 from tests.support.running_server import running_server
 from tests.support.standin import StandIn, standing_in
 from tests.support.waiting import until
@@ -26,15 +26,13 @@ def come_due(server: StandIn, number: int, text: str) -> None:
     server.user_events.append(PageMessage("notice", data | {"state": "waiting"}))
 
 
-async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        come_due(server, 1, "take the bread out")
-        await tab.sees("reminder-due", "take the bread out")
-        await until(lambda: server.seen == ["reminder-1-1"])
-        await tab.sees("notice-item", "Delivered")
-        await tab.press("reminder-done")
-        await tab.page.get_by_test_id("reminder-due").wait_for(state="detached")
+async def test_a_reminder_stands_on_the_page_until_it_is_put_away(tab: Tab, server: StandIn) -> None:
+    come_due(server, 1, "take the bread out")
+    await tab.sees("reminder-due", "take the bread out")
+    await until(lambda: server.seen == ["reminder-1-1"])
+    await tab.sees("notice-item", "Delivered")
+    await tab.press("reminder-done")
+    await tab.page.get_by_test_id("reminder-due").wait_for(state="detached")
 
 
 async def test_reminders_that_cannot_be_shown_are_counted_where_they_would_stand(browser: Browser) -> None:
@@ -44,27 +42,21 @@ async def test_reminders_that_cannot_be_shown_are_counted_where_they_would_stand
         await tab.sees("unreadable", "2 reminders cannot be shown: a newer version of the server wrote them.")
 
 
-async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await tab.page.evaluate(HIDE, True)
-        come_due(server, 2, "call Ana")
-        await tab.sees("reminder-due", "call Ana")
-        assert server.seen == []
-        await tab.page.evaluate(HIDE, False)
-        await until(lambda: server.seen == ["reminder-2-1"])
+async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(tab: Tab, server: StandIn) -> None:
+    await tab.page.evaluate(HIDE, True)
+    come_due(server, 2, "call Ana")
+    await tab.sees("reminder-due", "call Ana")
+    assert server.seen == []
+    await tab.page.evaluate(HIDE, False)
+    await until(lambda: server.seen == ["reminder-2-1"])
 
 
-async def test_in_a_call_the_call_brings_them(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await tab.connect()
-        come_due(server, 3, "feed the cat")
-        server.publish(
-            "notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told"
-        )
-        await tab.sees("notice-item", "go home")
-        assert server.seen == [] and await tab.page.get_by_test_id("reminder-due").count() == 0
+async def test_in_a_call_the_call_brings_them(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    come_due(server, 3, "feed the cat")
+    server.publish("notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told")
+    await tab.sees("notice-item", "go home")
+    assert server.seen == [] and await tab.page.get_by_test_id("reminder-due").count() == 0
 
 
 async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser) -> None:

@@ -13,7 +13,7 @@ from tests.browser.test_memory import USER, field, known_user
 from tests.http.world import World
 from tests.support.browser import Tab, tab_in
 from tests.support.page import page_world
-from tests.support.standin import SESSION, standing_in
+from tests.support.standin import SESSION, StandIn, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -200,26 +200,24 @@ async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_u
             await other.page.locator("html[data-captions=on]").wait_for(state="attached")
 
 
-async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await tab.connect()
-        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-        await tab.sees("transcript", "It rains.")
-        await tab.press("open-settings")
-        await tab.page.get_by_label("Captions").uncheck()
-        await tab.page.keyboard.press("Escape")
-        await tab.sees("captions-off", "Captions are off.")
-        assert not await tab.page.get_by_test_id("entry-assistant").is_visible()
-        server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
-        server.publish("transcript", role="user", item_id="u2", content="Really?")
-        await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
-        assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
-        await tab.press("open-settings")
-        await tab.page.get_by_label("Captions").check()
-        await tab.page.keyboard.press("Escape")
-        await tab.sees("transcript", "And it snows.")
-        assert not await tab.page.get_by_test_id("captions-off").is_visible()
+async def test_captions_can_be_switched_off_and_on_again(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
+    await tab.sees("transcript", "It rains.")
+    await tab.press("open-settings")
+    await tab.page.get_by_label("Captions").uncheck()
+    await tab.page.keyboard.press("Escape")
+    await tab.sees("captions-off", "Captions are off.")
+    assert not await tab.page.get_by_test_id("entry-assistant").is_visible()
+    server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
+    server.publish("transcript", role="user", item_id="u2", content="Really?")
+    await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
+    assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
+    await tab.press("open-settings")
+    await tab.page.get_by_label("Captions").check()
+    await tab.page.keyboard.press("Escape")
+    await tab.sees("transcript", "And it snows.")
+    assert not await tab.page.get_by_test_id("captions-off").is_visible()
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ja"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from array import array
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from playwright.async_api import Browser
 
 from tests.support.browser import ELSEWHERE, WHOLE, Tab, launched, tab_in
+from tests.support.page import page_on_stand_in
 from tests.support.standin import CONVERSATION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
@@ -35,19 +34,6 @@ LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter
 SILENT = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) === 0"
 
 
-@contextlib.asynccontextmanager
-async def page(
-    browser: Browser, *scripts: str, address: str = "/?raw=1", **options: Any
-) -> AsyncIterator[tuple[Tab, StandIn]]:
-    """An opened page, and the stand-in it talks to."""
-    async with standing_in() as server, tab_in(browser, **options) as tab:
-        for script in scripts:
-            await tab.page.add_init_script(script)
-        await tab.page.goto(server.url + address)
-        await tab.sees("state", "Ready to talk")
-        yield tab, server
-
-
 def thinker(server: StandIn, event: str, **more: Any) -> None:
     known = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "Seattle", "elapsed_ms": 900}
     server.publish("thinker", **(known | {"event": event} | more))
@@ -57,7 +43,7 @@ def thinker(server: StandIn, event: str, **more: Any) -> None:
 
 
 async def test_where_udp_is_blocked_the_call_goes_over_a_websocket(browser: Browser) -> None:
-    async with page(browser, HURRY, NO_UDP) as (tab, server):
+    async with page_on_stand_in(browser, HURRY, NO_UDP) as (tab, server):
         await tab.press("connect")
         await until(lambda: len(server.sockets) == 1, 10)
         await tab.sees("state", "Connected")
@@ -69,7 +55,7 @@ async def test_where_udp_is_blocked_the_call_goes_over_a_websocket(browser: Brow
 
 
 async def test_a_websocket_call_carries_both_voices_and_a_flush_silences_at_once(browser: Browser) -> None:
-    async with page(browser, address="/?raw=1&transport=websocket") as (tab, server):
+    async with page_on_stand_in(browser, address="/?raw=1&transport=websocket") as (tab, server):
         await tab.connect()
         [call] = server.sockets
         await until(lambda: len(call.pieces) > 75, 10)
@@ -85,7 +71,7 @@ async def test_a_websocket_call_carries_both_voices_and_a_flush_silences_at_once
 
 
 async def test_a_websocket_that_breaks_is_made_anew(browser: Browser) -> None:
-    async with page(browser, address="/?raw=1&transport=websocket", complaints="expected") as (tab, server):
+    async with page_on_stand_in(browser, address="/?raw=1&transport=websocket", complaints="expected") as (tab, server):
         await tab.connect()
         await server.sockets[0].drop()
         await tab.sees("entry-note", "Reconnected")
@@ -94,7 +80,7 @@ async def test_a_websocket_that_breaks_is_made_anew(browser: Browser) -> None:
 
 async def test_when_nothing_gets_through_that_is_said(browser: Browser) -> None:
     no_socket = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} };"
-    async with page(browser, HURRY, NO_UDP, no_socket) as (tab, _):
+    async with page_on_stand_in(browser, HURRY, NO_UDP, no_socket) as (tab, _):
         await tab.press("connect")
         await tab.sees("notice", "The audio connection could not be established.")
         await tab.sees("state", "Not connected")
@@ -104,7 +90,7 @@ async def test_when_nothing_gets_through_that_is_said(browser: Browser) -> None:
 
 
 async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(browser: Browser) -> None:
-    async with page(browser, complaints="expected") as (tab, server):
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="1")
         server.publish("session_ended", reason="shutdown")
@@ -115,7 +101,7 @@ async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(br
 
 
 async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Browser) -> None:
-    async with page(browser, complaints="expected") as (tab, server):
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.publish("transcript", role="user", item_id="u1", content="Are you there?")
         await tab.sees("entry-user", "Are you there?")
@@ -132,25 +118,24 @@ async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Br
         await tab.sees("entry-user", "Are you there?")
 
 
-async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        server.publish("transcript", role="user", item_id="u1", content="One more thing.")
-        await tab.sees("entry-user", "One more thing.")
-        assert not await tab.page.get_by_test_id("new-conversation").is_visible()
-        await tab.press("connect")
-        await tab.sees("connect", "Continue")
-        await tab.connect()
-        await tab.sees("entry-user", "One more thing.")
-        await tab.press("connect")
-        await tab.sees("state", "Call ended")
-        await tab.press("new-conversation")
-        await tab.sees("connect", "Start talking")
-        assert await tab.page.get_by_test_id("entry-user").count() == 0
-        assert not await tab.page.get_by_test_id("summary").is_visible()
-        await tab.connect()
-        sent = [offer.get("conversation_id") for offer in server.offers]
-        assert sent == [None, CONVERSATION, None]
+async def test_a_call_that_is_over_can_be_gone_on_with(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.publish("transcript", role="user", item_id="u1", content="One more thing.")
+    await tab.sees("entry-user", "One more thing.")
+    assert not await tab.page.get_by_test_id("new-conversation").is_visible()
+    await tab.press("connect")
+    await tab.sees("connect", "Continue")
+    await tab.connect()
+    await tab.sees("entry-user", "One more thing.")
+    await tab.press("connect")
+    await tab.sees("state", "Call ended")
+    await tab.press("new-conversation")
+    await tab.sees("connect", "Start talking")
+    assert await tab.page.get_by_test_id("entry-user").count() == 0
+    assert not await tab.page.get_by_test_id("summary").is_visible()
+    await tab.connect()
+    sent = [offer.get("conversation_id") for offer in server.offers]
+    assert sent == [None, CONVERSATION, None]
 
 
 # --- speaking ------------------------------------------------------------------------------------------
@@ -158,32 +143,31 @@ async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None
 HEARD = "() => testPeers.at(-1).getSenders()[0].track.enabled"
 
 
-async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.press("open-devices")
-        await tab.page.get_by_test_id("push-to-talk").check()
-        await tab.page.keyboard.press("Escape")
-        await tab.connect()
-        server.publish("floor", floor="listening")
-        await tab.sees("floor", "Hold the space bar")
-        assert await tab.page.evaluate(HEARD) is False
-        await tab.page.evaluate("document.activeElement.blur()")
-        await tab.page.keyboard.down("Space")
-        assert await tab.page.evaluate(HEARD) is True
-        await tab.page.keyboard.up("Space")
-        assert await tab.page.evaluate(HEARD) is False
-        await tab.page.get_by_test_id("composer-text").press("Space")
-        assert await tab.page.get_by_test_id("composer-text").input_value() == " "
-        assert await tab.page.evaluate(HEARD) is False
-        await tab.page.get_by_test_id("hold").hover()
-        await tab.page.mouse.down()
-        assert await tab.page.evaluate(HEARD) is True
-        await tab.page.mouse.up()
-        assert await tab.page.evaluate(HEARD) is False
+async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(tab: Tab, server: StandIn) -> None:
+    await tab.press("open-devices")
+    await tab.page.get_by_test_id("push-to-talk").check()
+    await tab.page.keyboard.press("Escape")
+    await tab.connect()
+    server.publish("floor", floor="listening")
+    await tab.sees("floor", "Hold the space bar")
+    assert await tab.page.evaluate(HEARD) is False
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.down("Space")
+    assert await tab.page.evaluate(HEARD) is True
+    await tab.page.keyboard.up("Space")
+    assert await tab.page.evaluate(HEARD) is False
+    await tab.page.get_by_test_id("composer-text").press("Space")
+    assert await tab.page.get_by_test_id("composer-text").input_value() == " "
+    assert await tab.page.evaluate(HEARD) is False
+    await tab.page.get_by_test_id("hold").hover()
+    await tab.page.mouse.down()
+    assert await tab.page.evaluate(HEARD) is True
+    await tab.page.mouse.up()
+    assert await tab.page.evaluate(HEARD) is False
 
 
 async def test_the_speaker_can_be_chosen_and_is_remembered() -> None:
-    async with launched(program=WHOLE) as browser, page(browser) as (tab, server):
+    async with launched(program=WHOLE) as browser, page_on_stand_in(browser) as (tab, server):
         await tab.press("open-devices")
         await tab.page.get_by_test_id("speaker").select_option(label="Fake Audio Output 2")
         await tab.page.wait_for_function("() => document.querySelector('audio').sinkId !== ''")
@@ -193,26 +177,26 @@ async def test_the_speaker_can_be_chosen_and_is_remembered() -> None:
 
 
 async def test_interruptions_are_switched_by_keyboard_during_a_call_and_the_page_follows_the_server(
-    browser: Browser,
+    tab: Tab,
+    server: StandIn,
 ) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        await tab.press("open-settings")
-        box = tab.page.get_by_label("Let me interrupt")
-        assert await box.is_checked()
-        await box.focus()
-        await tab.page.keyboard.press("Space")
-        await until(lambda: server.interruptions == [False])
-        server.publish("floor", floor="assistant")
-        await tab.sees("floor", "Speaking — interruptions are off")
-        assert not await box.is_checked()
-        server.publish("interruptions", allowed=True)
-        await tab.page.wait_for_function("() => document.querySelector('[data-testid=interruptions]').checked")
-        assert await tab.text("floor") == "Speaking"
+    await tab.connect()
+    await tab.press("open-settings")
+    box = tab.page.get_by_label("Let me interrupt")
+    assert await box.is_checked()
+    await box.focus()
+    await tab.page.keyboard.press("Space")
+    await until(lambda: server.interruptions == [False])
+    server.publish("floor", floor="assistant")
+    await tab.sees("floor", "Speaking — interruptions are off")
+    assert not await box.is_checked()
+    server.publish("interruptions", allowed=True)
+    await tab.page.wait_for_function("() => document.querySelector('[data-testid=interruptions]').checked")
+    assert await tab.text("floor") == "Speaking"
 
 
 async def test_a_switch_that_the_server_refuses_goes_back(browser: Browser) -> None:
-    async with page(browser, complaints="expected") as (tab, server):
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.typing_refusal = refusal(422, "This session has no live call.")
         await tab.press("open-settings")
@@ -221,34 +205,16 @@ async def test_a_switch_that_the_server_refuses_goes_back(browser: Browser) -> N
         assert await tab.page.get_by_test_id("interruptions").is_checked()
 
 
-async def test_who_wants_no_interruptions_need_not_say_it_again(browser: Browser) -> None:
-    async with page(browser, size=(320, 640)) as (tab, server):
-        await tab.connect()
-        assert "interruptions" not in server.offers[-1]
-        await tab.press("connect")
-        await tab.sees("state", "Call ended")
-        await tab.press("open-settings")
-        await tab.page.get_by_test_id("interruptions").uncheck()
-        await tab.page.goto(server.url + "/?raw=1")
-        await tab.sees("state", "Ready to talk")
-        await tab.connect()
-        assert server.offers[-1]["interruptions"] is False
-        server.publish("session_started", session_id="s", responder="r", model="m", offline=False, interruptions=False)
-        await tab.press("open-settings")
-        assert not await tab.page.get_by_test_id("interruptions").is_checked()
-
-
-async def test_a_pause_is_still_the_callers_turn(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        for floor, words in (("listening", "Listening"), ("user", "I hear you"), ("pausing", "I hear you")):
-            server.publish("floor", floor=floor)
-            await tab.page.locator(f"[data-testid=presence][data-floor={floor}]").wait_for()
-            await tab.sees("floor", words)
+async def test_a_pause_is_still_the_callers_turn(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    for floor, words in (("listening", "Listening"), ("user", "I hear you"), ("pausing", "I hear you")):
+        server.publish("floor", floor=floor)
+        await tab.page.locator(f"[data-testid=presence][data-floor={floor}]").wait_for()
+        await tab.sees("floor", words)
 
 
 async def test_a_murmur_is_a_quiet_line_and_no_message(browser: Browser) -> None:
-    async with page(browser, size=(320, 640)) as (tab, server):
+    async with page_on_stand_in(browser, size=(320, 640)) as (tab, server):
         await tab.connect()
         server.publish("transcript_delta", role="assistant", item_id="a1", delta="Paris is the capital ")
         server.publish("murmur", kind="agreement", words="mm-hmm")
@@ -269,76 +235,62 @@ async def test_a_murmur_is_a_quiet_line_and_no_message(browser: Browser) -> None
 # --- Thinkers ------------------------------------------------------------------------------------------
 
 
-async def test_a_thinkers_card_shows_its_tools_and_can_be_cancelled(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        thinker(server, "routed")
-        thinker(server, "working", detail="looking it up", tool={"id": "t1", "name": "get_weather", "event": "started"})
-        await tab.sees("thinker", "get_weather")
-        await tab.sees("thinker", "looking it up")
-        await tab.page.get_by_role("button", name="Cancel: Weather").click()
-        await until(lambda: server.asked == [("c1", "cancel")])
-        thinker(server, "cancelled")
-        await tab.sees("thinker", "Cancelled")
-        assert not await tab.page.get_by_test_id("thinker-ask").is_visible()
+async def test_a_thinkers_card_shows_its_tools_and_can_be_cancelled(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    thinker(server, "routed")
+    thinker(server, "working", detail="looking it up", tool={"id": "t1", "name": "get_weather", "event": "started"})
+    await tab.sees("thinker", "get_weather")
+    await tab.sees("thinker", "looking it up")
+    await tab.page.get_by_role("button", name="Cancel: Weather").click()
+    await until(lambda: server.asked == [("c1", "cancel")])
+    thinker(server, "cancelled")
+    await tab.sees("thinker", "Cancelled")
+    assert not await tab.page.get_by_test_id("thinker-ask").is_visible()
 
 
-async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        thinker(server, "stale", source="cache")
-        await tab.sees("thinker", "Answered late")
-        await tab.page.get_by_role("button", name="Say it now: Weather").click()
-        await until(lambda: server.asked == [("c1", "say")])
-        thinker(server, "complete", source="cache", citations=[
-            {"title": "https://www.example.org/a?b=c", "url": "https://www.example.org/a?b=c"},
-            {"title": "Some Book, 1971", "url": ""},
-        ])  # fmt: skip
-        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-        await tab.sees("entry-assistant", "Weather")
-        assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
-        link = tab.page.locator("[data-testid=entry-assistant] a")
-        assert await link.evaluate("(a) => [a.href, a.rel, a.textContent]") == [
-            "https://www.example.org/a?b=c",
-            "noopener noreferrer",
-            "example.org",
-        ]
+async def test_an_answer_that_came_too_late_can_be_asked_for(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    thinker(server, "stale", source="cache")
+    await tab.sees("thinker", "Answered late")
+    await tab.page.get_by_role("button", name="Say it now: Weather").click()
+    await until(lambda: server.asked == [("c1", "say")])
+    thinker(server, "complete", source="cache", citations=[
+        {"title": "https://www.example.org/a?b=c", "url": "https://www.example.org/a?b=c"},
+        {"title": "Some Book, 1971", "url": ""},
+    ])  # fmt: skip
+    server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
+    await tab.sees("entry-assistant", "Weather")
+    assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
+    link = tab.page.locator("[data-testid=entry-assistant] a")
+    assert await link.evaluate("(a) => [a.href, a.rel, a.textContent]") == [
+        "https://www.example.org/a?b=c",
+        "noopener noreferrer",
+        "example.org",
+    ]
 
 
-async def test_say_it_now_asks_once_however_often_it_is_pressed(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        thinker(server, "stale", source="live")
-        button = tab.page.get_by_test_id("thinker-ask")
-        await button.dblclick()
-        await tab.sees("thinker-ask", "In a moment…")
-        await tab.page.keyboard.press("Enter")
-        assert await button.is_disabled()
-        thinker(server, "complete", source="live")
-        await tab.page.locator("[data-testid=thinker][data-state=complete]").wait_for()
-        await button.wait_for(state="hidden")
-        assert server.asked == [("c1", "say")]
+async def test_say_it_now_asks_once_however_often_it_is_pressed(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    thinker(server, "stale", source="live")
+    button = tab.page.get_by_test_id("thinker-ask")
+    await button.dblclick()
+    await tab.sees("thinker-ask", "In a moment…")
+    await tab.page.keyboard.press("Enter")
+    assert await button.is_disabled()
+    thinker(server, "complete", source="live")
+    await tab.page.locator("[data-testid=thinker][data-state=complete]").wait_for()
+    await button.wait_for(state="hidden")
+    assert server.asked == [("c1", "say")]
 
 
-async def test_a_source_is_shown_by_its_title_and_leads_to_its_address(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        thinker(server, "complete", source="live", citations=[{"title": "Open-Meteo", "url": "https://open-meteo.com"}])
-        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-        await tab.sees("entry-assistant", "Open-Meteo")
-        links = await tab.page.locator(".citation[href]").evaluate_all("links => links.map((a) => [a.text, a.href])")
-        assert {tuple(each) for each in links} == {("Open-Meteo", "https://open-meteo.com/")}
-
-
-async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        thinker(server, "complete", source="live", citations=[
-            {"title": "<b>bold</b>", "url": "javascript:alert(1)"}, {"title": "<b>bold</b>", "url": ""},
-        ])  # fmt: skip
-        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-        await tab.sees("entry-assistant", "<b>bold</b>")
-        assert await tab.page.locator(".citation[href], .citation b").count() == 0
+async def test_a_citation_that_is_no_web_address_is_never_a_link(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    thinker(server, "complete", source="live", citations=[
+        {"title": "<b>bold</b>", "url": "javascript:alert(1)"}, {"title": "<b>bold</b>", "url": ""},
+    ])  # fmt: skip
+    server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
+    await tab.sees("entry-assistant", "<b>bold</b>")
+    assert await tab.page.locator(".citation[href], .citation b").count() == 0
 
 
 # --- after the call ------------------------------------------------------------------------------------
@@ -358,62 +310,59 @@ async def recorded_call(tab: Tab, server: StandIn) -> None:
     await tab.sees("transcript", "Stop.")
 
 
-async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await recorded_call(tab, server)
-        await tab.press("connect")
-        await tab.sees("summary", "Your call")
-        facts = await tab.page.locator("[data-testid=summary] .fact").all_inner_texts()
-        assert [fact.replace("\n", " ") for fact in facts][1:] == [
-            "Your turns 2",
-            "Thinkers asked Weather",
-            "Median time to first sound 500 ms",
-            "Median time to the answer 1.0 s",
-            "Interruptions 1",
-        ]
+async def test_a_call_that_is_over_says_what_it_came_to(tab: Tab, server: StandIn) -> None:
+    await recorded_call(tab, server)
+    await tab.press("connect")
+    await tab.sees("summary", "Your call")
+    facts = await tab.page.locator("[data-testid=summary] .fact").all_inner_texts()
+    assert [fact.replace("\n", " ") for fact in facts][1:] == [
+        "Your turns 2",
+        "Thinkers asked Weather",
+        "Median time to first sound 500 ms",
+        "Median time to the answer 1.0 s",
+        "Interruptions 1",
+    ]
 
 
-async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_path: Path) -> None:
-    async with page(browser) as (tab, server):
-        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write", "microphone"])
-        await recorded_call(tab, server)
-        await tab.press("copy")
-        await tab.sees("copy", "Copied")
-        copied = await tab.page.evaluate("navigator.clipboard.readText()")
-        assert "**You:** Weather in Seattle?\n" in copied
-        assert "**Assistant:** It rains ~~all day.~~" in copied
-        assert "*Weather · sample data · A page (https://example.org/)*" in copied
-        async with tab.page.expect_download() as downloading:
-            await tab.press("save-json")
-        file = tmp_path / "saved.json"
-        await (await downloading.value).save_as(file)
-        messages = json.loads(file.read_text())["messages"]
-        assert [message["role"] for message in messages] == ["user", "assistant", "user"]
-        assert (messages[1]["interrupted"], messages[1]["heard"]) == (True, "It rains")
-        assert messages[1]["answers"] == [
-            {"domain": "weather", "source": "sample", "citations": [{"title": "A page", "url": "https://example.org/"}]}
-        ]
+async def test_the_conversation_can_be_copied_and_saved(tab: Tab, server: StandIn, tmp_path: Path) -> None:
+    await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write", "microphone"])
+    await recorded_call(tab, server)
+    await tab.press("copy")
+    await tab.sees("copy", "Copied")
+    copied = await tab.page.evaluate("navigator.clipboard.readText()")
+    assert "**You:** Weather in Seattle?\n" in copied
+    assert "**Assistant:** It rains ~~all day.~~" in copied
+    assert "*Weather · sample data · A page (https://example.org/)*" in copied
+    async with tab.page.expect_download() as downloading:
+        await tab.press("save-json")
+    file = tmp_path / "saved.json"
+    await (await downloading.value).save_as(file)
+    messages = json.loads(file.read_text())["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    assert (messages[1]["interrupted"], messages[1]["heard"]) == (True, "It rains")
+    assert messages[1]["answers"] == [
+        {"domain": "weather", "source": "sample", "citations": [{"title": "A page", "url": "https://example.org/"}]}
+    ]
 
 
-async def test_turns_are_announced_once_they_are_over(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        server.publish("transcript_delta", role="assistant", item_id="a1", delta="It is")
-        server.publish("floor", floor="assistant")
-        await tab.sees("entry-assistant", "It is")
-        assert await tab.page.get_by_test_id("announcer").text_content() == ""
-        server.publish("transcript", role="assistant", item_id="a1", content="It is raining.")
-        told = "(words) => document.querySelector('[data-testid=announcer]').textContent === words"
-        await tab.page.wait_for_function(told, arg="Assistant: It is raining.")
-        thinker(server, "failed", error="Nobody answers.")
-        await tab.page.wait_for_function(told, arg="Weather failed.")
+async def test_turns_are_announced_once_they_are_over(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.publish("transcript_delta", role="assistant", item_id="a1", delta="It is")
+    server.publish("floor", floor="assistant")
+    await tab.sees("entry-assistant", "It is")
+    assert await tab.page.get_by_test_id("announcer").text_content() == ""
+    server.publish("transcript", role="assistant", item_id="a1", content="It is raining.")
+    told = "(words) => document.querySelector('[data-testid=announcer]').textContent === words"
+    await tab.page.wait_for_function(told, arg="Assistant: It is raining.")
+    thinker(server, "failed", error="Nobody answers.")
+    await tab.page.wait_for_function(told, arg="Weather failed.")
 
 
 # --- narrow windows ------------------------------------------------------------------------------------
 
 
 async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(browser: Browser) -> None:
-    async with page(browser, size=(360, 740)) as (tab, server):
+    async with page_on_stand_in(browser, size=(360, 740)) as (tab, server):
         await tab.connect()
         thinker(server, "working")
         await tab.sees("side-badge", "1")
@@ -432,40 +381,37 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
 # --- beyond the turn -----------------------------------------------------------------------------------
 
 
-async def test_what_a_newer_version_wrote_is_missing_from_the_lists_with_words(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        server.unreadable = 1
-        await tab.connect()
-        server.publish("session_started", session_id="s", responder="r", model="m", offline=False)
-        await tab.sees("unreadable", "One task cannot be shown: a newer version of the server wrote it.")
-        server.unreadable = 0
-        server.publish("task", event="queued", task_id="t1", kind="research", instruction="Compare heat pumps")
-        await tab.press("task-cancel")
-        await tab.sees("task", "Cancelled")
-        await tab.page.get_by_test_id("unreadable").wait_for(state="hidden")
+async def test_what_a_newer_version_wrote_is_missing_from_the_lists_with_words(tab: Tab, server: StandIn) -> None:
+    server.unreadable = 1
+    await tab.connect()
+    server.publish("session_started", session_id="s", responder="r", model="m", offline=False)
+    await tab.sees("unreadable", "One task cannot be shown: a newer version of the server wrote it.")
+    server.unreadable = 0
+    server.publish("task", event="queued", task_id="t1", kind="research", instruction="Compare heat pumps")
+    await tab.press("task-cancel")
+    await tab.sees("task", "Cancelled")
+    await tab.page.get_by_test_id("unreadable").wait_for(state="hidden")
 
 
-async def test_a_background_task_shows_its_progress_and_can_be_cancelled(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        known = {"task_id": "t1", "kind": "research", "instruction": "Compare heat pumps"}
-        server.publish("task", event="running", **known)
-        server.publish("task", event="progress", detail="reading 3 sources", **known)
-        await tab.sees("task", "reading 3 sources")
-        await tab.page.get_by_role("button", name="Cancel: Compare heat pumps").click()
-        await until(lambda: server.cancelled_tasks == ["t1"])
-        await tab.sees("task", "Cancelled")
-        assert not await tab.page.get_by_test_id("task-cancel").is_visible()
+async def test_a_background_task_shows_its_progress_and_can_be_cancelled(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    known = {"task_id": "t1", "kind": "research", "instruction": "Compare heat pumps"}
+    server.publish("task", event="running", **known)
+    server.publish("task", event="progress", detail="reading 3 sources", **known)
+    await tab.sees("task", "reading 3 sources")
+    await tab.page.get_by_role("button", name="Cancel: Compare heat pumps").click()
+    await until(lambda: server.cancelled_tasks == ["t1"])
+    await tab.sees("task", "Cancelled")
+    assert not await tab.page.get_by_test_id("task-cancel").is_visible()
 
 
-async def test_notices_are_listed_with_their_state(browser: Browser) -> None:
-    async with page(browser) as (tab, server):
-        await tab.connect()
-        server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
-        await tab.sees("notice-item", "Waiting")
-        server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
-        await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
-        assert await tab.page.get_by_test_id("notice-item").count() == 1
+async def test_notices_are_listed_with_their_state(tab: Tab, server: StandIn) -> None:
+    await tab.connect()
+    server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
+    await tab.sees("notice-item", "Waiting")
+    server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
+    await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
+    assert await tab.page.get_by_test_id("notice-item").count() == 1
 
 
 # --- a provider that refuses ---------------------------------------------------------------------------

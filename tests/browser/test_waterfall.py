@@ -187,14 +187,6 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
         assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], "beside the newest medians"
 
 
-async def test_the_median_is_the_same_beside_the_call_and_when_it_is_over(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await page_with(server, tab, legs(1, hangover_ms=100), legs(2, hangover_ms=400))
-        await tab.sees("turn-medians", "Median of 2 turns 620 ms")
-        await tab.press("connect")
-        await tab.sees("summary-facts", "620 ms")
-
-
 WAITS: list[tuple[dict[str, Any], str]] = [
     ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1400 ms: trailing off."),
     ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),

@@ -67,28 +67,15 @@ async def draw(tab: Tab, *levels: float, step_ms: float = 50) -> int:
     return painted
 
 
-async def test_both_sides_are_drawn_during_a_call(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await tab.connect()  # the stand-in sends a tone, and the fake microphone beeps
-        for name in ("level-in", "level-out"):
-            await tab.page.wait_for_function(f"() => Math.max(...({HEIGHTS})('{name}')) > 12")
+async def test_both_sides_are_drawn_during_a_call(tab: Tab) -> None:
+    await tab.connect()  # the stand-in sends a tone, and the fake microphone beeps
+    for name in ("level-in", "level-out"):
+        await tab.page.wait_for_function(f"() => Math.max(...({HEIGHTS})('{name}')) > 12")
 
 
-async def test_the_newest_sound_is_on_the_right_and_wanders_to_the_left(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await draw(tab, 0, 0, 1.0, 0.5, 0)
-        shown = await heights(tab, "level-in")
-        assert max(shown[:-3]) <= QUIET_LINE
-        assert shown[-3] == 44 and shown[-2] == 22 and shown[-1] <= QUIET_LINE
-
-
-async def test_nothing_is_painted_while_nobody_speaks(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
-        assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
+async def test_nothing_is_painted_while_nobody_speaks(tab: Tab) -> None:
+    assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
+    assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
 
 
 async def test_silence_takes_the_colours_of_the_theme_that_is_chosen_during_a_call(browser: Browser) -> None:
@@ -115,15 +102,6 @@ async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(brows
         assert set((await heights(tab, "level-in"))[4:]) == {0}
 
 
-async def test_a_call_that_begins_anew_shows_nothing_of_the_one_before(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        await draw(tab, 1.0, 1.0, 0.0, step_ms=5_000)
-        assert max(await heights(tab, "level-in")) <= QUIET_LINE
-
-
-async def test_a_frame_costs_the_main_thread_little(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.open(server.url)
-        took = min([await tab.page.evaluate(COST) for _ in range(5)])
-        assert took < FRAME_BUDGET_MS, f"{took:.3f} ms a frame"
+async def test_a_frame_costs_the_main_thread_little(tab: Tab) -> None:
+    took = min([await tab.page.evaluate(COST) for _ in range(5)])
+    assert took < FRAME_BUDGET_MS, f"{took:.3f} ms a frame"

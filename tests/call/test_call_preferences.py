@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -80,12 +79,12 @@ async def test_the_call_is_served_by_the_responder_that_was_chosen_and_a_removed
         memory, dialled = FakeMemory(), list[tuple[str, Briefing]]()
         if chosen:
             await update_profile(memory, "ada", SetPreference("responder", chosen), SetPreference("voice", "cedar"))
-        providers = Providers([provider("first", dialled), provider("second", dialled)], time.monotonic)
+        providers = Providers([provider("first", dialled), provider("second", dialled)])
         async with placed_call(remembering=memory, providers=providers) as call:
             assert [name for name, _ in dialled] == [expected]
             assert call.told("session_started")[0]["responder"] == expected
             assert dialled[0][1].voice == ("cedar" if chosen else "")
-        assert [each.provider.name for each in providers.monitored] == ["first", "second"], "others keep the order"
+        assert [each.name for each in providers.all] == ["first", "second"], "others keep the order"
 
 
 def test_voice_and_speed_reach_a_provider_that_has_them_and_no_other() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from backend.call import responder_link
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import PastMessage
+from backend.responders.openai_models import capabilities_of
 from backend.testing.responder import ScriptedResponder
 from backend.turns import commands as do
 from tests.call.world import placed_call, settle
@@ -80,7 +82,8 @@ async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -
 async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responder_link, "PAUSES_S", (0.01,))
     monkeypatch.setattr(responder_link, "SPREAD_S", 0.0)
-    async with placed_call(*[ResponderUnavailable("busy")] * 100, line_patience_s=0.1) as call:
+    monkeypatch.setattr(responder_link, "RECONNECT_S", 0.1)
+    async with placed_call(*[ResponderUnavailable("busy")] * 100) as call:
         await until(lambda: bool(call.told("error")))
         assert 2 < len(call.histories) < 50
         assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "something is said"
@@ -118,9 +121,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responder_link, "GO_BACK_EVERY_S", 0.01)
 
 
+def lasting(seconds: float) -> ScriptedResponder:
+    """A connection that its provider ends so soon."""
+    return ScriptedResponder(replace(capabilities_of("gpt-realtime-2"), session_s=seconds))
+
+
 @pytest.mark.usefixtures("quick")
 async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new_one_unheard() -> None:
-    async with placed_call(connection_max_s=0.2) as call:
+    async with placed_call(lasting(0.2), lasting(0.2)) as call:
         await call.ask()
         await call.finish_reply()
         await call.play_out()
@@ -140,7 +148,7 @@ async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new
 
 @pytest.mark.usefixtures("quick")
 async def test_a_connection_is_not_renewed_while_something_is_said_or_owed() -> None:
-    async with placed_call(connection_max_s=0.1) as call:
+    async with placed_call(lasting(0.1)) as call:
         await call.ask()
         await asyncio.sleep(0.3)
         assert len(call.responders) == 1
@@ -151,9 +159,7 @@ async def test_a_connection_is_not_renewed_while_something_is_said_or_owed() -> 
 
 @pytest.mark.usefixtures("quick")
 async def test_where_no_new_connection_can_be_made_the_old_one_is_kept() -> None:
-    async with placed_call(
-        ScriptedResponder(), ResponderUnavailable("busy"), ScriptedResponder(), connection_max_s=0.1
-    ) as call:
+    async with placed_call(lasting(0.1), ResponderUnavailable("busy"), ScriptedResponder()) as call:
         first = call.responder
         await until(lambda: len(call.histories) >= 2)
         assert not first.closed and call.told("error") == []

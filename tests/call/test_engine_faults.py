@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from backend.turns import events as ev
 from backend.turns.events import ReplyStatus
 from backend.turns.limits import TurnLimits
 from backend.turns.turn import TurnMachine
-from tests.call.world import placed_call, settle
+from tests.call.world import PlacedCall, placed_call, settle
 from tests.support.leaks import holdings
 
 
@@ -24,11 +25,42 @@ def broken(*_: object, **__: object) -> Any:
     raise RuntimeError("a fault")
 
 
-async def test_a_fault_in_the_uplink_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+async def of_the_uplink(call: PlacedCall, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(call.responder, "send_audio", broken)
+    await call.speak(1)
+
+
+async def of_a_request(call: PlacedCall, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(call.responder, "send", broken)
+    call.session.live_call().type_text("hello")
+
+
+async def of_the_transports_clock(call: PlacedCall, patch: pytest.MonkeyPatch) -> None:
+    await call.ask()
+    await call.finish_reply()
+    patch.setattr(call.session.transcript, "_entry", broken)
+    assert call.transport.tick(20) == bytes(960)
+
+
+async def of_a_deadline(call: PlacedCall, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(call.responder, "send", broken)
+
+
+async def of_naming_a_deadline(call: PlacedCall, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TurnMachine, "deadline", broken)
+    call.session.live_call().type_text("hello")
+
+
+@pytest.mark.parametrize(
+    "fault", [of_the_uplink, of_a_request, of_the_transports_clock, of_a_deadline, of_naming_a_deadline]
+)
+async def test_a_fault_ends_the_call_as_an_error_and_not_its_messenger(
+    fault: Callable[[PlacedCall, pytest.MonkeyPatch], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = holdings().tasks
-    async with placed_call() as call:
-        monkeypatch.setattr(call.responder, "send_audio", broken)
-        await call.speak(1)
+    idle_s = 0.02 if fault is of_a_deadline else 0
+    async with placed_call(limits=TurnLimits(idle_nudge_s=idle_s, idle_disconnect_s=0)) as call:
+        await fault(call, monkeypatch)
         await call.crashed()
     await settle()
     assert holdings().tasks == before
@@ -36,41 +68,6 @@ async def test_a_fault_in_the_uplink_ends_the_call_as_an_error(monkeypatch: pyte
 
 async def test_a_fault_in_the_downlink_ends_the_call_as_an_error() -> None:
     async with placed_call(brief=broken) as call:
-        await call.crashed()
-
-
-async def test_a_fault_that_a_request_brings_about_ends_the_call_and_not_the_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with placed_call() as call:
-        await call.ask()
-        await call.finish_reply()
-        monkeypatch.setattr(call.responder, "send", broken)
-        call.session.live_call().type_text("again")
-        await call.crashed()
-
-
-async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with placed_call() as call:
-        await call.ask()
-        await call.finish_reply()
-        monkeypatch.setattr(call.session.transcript, "_entry", broken)
-        assert call.transport.tick(20) == bytes(960)
-        await call.crashed()
-
-
-async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with placed_call(limits=TurnLimits(idle_nudge_s=0.02, idle_disconnect_s=0)) as call:
-        monkeypatch.setattr(call.responder, "send", broken)
-        await call.crashed()
-
-
-async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with placed_call() as call:
-        monkeypatch.setattr(TurnMachine, "deadline", broken)
-        call.session.live_call().type_text("hello")
         await call.crashed()
 
 

@@ -128,20 +128,3 @@ async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(pe
     assert "input_audio_buffer.commit" not in types, "the provider commits by itself"
     assert types.count("response.create") == 2 and types.count("conversation.item.truncate") == 1
     assert STORY["text"].startswith(interrupted.data["heard"])
-
-
-async def test_a_greeting_is_the_first_thing_heard_and_silero_hears_the_answer(peer: OfflinePeer) -> None:
-    welcome = {"text": "Welcome!", "tone": {"hz": 600, "ms": 500}}
-    await peer.follow({"purposes": {"greeting": welcome}, "turns": [a_turn("It is sunny.")]})
-    with running_server(peer, GREETING="Welcome!") as server:
-        async with placed_call(server) as call:
-            assert call.all_told("session_started")[0]["hearing"] == "silero"
-            await call.told("transcript", role="assistant", content="Welcome!")
-            assert not [data for data in call.all_told("transcript") if data["role"] == "user"]
-            await answered(call, 1)
-            await call.told("transcript", content="It is sunny.")
-        log = (await peer.connections())[-1]
-    first = next(event["event"] for event in log["received"] if event["type"] == "response.create")
-    assert first["response"]["metadata"]["purpose"] == "greeting"
-    items = [event["event"]["item"] for event in log["received"] if event["type"] == "conversation.item.create"]
-    assert '"Welcome!"' in items[0]["content"][0]["text"]

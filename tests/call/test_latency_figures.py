@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-import pytest
-
 from backend.storage.ledger.entries import Entry
 from backend.storage.ledger.ledger import Ledger
 from backend.testing.tracer import FakeTracer
@@ -14,7 +12,6 @@ from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from backend.turns import events as ev
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
-from tests.support.page import FRONTEND
 from tests.support.waiting import until
 
 SOUND = bytes(4800)
@@ -81,10 +78,3 @@ async def test_both_times_are_the_same_everywhere() -> None:
     ]
     [span] = [span for span in tracer.spans if "answer_ms" in span.facts]
     assert {name: span.facts[name] for name in figures} == figures
-
-
-@pytest.mark.parametrize("name", ["first_sound_ms", "answer_ms"])
-def test_the_names_are_those_of_the_documents(name: str) -> None:
-    docs = FRONTEND.parent / "docs"
-    assert f"`{name}`" in (docs / "glossary.md").read_text()
-    assert name in (docs / "api.md").read_text()

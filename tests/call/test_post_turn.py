@@ -6,11 +6,10 @@ import asyncio
 
 from backend.agent.context import Note
 from backend.call.post_turn import PostTurnHook
-from backend.middleware.base import Amended, Asked, WholeTurn, step
+from backend.middleware.base import Asked, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
 from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.settings.settings import load_settings
-from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest, Question
@@ -18,7 +17,6 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
-from tests.call.world import placed_call
 from tests.middleware.world import pipeline
 from tests.support.agents import agent, toolbox
 from tests.support.waiting import until
@@ -30,7 +28,7 @@ def weather(stage: ThinkerStage) -> ThinkerChanged:
 
 
 class Log:
-    """A post-step that keeps every turn, and one that shouts."""
+    """A post-step that keeps every turn."""
 
     def __init__(self) -> None:
         self.turns: list[WholeTurn] = []
@@ -39,15 +37,10 @@ class Log:
         async def keep(turn: WholeTurn) -> None:
             self.turns.append(turn)
 
-        @step("shout", stage="post", modes=["loud"])
-        async def shout(turn: WholeTurn) -> Amended:
-            return Amended(turn.answer.upper())
+        self.pipeline = pipeline(keep)
 
-        self.pipeline = pipeline(keep, shout)
-
-    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> PostTurnHook:
-        keep = (jobs if jobs is not None else []).append
-        return PostTurnHook(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), enqueue=keep, quiet_s=quiet_s)
+    def over(self, quiet_s: float = 30.0) -> PostTurnHook:
+        return PostTurnHook(self.pipeline, "ada", "c1", mode=Mode, quiet_s=quiet_s)
 
     async def seen(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Question, answer and Thinkers of each turn."""
@@ -81,7 +74,7 @@ async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None
     turns = log.over(quiet_s=0.03)
     turns.on_message("user", "Will it rain?", "m1")
     turns.on_message("assistant", "Let me check.", "m2")
-    turns.on_thinker(weather("working"))
+    turns.on_thinker(weather("routed"))
     await asyncio.sleep(0.06)
     assert log.turns == []
     turns.on_thinker(weather("complete"))
@@ -107,36 +100,6 @@ async def test_a_deleted_call_is_told_to_nobody() -> None:
     turns.on_message("assistant", "I see.", "m2")
     turns.close("deleted")
     assert await log.seen() == []
-
-
-async def test_what_was_spoken_is_amended_only_where_it_is_kept() -> None:
-    log, jobs = Log(), list[MemoryJob]()
-    turns = log.over(jobs, mode="loud")
-    turns.on_message("user", "Will it rain?", "m1")
-    turns.on_message("assistant", "It will.", "m2")
-    turns.close("disconnected")
-    assert await log.seen() == [("Will it rain?", "IT WILL.", ())]
-    assert len(jobs) == 1
-
-
-async def test_a_call_tells_its_turns_and_keeps_what_they_were_amended_to() -> None:
-    @step("shout", stage="post")
-    async def shout(turn: WholeTurn) -> Amended:
-        return Amended(turn.answer.upper())
-
-    steps, memory = pipeline(shout), FakeMemory()
-    async with placed_call(thinkers=tips(steps)) as call:
-        await call.type_and_answer()
-        call.transport.finish(None)
-        assert await call.task == "disconnected"
-    await steps.close(2.0)
-    for job in call.jobs:
-        await job(memory)
-    kept = await memory.recent_messages("ada", call.session.conversation_id)
-    assert [(message.role, message.content) for message in kept] == [
-        ("user", "hello"),
-        ("assistant", "ONE TWO THREE FOUR"),
-    ]
 
 
 async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_personal() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from backend.call.dependencies import CallDependencies, CallerKnowledge, CallTimes
+from backend.call.dependencies import CallDependencies, CallerKnowledge
 from backend.call.prompts import CallerBackground, brief
 from backend.call.voice_call import VoiceCall, open_call
 from backend.citations import Citation
@@ -247,8 +247,7 @@ async def placed_call(
         metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     knowledge = {name: line.pop(name) for name in ("brief", "mode", "background", "earlier") if name in line}
-    times = {name: line.pop(name) for name in ("max_s", "line_patience_s", "connection_max_s") if name in line}
-    whole = replace(whole, knowledge=replace(whole.knowledge, **knowledge), times=replace(CallTimes(), **times), **line)
+    whole = replace(whole, knowledge=replace(whole.knowledge, **knowledge), **line)
     session = Session(SessionRequest(user, conversation, interruptions), "fake")
     carrier = transport or FakeTransport()
     task = asyncio.create_task(open_call(whole, session, carrier).run())

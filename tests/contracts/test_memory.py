@@ -104,19 +104,6 @@ async def test_a_turn_with_its_tool_calls_comes_back_whole(case: Case) -> None:
     assert await case.memory.recent_messages("u1", "s1") == [asked, result]
 
 
-async def test_an_answer_can_be_amended_where_it_is_kept(case: Case) -> None:
-    said = [Message("user" if n % 3 == 0 else "assistant", f"part {n}", float(n)) for n in range(5)]
-    await case.memory.append_messages("u", "c", *said)
-    await case.memory.amend_messages("u", "c", [said[1].message_id, said[2].message_id], "The whole of it.")
-    await case.memory.amend_messages("u", "c", ["msg_nowhere"], "Nobody's.")
-    await case.memory.amend_messages("u", "elsewhere", [said[0].message_id], "Nobody's.")
-    kept = await case.memory.recent_messages("u", "c")
-    assert [message.content for message in kept] == ["part 0", "The whole of it.", "part 3", "part 4"]
-    assert kept[1].message_id == said[2].message_id
-    await case.age(HISTORY_TTL_S)
-    assert await case.memory.recent_messages("u", "c") == []
-
-
 async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_forgotten(case: Case) -> None:
     assert await case.memory.conversations("u1") == []
     await case.memory.append_messages("u1", "old", said("one"), said("two"))

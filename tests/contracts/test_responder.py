@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect as dial
 
+from backend.call.responder_link import UNSEEN, fit
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.responders.base import UNSEEN, Briefing, PastMessage, ToolSchema
+from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.testing.offline.held import STRICT
 from backend.testing.offline.strict import TYPES, faults
 from backend.turns import commands as do
@@ -108,6 +109,8 @@ COMMANDS: list[ResponderCommand] = [
     do.ClearInput(),
     do.CancelReply(None),
     do.CancelReply("r1"),
+    do.TruncateItem("i1", 1200),
+    do.DeleteItem("i1"),
     *(do.CreateReply(purpose, f"{purpose}-1", "a hint") for purpose in Purpose),
 ]
 
@@ -117,7 +120,7 @@ async def test_every_command_is_in_the_providers_schema(
     provider: Provider, peer: OfflinePeer, command: ResponderCommand
 ) -> None:
     async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
-        fitting = made.responder.capabilities.fit(command)
+        fitting = fit(command, made.responder.capabilities)
         made.responder.send_audio(SPEECH)
         if fitting:
             made.responder.send(fitting)
@@ -129,7 +132,7 @@ async def test_every_command_is_in_the_providers_schema(
 async def test_a_picture_is_seen_or_the_model_is_told_that_there_was_one(provider: Provider, peer: OfflinePeer) -> None:
     async with replying(provider, peer, {"text": "Yes.", "tone": TONE}) as made:
         can = made.responder.capabilities
-        fitting = can.fit(do.AddUserText("What is this?", (data_url(png(30, 20)),)))
+        fitting = fit(do.AddUserText("What is this?", (data_url(png(30, 20)),)), can)
         assert fitting == do.AddUserText(f"{UNSEEN} What is this?") or can.images
         made.responder.send(fitting or ASKED)
         made.responder.send(ASKED)

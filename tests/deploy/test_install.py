@@ -7,14 +7,10 @@ PATH with only the programs a test names.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
@@ -182,32 +178,6 @@ def test_where_they_cannot_be_built_it_stops_names_them_and_leaves_nothing_half_
     assert "These have no wheel here: pocketsphinx." in done.stderr
     assert "PYTHON=" in done.stderr and "build-essential" in done.stderr
     assert not (machine.checkout / ".venv").exists()
-
-
-@pytest.mark.parametrize(("version", "fits"), [("3.10", False), ("3.11", True), ("3.14", True), ("3.15", False)])
-def test_the_pythons_it_takes(version: str, fits: bool) -> None:
-    wanted = re.search(r"is_usable\(\) \{.*?'(.+?)'", (ROOT / "scripts/install.sh").read_text())
-    assert wanted
-    question = wanted[1].replace("sys.version_info", f"({version.replace('.', ', ')}, 0)")
-    assert (subprocess.run([sys.executable, "-c", question], check=False).returncode == 0) == fits
-
-
-def test_changed_checks_of_the_page_are_installed(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    machine.has_environment()
-    for program in PROGRAMS:
-        machine.has(program)
-    with (machine.checkout / "package.json").open("a") as file:
-        file.write("\n")
-    assert "node_modules" in machine.installs("test").stdout
-    assert machine.installs("test").stdout == ""
-
-
-def test_serving_needs_no_checks_of_the_page(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    machine.has_environment()
-    shutil.rmtree(machine.checkout / "node_modules")
-    assert machine.installs("run").stdout == ""
 
 
 def test_the_lock_of_the_page_checks_names_no_place_to_download_from() -> None:

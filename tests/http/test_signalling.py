@@ -10,7 +10,7 @@ import pytest
 
 from backend.errors import BadOffer, ResponderRejected, TooMany
 from backend.http.bodies import BODY_LIMIT
-from backend.sessions import offers as placing
+from backend.sessions import registry as placing
 from backend.sessions.session import SessionState
 from tests.http.world import SDP, Browser, Line, World, message_of, place_call, world
 

@@ -326,17 +326,18 @@ def test_what_is_no_step_is_refused_where_it_is_declared() -> None:
         step("fine", stage="pre", deadline_s=0)(fine)
 
 
-async def test_later_returns_at_once_and_tells_of_an_amendment() -> None:
-    told: list[WholeTurn] = []
+async def test_later_returns_at_once_and_detached_steps_see_what_was_amended() -> None:
+    told: list[str] = []
 
-    async def on_amended(turn: WholeTurn) -> None:
-        told.append(turn)
+    @step("keep", stage="post", detached=True)
+    async def keep(turn: WholeTurn) -> None:
+        told.append(turn.answer)
 
-    steps = pipeline(shout)
-    steps.later(WholeTurn(ASKED, "Tea."), on_amended=on_amended)
+    steps = pipeline(shout, keep)
+    steps.later(WholeTurn(ASKED, "Tea."))
     assert told == []
     await steps.close(2.0)
-    assert [turn.answer for turn in told] == ["TEA."]
+    assert told == ["TEA."]
     steps.later(WholeTurn(ASKED, "Too late."))
     assert steps.depth == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from backend.realtime.serving.core import Knobs, Realtime
+from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import Effect, Listen, Order, Send
 from backend.realtime.serving.parts import ReplyPart
 from tests.support.realtime_events import check_client_event, check_server_event
@@ -14,9 +14,9 @@ Event = dict[str, Any]
 MANUAL = {"type": "realtime", "audio": {"input": {"turn_detection": None, "transcription": {"model": "m"}}}}
 
 
-def a_core(**knobs: Any) -> Realtime:
+def a_core() -> Realtime:
     """A core with manual turns and transcription, its session set up."""
-    core = Realtime("offline", knobs=Knobs(**knobs))
+    core = Realtime("offline")
     core.open()
     tell(core, "session.update", session=MANUAL)
     return core

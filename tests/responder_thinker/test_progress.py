@@ -4,73 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from responder_thinker.progress import Progress
+
+Step = tuple[str, float] | tuple[str, float, dict[str, Any]]
 
 
 def thinker(event: str, call: str = "c1") -> dict[str, Any]:
     return {"call_id": call, "event": event, "domain": "weather"}
 
 
-def test_nothing_heard_is_never_over() -> None:
+def after(*steps: Step) -> Progress:
+    """A call in which these things happened: what, when, and the data of an event."""
     progress = Progress(2.0)
-    progress.asked(1.0)
-    assert not progress.over(1000.0)
-    assert not progress.answered
+    for what, at, *data in steps:
+        if what in ("asked", "heard"):
+            getattr(progress, what)(at)
+        else:
+            progress.on_event(what, data[0] if data else {}, at)
+    return progress
 
 
-def test_two_quiet_seconds_after_the_answer_it_is_over() -> None:
-    progress = Progress(2.0)
-    progress.asked(1.0)
-    progress.heard(5.0)
-    assert not progress.over(6.9)
-    assert progress.over(7.0)
-    assert progress.answered
+ANSWERED: tuple[Step, ...] = (("asked", 1.0), ("heard", 3.0))
+AT_WORK: tuple[Step, ...] = (*ANSWERED, ("thinker", 3.0, thinker("routed")), ("thinker", 3.1, thinker("working")))
 
 
-def test_a_voice_before_the_question_was_asked_is_no_answer() -> None:
-    progress = Progress(2.0)
-    progress.heard(0.5)
-    progress.asked(1.0)
-    progress.heard(0.5)
-    assert not progress.answered
+@pytest.mark.parametrize(
+    ("steps", "not_yet", "over"),
+    [
+        (ANSWERED, 4.9, 5.0),
+        ((*AT_WORK, ("thinker", 31.0, thinker("complete"))), 32.9, 33.0),
+        ((*AT_WORK, ("thinker", 4.0, thinker("failed", "c2")), ("thinker", 61.0, thinker("stale"))), 62.9, 63.0),
+        ((*ANSWERED, ("transcript_delta", 4.9), ("turn_metrics", 6.5)), 6.8, 6.9),
+    ],
+)
+def test_it_is_over_after_two_quiet_seconds(steps: tuple[Step, ...], not_yet: float, over: float) -> None:
+    progress = after(*steps)
+    assert progress.answered and not progress.over(not_yet) and progress.over(over)
 
 
-def test_a_thinker_at_work_keeps_the_call() -> None:
-    progress = Progress(2.0)
-    progress.asked(1.0)
-    progress.heard(3.0)
-    progress.on_event("thinker", thinker("routed"), 3.0)
-    progress.on_event("thinker", thinker("working"), 3.1)
-    assert not progress.over(30.0)
-    progress.on_event("thinker", thinker("complete"), 31.0)
-    assert not progress.over(32.9)
-    assert progress.over(33.0)
-
-
-def test_each_thinker_is_waited_for() -> None:
-    progress = Progress(2.0)
-    progress.asked(1.0)
-    progress.heard(3.0)
-    progress.on_event("thinker", thinker("routed", "c1"), 3.0)
-    progress.on_event("thinker", thinker("routed", "c2"), 3.0)
-    progress.on_event("thinker", thinker("failed", "c2"), 4.0)
-    assert not progress.over(60.0)
-    progress.on_event("thinker", thinker("stale", "c1"), 61.0)
-    assert progress.over(63.0)
-
-
-def test_news_keeps_the_call_a_little_longer() -> None:
-    progress = Progress(2.0)
-    progress.asked(1.0)
-    progress.heard(3.0)
-    progress.on_event("transcript_delta", {"delta": "It"}, 4.9)
-    assert not progress.over(5.1)
-    progress.on_event("turn_metrics", {}, 6.5)
-    assert progress.over(6.9)
+@pytest.mark.parametrize("steps", [(("asked", 1.0),), AT_WORK, (("heard", 0.5), ("asked", 1.0), ("heard", 0.5))])
+def test_without_an_answer_or_while_a_thinker_works_it_is_never_over(steps: tuple[Step, ...]) -> None:
+    assert not after(*steps).over(1000.0)
 
 
 def test_the_servers_end_is_the_end() -> None:
-    progress = Progress(2.0)
-    progress.on_event("session_ended", {"reason": "idle"}, 1.0)
-    assert progress.over(1.0)
-    assert progress.ended == "idle"
+    progress = after(("session_ended", 1.0, {"reason": "idle"}))
+    assert progress.over(1.0) and progress.ended == "idle"

@@ -1,20 +1,18 @@
-"""The client library against a whole server: asynchronous and blocking calls, and the programs of its how-to."""
+"""The client library against a whole server, and the program of its how-to."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backend.media.frame import FRAME_BYTES
 from backend.media.sound_file import read_audio
 from responder_thinker.signalling import CallRefused, ReceivedEvent
-from responder_thinker.voice_call import Transport, place_call, place_call_in_thread
+from responder_thinker.voice_call import Transport, place_call
 from tests.responder_thinker.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
-from tests.support.leaks import holdings, released
 from tests.support.tones import audible, pitch, tone
 
 pytestmark = pytest.mark.realtime
@@ -85,29 +83,11 @@ async def test_an_error_of_a_callback_reaches_the_program(tmp_path: Path) -> Non
                 await call.say(QUESTION)
 
 
-async def test_a_blocking_call_leaves_neither_thread_nor_socket(tmp_path: Path) -> None:
-    def converse(url: str) -> int:
-        with place_call_in_thread(url) as call:
-            call.say(QUESTION)
-            assert call.answered(within_s=10, quiet_after_s=0.2)
-            return len(voiced(call.received.pcm())) // 48
-
-    async with parrot_server(tmp_path) as url:
-        await asyncio.to_thread(converse, url)  # starts what is shared by all calls
-        before = holdings()
-        assert await asyncio.to_thread(converse, url) == pytest.approx(ANSWER_MS, abs=60)
-        await released(before)
-
-
-async def test_the_programs_of_the_how_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_program_of_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    programs = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S)
-    assert len(programs) == 2
+    [program] = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S)
     async with parrot_server(tmp_path / "data") as url:
-        for program in programs:
-            names: dict[str, Any] = {}
-            code = compile(program.replace("http://localhost:8000", url), str(HOWTO), "exec")
-            await asyncio.to_thread(exec, code, names)
+        code = compile(program.replace("http://localhost:8000", url), str(HOWTO), "exec")
+        await asyncio.to_thread(exec, code, {})
     assert voiced(read_audio(tmp_path / "reply.wav"))
-    assert voiced(bytes(names["heard"]))

@@ -23,5 +23,5 @@ async def test_it_asks_until_nothing_is_loading_and_an_unanswered_question_chang
 
     warm_up = WarmUp(ask, ["recognition", "synthesis", "dialogue"])
     await asyncio.gather(warm_up.run(), warm_up.wait())
-    assert not answers and warm_up.loading == [] and "done after" in repr(warm_up)
+    assert not answers and warm_up.loading == [] and warm_up.took_s >= 0
     assert seen[2] == seen[1] == ["recognition", "synthesis"] and seen[3] == ["recognition"]

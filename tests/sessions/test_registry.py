@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,12 +13,9 @@ from backend.access.principal import Reach, Tier
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import SessionRegistry
-from backend.sessions.session import QUEUES, Session, SessionRequest, SessionState
+from backend.sessions.session import QUEUES, LiveCall, Session, SessionRequest, SessionState
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
-from backend.turns.call_options import CallOptions
-from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
-from backend.turns.events import Event
 from tests.call.world import settle
 
 
@@ -34,7 +33,7 @@ class Calls:
 
     async def run(self, session: Session, transport: Transport) -> str:
         self.reasons[session.id] = asyncio.get_running_loop().create_future()
-        session.call = Live(self, session.id)
+        session.call = self.live(session.id)
         try:
             reason = await self.reasons[session.id]
             await self.tidying.wait()
@@ -43,43 +42,16 @@ class Calls:
         finally:
             await transport.close()
 
-
-class Live:
-    def __init__(self, calls: Calls, session_id: str) -> None:
-        self._calls, self._id = calls, session_id
-
-    def depths(self) -> dict[str, float]:
-        return {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
-
-    def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
-        """Nobody listens."""
-
-    def cancel_thinker(self, call: str) -> None:
-        """Nobody works."""
-
-    def say_answer(self, call: str) -> None:
-        """Nobody speaks."""
-
-    def allow_interruptions(self, allowed: bool) -> None:
-        """Nobody interrupts."""
-
-    def record(self, on: bool) -> str:
-        """Nothing is recorded."""
-        return ""
-
-    def choose(self, options: CallOptions) -> None:
-        """Nobody chooses."""
-
-    def submit(self, event: Event) -> None:
-        """Nobody decides."""
-
-    def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None:
-        """Nobody has heard anything."""
-
-    def hang_up(self, reason: str) -> None:
-        future = self._calls.reasons[self._id]
-        if not self._calls.stubborn and not future.done():
+    def hang_up(self, session_id: str, reason: str) -> None:
+        future = self.reasons[session_id]
+        if not self.stubborn and not future.done():
             future.set_result(reason)
+
+    def live(self, session_id: str) -> LiveCall:
+        """A call of which only its end and its queues are asked."""
+        queues = {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
+        asked = SimpleNamespace(depths=lambda: queues, hang_up=partial(self.hang_up, session_id))
+        return cast(LiveCall, asked)
 
 
 def a_directory(cap: int = 0) -> tuple[SessionRegistry, Calls]:

@@ -105,8 +105,6 @@ async def test_a_message_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer
     )
     await client.expire(key, 60)
     assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["hi"]
-    await memory.amend_messages("u1", "s1", ["m1"], "hello")
-    assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["hello"]
     assert await client.lindex(key, 0) == b'{"role": "director"}'
     await client.aclose()
 

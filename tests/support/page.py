@@ -1,4 +1,4 @@
-"""The real page on the real HTTP edge, with calls and memory that are fakes."""
+"""The real page: on a stand-in for its server, or on the real HTTP edge with calls and memory that are fakes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fakeredis import FakeAsyncRedis, FakeServer
+from playwright.async_api import Browser
 
 from backend.access.budgets import Budgets
 from backend.app.notifications import open_notifications
@@ -16,6 +17,8 @@ from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
+from tests.support.browser import Tab, tab_in
+from tests.support.standin import StandIn, standing_in
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
 
@@ -46,3 +49,16 @@ async def page_world(
                 yield here
             finally:
                 pages.close()
+
+
+@contextlib.asynccontextmanager
+async def page_on_stand_in(
+    browser: Browser, *scripts: str, address: str = "/?raw=1", **options: Any
+) -> AsyncIterator[tuple[Tab, StandIn]]:
+    """An opened page, in which `scripts` ran first, and the stand-in it talks to."""
+    async with standing_in() as server, tab_in(browser, **options) as tab:
+        for script in scripts:
+            await tab.page.add_init_script(script)
+        await tab.page.goto(server.url + address)
+        await tab.sees("state", "Ready to talk")
+        yield tab, server

@@ -22,7 +22,6 @@ from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
-from backend.sessions.offers import connect_offer
 from backend.sessions.registry import Watcher, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
@@ -228,7 +227,7 @@ class Cluster(SessionLocator):
         if args.asked is None:
             raise BadRequest("The offer is for no session.", hint="Do all processes run the same version?")
         session = self._sessions.reserve(args.asked)
-        answer = await connect_offer(self._sessions, session, self._here.accept_offer, args.sdp)
+        answer = await self._sessions.answer(session, self._here.accept_offer, args.sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 

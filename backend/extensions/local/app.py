@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -55,7 +54,7 @@ class LocalService(Service):
 
     def connect(self, socket: WebSocket) -> Connection:
         self._connections += 1
-        core = Realtime(MODEL, connection=self._connections, now=time.monotonic())
+        core = Realtime(MODEL, connection=self._connections)
         return Connection(socket, core, VoiceSession(self._engines), WireLog(), abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:

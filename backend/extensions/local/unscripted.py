@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from msgspec import structs
 from starlette.responses import Response
 
 from backend.extensions.local.app import answered
@@ -58,7 +59,7 @@ class Knowing(PlainDialogue):
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
         """Follow `Dialogue`."""
-        async for part in super().answer(replace(order, tools=tuple(with_domains(order.tools)))):
+        async for part in super().answer(structs.replace(order, tools=tuple(with_domains(order.tools)))):
             yield part
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.realtime.conversation import Conversation
-from backend.realtime.faults import Fault, error_event, invalid
-from backend.realtime.fields import required_text
-from backend.realtime.items import Item, is_reference, read_item
+from backend.realtime.faults import error_event, invalid
+from backend.realtime.items import Item, read_item, reference_of
 from backend.runtime.json_objects import Json
 from backend.sessions.client_session import ClientSession
 from backend.turns import events as ev
@@ -91,14 +90,12 @@ class OutOfBand:
         return [self._item(item, f"response.input[{number}]", named_there) for number, item in enumerate(given)]
 
     def _item(self, item: Any, at: str, named_there: NamedThere) -> Json:
-        if is_reference(item):
-            known = self.items.referred(required_text(item, "id", f"{at}."), f"{at}.id")
+        if referred := reference_of(item, at):
+            known = self.items.referred(referred, f"{at}.id")
             if name := named_there(known):
                 return {"type": item["type"], "id": name}
             return {field: value for field, value in known.shown().items() if field not in ("id", "object", "status")}
         read = read_item(item, "", at)
-        if read.type == "mcp_approval_response":
-            raise Fault("Approvals are not supported.", code="invalid_value", param=f"{at}.type")
         if read.pictures:
             raise invalid(f"{at}.content", "pictures are not supported.")
         return {name: value for name, value in item.items() if name not in ("object", "status")}

@@ -21,9 +21,9 @@ from requests import RequestException
 from urllib3 import Retry
 
 from backend.errors import TracingUnavailable
-from backend.extensions.tracing.attributes import CONVERSATION, INPUT, KIND, OUTPUT, USER
 from backend.extensions.tracing.delivery import REQUEST_S, delivery_to, in_a_thread
 from backend.extensions.tracing.settings import TracingSettings
+from backend.extensions.tracing.spans import ARGUMENTS, CONVERSATION, INPUT, KIND, OUTPUT, RESULT, USER
 from backend.observability.security_log import hashed
 
 FLUSH_WITHIN_S = 3.0
@@ -153,6 +153,6 @@ def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, Attrib
             more[METADATA + name.removeprefix("voice.")] = value
     if USER in attributes:
         more[METADATA + USER_HASH] = attributes[USER]
-    asked = attributes.get(INPUT) or attributes.get("gen_ai.tool.call.arguments")
-    said = attributes.get(OUTPUT) or attributes.get("gen_ai.tool.call.result")
+    asked = attributes.get(INPUT) or attributes.get(ARGUMENTS)
+    said = attributes.get(OUTPUT) or attributes.get(RESULT)
     return more | ({"gen_ai.prompt": asked} if asked else {}) | ({"gen_ai.completion": said} if said else {})

@@ -1,15 +1,13 @@
 """The Realtime conversation, pure: client events and a handler's parts in, server events and orders out.
 
 No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
-handler makes of the caller's audio and of a reply; `tick` gets the time. Each returns effects (`effects.py`), in
-the order they must happen. One reply writes to the conversation at a time; from its `Order` to its `End` it is the
-active one.
+handler makes of the caller's audio and of a reply. Each returns effects (`effects.py`), in the order they must
+happen. One reply writes to the conversation at a time; from its `Order` to its `End` it is the active one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from backend.realtime.client_events import checked
@@ -24,9 +22,9 @@ from backend.realtime.faults import (
     not_json,
     nothing_to_cancel,
 )
-from backend.realtime.fields import picture, required_text
+from backend.realtime.fields import picture
 from backend.realtime.ids import Ids
-from backend.realtime.items import Item, directed, is_reference, read_item
+from backend.realtime.items import Item, directed, read_item, reference_of
 from backend.realtime.response import Event
 from backend.realtime.serving.effects import (
     Abort,
@@ -62,27 +60,13 @@ from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, Vo
 from backend.realtime.session import RealtimeSession
 
 
-@dataclass(slots=True)
-class Knobs:
-    """The faults that the core can be made to show, for tests of a client."""
-
-    refuse_replies: int = 0
-    """The number of next `response.create` that are refused as if a reply were active."""
-    expires_after_s: float = 3600.0
-    """Seconds until `session_expired`."""
-    breaks_after_s: float = float("inf")
-    """Seconds until the connection breaks."""
-
-
 class Realtime:
     """One connection's conversation."""
 
-    def __init__(self, model: str, *, connection: int = 1, now: float = 0.0, knobs: Knobs | None = None) -> None:
+    def __init__(self, model: str, *, connection: int = 1) -> None:
         self.ids = Ids(connection)
-        self.knobs = knobs or Knobs()
         self.session = RealtimeSession(self.ids.new("sess"), model)
         self.conversation = Conversation()
-        self._expires_at, self._breaks_at = now + self.knobs.expires_after_s, now + self.knobs.breaks_after_s
         self._buffer = InputBuffer()
         self._detector: TurnDetector | None = TurnDetector(self.session.turn_detection or {})
         self._spoken_item = ""
@@ -131,21 +115,9 @@ class Realtime:
         """Note that the maker of a cancelled reply has stopped."""
         return self.said(response_id, End())
 
-    def tick(self, now: float) -> list[Effect]:
-        """Expire or break the session when its time is up."""
-        if now < self.deadline:
-            return []
-        trouble = Abort() if now >= self._breaks_at else Expire()
-        self._expires_at = self._breaks_at = float("inf")
-        return self._stamped(self._trouble(trouble))
-
-    @property
-    def deadline(self) -> float:
-        """Return when `tick` has something to do."""
-        return min(self._expires_at, self._breaks_at)
-
-    def __repr__(self) -> str:
-        return f"<Realtime {self.conversation} {self._buffer} active={self._active}>"
+    def trouble(self, part: Trouble) -> list[Effect]:
+        """Show the client what is wrong with the session."""
+        return self._stamped(self._trouble(part))
 
     # --- client events ------------------------------------------------------------------------------
 
@@ -228,10 +200,6 @@ class Realtime:
         self.conversation.check_answers(item)
         yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
 
-    def _item_retrieve(self, event: Event) -> Effects:
-        item = self.conversation.find(event["item_id"], "retrieve")
-        yield Send({"type": "conversation.item.retrieved", "item": item.shown()})
-
     def _item_truncate(self, event: Event) -> Effects:
         item, end_ms = self.conversation.find(event["item_id"], "truncate"), event["audio_end_ms"]
         if event["content_index"]:
@@ -247,12 +215,8 @@ class Realtime:
 
     def _response_create(self, event: Event) -> Effects:
         wanted = self.session.read_response(event.get("response"))
-        if wanted.get("conversation") != "none":
-            if self._active:
-                raise active_response(self._active.id)
-            if self.knobs.refuse_replies > 0:
-                self.knobs.refuse_replies -= 1
-                raise active_response(self.ids.new("resp"))
+        if wanted.get("conversation") != "none" and self._active:
+            raise active_response(self._active.id)
         yield self._answer(wanted, event.get("event_id"))
 
     def _answer(self, wanted: Event, event_id: str | None) -> Order:
@@ -284,8 +248,8 @@ class Realtime:
     def _own_input(self, given: list[Any]) -> tuple[Item, ...]:
         """Return items made for one reply only, or references to items of the conversation."""
         return tuple(
-            self.conversation.referred(required_text(item, "id", f"response.input[{at}]."), f"response.input[{at}].id")
-            if is_reference(item)
+            self.conversation.referred(named, f"response.input[{at}].id")
+            if (named := reference_of(item, f"response.input[{at}]"))
             else read_item(item, self.ids.new("item"), f"response.input[{at}]")
             for at, item in enumerate(given)
         )
@@ -370,7 +334,6 @@ HANDLERS: dict[str, Callable[[Realtime, Event], Iterable[Effect]]] = {
     "input_audio_buffer.commit": Realtime._commit,
     "input_audio_buffer.clear": Realtime._clear,
     "conversation.item.create": Realtime._item_create,
-    "conversation.item.retrieve": Realtime._item_retrieve,
     "conversation.item.truncate": Realtime._item_truncate,
     "conversation.item.delete": Realtime._item_delete,
     "response.create": Realtime._response_create,

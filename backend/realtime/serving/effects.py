@@ -3,60 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from backend.realtime.items import Item
 from backend.realtime.response import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Effect(Struct, frozen=True):
+    """One order."""
+
+
+class Send(Effect, frozen=True):
     """A server event, `event_id` included."""
 
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class SendText:
+class SendText(Effect, frozen=True):
     """A message sent as it is, a server event or not: it may be one that the API does not have."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Effect, frozen=True):
     """An utterance begins that will become item `item_id`; `partly_heard` takes words of it until then."""
 
     item_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(Effect, frozen=True):
     """More of the utterance: 24 kHz mono PCM16."""
 
     pcm: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Discard:
+class Discard(Effect, frozen=True):
     """Forget the utterance: the client cleared the buffer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silenced:
+class Silenced(Effect, frozen=True):
     """The client has cut the reply that sounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(Effect, frozen=True):
     """The utterance is committed as a user item: transcribe it; `heard` takes the outcome."""
 
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Effect, frozen=True):
     """Make a reply: what the client asked for, and what a handler needs; `said` takes the parts, `End` last."""
 
     response_id: str
@@ -79,25 +76,21 @@ class Order:
         return (self.metadata or {}).get("purpose")
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Effect, frozen=True):
     """Stop making this reply, then call `stopped`."""
 
     response_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class CloseConnection:
+class CloseConnection(Effect, frozen=True):
     """Close with this WebSocket code."""
 
     code: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(Effect, frozen=True):
     """Break the connection without a close frame, as a dying network would."""
 
 
-Effect = Send | SendText | Open | Feed | Discard | Silenced | Listen | Order | Stop | CloseConnection | Abort
 Effects = Iterator[Effect]

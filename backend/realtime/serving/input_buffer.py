@@ -63,6 +63,3 @@ class InputBuffer:
     def __len__(self) -> int:
         """Return the milliseconds appended."""
         return milliseconds(self._bytes)
-
-    def __repr__(self) -> str:
-        return f"<InputBuffer {len(self)} ms>"

@@ -5,19 +5,18 @@ A handler yields parts; the core turns them into server events in the API's orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from backend.realtime.serving.effects import Abort, SendText
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """The reply exists now: `response.created`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """Some of the reply's words, before their sound."""
 
     text: str
@@ -25,64 +24,31 @@ class Words:
     """The start of each word in milliseconds of the next sound; spaces separate words. Empty: unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplySound:
+class ReplySound(Struct, frozen=True):
     """Some of the reply's sound: 24 kHz mono PCM16."""
 
     pcm: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NextMessage:
+class NextMessage(Struct, frozen=True):
     """The words and the sound that follow are another message of the same reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A function call; `arguments` is sent as it is, valid JSON or not."""
 
     name: str
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCall:
-    """The beginning of a call of a tool on an MCP server, which the provider makes itself."""
-
-    server: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class ServerResult:
-    """The end of that call: what it returned, or why it failed."""
-
-    output: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AskApproval:
-    """A question whether such a call may be made."""
-
-    server: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """The reply is over. `details` joins the API's `status_details`."""
 
     status: Literal["completed", "failed", "incomplete"] = "completed"
-    details: dict[str, Any] = field(default_factory=dict)
-    rate_limits: list[dict[str, Any]] | None = None
-    """The rate limits reported before the end; None: only after the end, that there is room."""
+    details: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     """Instead of `Begin`: the reply is refused with an `error` event and never existed."""
 
     code: str
@@ -90,15 +56,13 @@ class Refuse:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptGrew:
+class TranscriptGrew(Struct, frozen=True):
     """Some of what the caller said."""
 
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptDone:
+class TranscriptDone(Struct, frozen=True):
     """All of what the caller said."""
 
     text: str
@@ -106,16 +70,14 @@ class TranscriptDone:
     """The log-probability of its least certain part; 0 if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptFailed:
+class TranscriptFailed(Struct, frozen=True):
     """The caller could not be understood."""
 
     code: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Complain:
+class Complain(Struct, frozen=True):
     """An `error` event that closes the connection."""
 
     code: str
@@ -123,12 +85,11 @@ class Complain:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(Struct, frozen=True):
     """The session's time is up: `session_expired`, close 1001."""
 
 
 Trouble = Complain | Expire | Abort | SendText
-ContentPart = Begin | Words | ReplySound | NextMessage | Call | ServerCall | ServerResult | AskApproval | End
+ContentPart = Begin | Words | ReplySound | NextMessage | Call | End
 ReplyPart = ContentPart | Refuse | Trouble
 HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed

@@ -16,15 +16,12 @@ from backend.realtime.items import Item
 from backend.realtime.response import Event, Response, Tokens, usage_of
 from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import (
-    AskApproval,
     Begin,
     Call,
     ContentPart,
     End,
     NextMessage,
     ReplySound,
-    ServerCall,
-    ServerResult,
     Words,
 )
 from backend.realtime.session import PCM
@@ -54,10 +51,6 @@ class ReplyStream:
         self._begun = self._done = False
         self._open: Item | None = None
 
-    def __repr__(self) -> str:
-        state = "done" if self._done else f"cancelled: {self.cancelled}" if self.cancelled else "in progress"
-        return f"ReplyStream({self.id}, {state}, {len(self._shown.output)} items)"
-
     @property
     def id(self) -> str:
         """Return the response's id."""
@@ -86,12 +79,6 @@ class ReplyStream:
                 called = Item(self._ids.new("item"), "function_call", status="in_progress", name=name)
                 called.call_id = self._ids.new("call")
                 yield from self._shown.call(called, self._append(called), arguments, ARGUMENTS_CHUNK)
-            case ServerCall():
-                yield from self._begin_server_call(part)
-            case ServerResult(output, error):
-                yield from self._end_server_call(output, error)
-            case AskApproval():
-                yield from self._ask_approval(part)
             case End():
                 yield from self._end(part)
 
@@ -101,35 +88,9 @@ class ReplyStream:
         timed = {"word_starts_ms": list(starts_ms)} if starts_ms and item.kind == "output_audio" else {}
         yield self._shown.words(item, delta, **timed)
 
-    def _begin_server_call(self, call: ServerCall) -> Iterator[Event]:
-        yield from self._close("completed")
-        approval = self._conversation.agreed_to(call.server, call.name, call.arguments)
-        item = Item(self._ids.new("mcp"), "mcp_call", name=call.name, server=call.server, approval=approval)
-        yield from self._shown.add(item, self._append(item))
-        yield self._shown.of_item(item, "response.mcp_call_arguments.delta", delta=call.arguments)
-        item.arguments = call.arguments
-        yield self._shown.of_item(item, "response.mcp_call_arguments.done", arguments=call.arguments)
-        yield self._of_server_call(item, "in_progress")
-
-    def _end_server_call(self, output: str, error: str) -> Iterator[Event]:
-        item = self._shown.output[-1]
-        item.output, item.error = output, error
-        yield self._of_server_call(item, "failed" if error else "completed")
-        yield from self._shown.finish(item, self._conversation.before(item), "completed")
-
-    def _ask_approval(self, asked: AskApproval) -> Iterator[Event]:
-        yield from self._close("completed")
-        item = Item(self._ids.new("mcpr"), "mcp_approval_request", name=asked.name, server=asked.server)
-        item.arguments = asked.arguments
-        previous = self._append(item)
-        yield from self._shown.add(item, previous)
-        yield from self._shown.finish(item, previous, "completed")
-
     def _end(self, end: End) -> Iterator[Event]:
         """End the response; a cancellation wins over any other end."""
         status, details = ("cancelled", {"reason": self.cancelled}) if self.cancelled else (end.status, end.details)
-        if end.rate_limits:
-            yield {"type": "rate_limits.updated", "rate_limits": end.rate_limits}
         yield from self._close("completed" if status == "completed" else "incomplete")
         self._done = True
         shown_details = {"type": status, **details} if status != "completed" else None
@@ -151,9 +112,6 @@ class ReplyStream:
 
     def _append(self, item: Item) -> str | None:
         return None if self.order.out_of_band else self._conversation.append(item)
-
-    def _of_server_call(self, item: Item, what: str) -> Event:
-        return {"type": f"response.mcp_call.{what}", "item_id": item.id, "output_index": self._shown.place(item)}
 
 
 def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:

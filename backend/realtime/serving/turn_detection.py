@@ -85,9 +85,6 @@ class TurnDetector:
         self.speaking = False
         return VoiceEnded(self._heard_ms)
 
-    def __repr__(self) -> str:
-        return f"<TurnDetector {'speaking' if self.speaking else 'silent'} at {self._heard_ms} ms>"
-
 
 def prefix_ms(detection: dict[str, Any]) -> int:
     """Return the milliseconds of audio kept from before the onset."""

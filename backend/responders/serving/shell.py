@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,6 +28,7 @@ from backend.realtime.serving.effects import (
     Stop,
 )
 from backend.realtime.serving.handler import Handler
+from backend.realtime.serving.parts import Trouble
 from backend.realtime.serving.wire_log import WireLog
 
 Part = TypeVar("Part")
@@ -73,8 +73,8 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as self._group:
                 self._perform(self._core.open())
-                for duty in (self._write(), self._read(), self._watch_clock()):
-                    self._group.create_task(duty)
+                self._group.create_task(self._write())
+                self._group.create_task(self._read())
         except* _Over as ended:
             self._log.over(str(ended.exceptions[0]))
 
@@ -194,10 +194,12 @@ class Connection:
             task.cancel()
         self._perform(self._core.stopped(response_id))
 
-    async def _watch_clock(self) -> None:
-        while True:
-            self._perform(self._core.tick(time.monotonic()))
-            await asyncio.sleep(max(0.0, min(self._core.deadline - time.monotonic(), 3600.0)))
+    def trouble_after(self, seconds: float, part: Trouble) -> None:
+        """Show the client after so many seconds what is wrong with the session."""
+        asyncio.get_running_loop().call_later(seconds, self._trouble, part)
+
+    def _trouble(self, part: Trouble) -> None:
+        self._perform(self._core.trouble(part))
 
 
 @asynccontextmanager

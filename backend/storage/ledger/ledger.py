@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, Executable, Select, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -62,13 +62,6 @@ class Ledger:
     def write(self, *entries: Entry) -> None:
         """Have entries written soon. Returns immediately."""
         self.writer.write(*entries)
-
-    def amend(self, user_id: str, conversation_id: str, entry_ids: Sequence[str], text: str) -> None:
-        """Have the last of these entries hold `text` and the others deleted soon, as memory's messages are amended."""
-        if entry_ids:
-            own = _of_conversation(user_id, conversation_id)
-            self.writer.enqueue(delete(ENTRIES).where(own, ENTRIES.c.entry_id.in_(entry_ids[:-1])))
-            self.writer.enqueue(update(ENTRIES).where(own, ENTRIES.c.entry_id == entry_ids[-1]).values(text=text))
 
     def forget_soon(self, user_id: str, conversation_id: str) -> None:
         """Have a conversation deleted once everything before it is written."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import time
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -12,14 +11,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.realtime.serving.core import Knobs, Realtime
+from backend.realtime.serving.core import Realtime
+from backend.realtime.serving.effects import Abort
+from backend.realtime.serving.parts import Expire
 from backend.responders.serving import service as serving
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
 from backend.responders.serving.shell import Connection
 from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
-from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
+from backend.testing.offline.script.schema import Script, ScriptError, parse
 from backend.testing.offline.unscripted import Unscripted
 
 MAX_SCRIPT_BYTES = 1024 * 1024
@@ -66,10 +67,14 @@ class ScriptedPeer(serving.Service):
         self._accepted += 1
         script = self._script and self._script.for_connection(self._accepted)
         record = self.records.open()
-        knobs = _knobs(script) if script else Knobs()
-        core = self._conversation(serving.MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
+        core = self._conversation(serving.MODEL, connection=record.number)
         handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
-        return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
+        connection = Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
+        if script and script.expires_after_ms is not None:
+            connection.trouble_after(script.expires_after_ms / 1000, Expire())
+        if script and script.drop_after_ms is not None:
+            connection.trouble_after(script.drop_after_ms / 1000, Abort())
+        return connection
 
     async def complete(self, body: bytes) -> Response:
         """Answer as the script says next; without one, as extensions do."""
@@ -116,15 +121,6 @@ async def debug_script(request: Request) -> Response:
     peer: ScriptedPeer = request.app.state.service
     await peer.take_script(script)
     return JSONResponse({"ok": True})
-
-
-def _knobs(script: ConnectionScript) -> Knobs:
-    knobs = Knobs(script.refuse_replies)
-    if script.expires_after_ms is not None:
-        knobs.expires_after_s = script.expires_after_ms / 1000
-    if script.drop_after_ms is not None:
-        knobs.breaks_after_s = script.drop_after_ms / 1000
-    return knobs
 
 
 def _is_local(request: Request) -> bool:

@@ -145,12 +145,6 @@ async def test_any_text_is_kept_as_far_as_a_database_takes_it(ledger: Ledger) ->
     assert (len(first["name"]), len(second["text"])) == (128, 100_000)
 
 
-async def test_an_amended_answer_replaces_what_was_written_before(ledger: Ledger) -> None:
-    ledger.write(said("m1", "It is"), said("m2", "sunny", at=1001), said("m3", "else", at=1002))
-    ledger.amend("ann", "trip", ["m1", "m2"], "It is sunny today.")
-    assert [each.content for each in await ledger.messages("ann", "trip", 10)] == ["It is sunny today.", "else"]
-
-
 async def test_a_user_is_erased_and_a_conversation_forgotten(ledger: Ledger) -> None:
     ledger.write(said("m1", "one"), said("m2", "two", conversation="other"), said("m3", "three", user="bob"))
     await ledger.forget("ann", "other")

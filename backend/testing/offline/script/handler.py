@@ -18,7 +18,6 @@ from backend.realtime.items import Item
 from backend.realtime.serving.effects import Abort, Order, SendText
 from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
-    AskApproval,
     Begin,
     Call,
     Complain,
@@ -29,18 +28,16 @@ from backend.realtime.serving.parts import (
     Refuse,
     ReplyPart,
     ReplySound,
-    ServerCall,
-    ServerResult,
     TranscriptDone,
     TranscriptGrew,
     Words,
 )
 from backend.testing.offline.script.notices import notices_told
-from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, ServerCallSpec, Turn
+from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
 
-RESULTS = ("function_call_output", "mcp_call", "mcp_approval_response")
-"""Items after which a reply tells a result."""
+RESULT = "function_call_output"
+"""The type of items after which a reply tells a result."""
 CHUNK_MS = 100
 """Milliseconds of sound in one delta."""
 GOES_ON_WITHIN_S = 1.1
@@ -115,9 +112,6 @@ class ScriptedHandler(Handler):
         """Return what the reply says."""
         return self._chosen[order.response_id].late_ms / 1000
 
-    def __repr__(self) -> str:
-        return f"<ScriptedHandler turn {self._taken} of {len(self._script.turns)}>"
-
     # --- choosing -----------------------------------------------------------------------------------
 
     def _choose(self, order: Order) -> Reply:
@@ -138,7 +132,7 @@ class ScriptedHandler(Handler):
         if shown and not self._answered:
             self._answered = True
             return Reply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
-        if turn and order.items and order.items[-1].type in RESULTS:
+        if turn and order.items and order.items[-1].type == RESULT:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
             self._answered = True
@@ -197,19 +191,7 @@ class ScriptedHandler(Handler):
                     yield part
         for call in reply.calls:
             yield Call(call.name, call.arguments)
-        for spec in reply.server_calls:
-            async for part in _server_call(spec):
-                yield part
-        yield End(reply.status, dict(reply.status_details), reply.rate_limits)
-
-
-async def _server_call(spec: ServerCallSpec) -> AsyncIterator[ReplyPart]:
-    if spec.asks:
-        yield AskApproval(spec.server, spec.name, spec.arguments)
-        return
-    yield ServerCall(spec.server, spec.name, spec.arguments)
-    await _wait(spec.lasts_ms)
-    yield ServerResult(spec.output, spec.error)
+        yield End(reply.status, dict(reply.status_details))
 
 
 def loud_ms(pcm: bytes) -> int:

@@ -56,18 +56,6 @@ class CallSpec(_Strict):
     arguments: Arguments = ""
 
 
-class ServerCallSpec(_Strict):
-    """A call on an MCP server, or with `asks` the question whether it may be made."""
-
-    server: str
-    name: str
-    arguments: Arguments = "{}"
-    asks: bool = False
-    output: str = ""
-    error: str = ""
-    lasts_ms: Ms = 0
-
-
 class ErrorSpec(_Strict):
     """An `error` event; `fatal` closes the connection after it."""
 
@@ -89,7 +77,6 @@ class Reply(_Strict):
     messages: list[ReplySpec] = []
     """Further messages of this reply; only their words, sound and delays count."""
     calls: list[CallSpec] = []
-    server_calls: list[ServerCallSpec] = []
     late_ms: Ms = 0
     """After a cancellation the reply goes on for so long before `response.done`."""
     hang: bool = False
@@ -106,8 +93,6 @@ class Reply(_Strict):
     """An error event instead of the reply, naming the request (or none, if fatal)."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
-    rate_limits: list[dict[str, Any]] | None = None
-    """The limits of a `rate_limits.updated` event right before the end."""
 
 
 def _reply(value: Any) -> Any:
@@ -152,7 +137,6 @@ class ConnectionScript(_Strict):
     """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
     fallback: ReplySpec = Reply(text="Yes.")
     """The reply used when nothing else is written for it."""
-    refuse_replies: int = Field(default=0, ge=0)
     expires_after_ms: Ms | None = None
     drop_after_ms: Ms | None = None
     """Milliseconds after the connection was made; 0 drops it immediately."""
