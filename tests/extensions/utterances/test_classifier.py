@@ -17,7 +17,7 @@ from backend.call.utterance_tap import LONGEST_MS, Reading
 from backend.extensions.utterances import classifier, worker
 from backend.extensions.utterances.classifier import MOST_WAITING, UtteranceClassifier
 from backend.media import g711
-from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
+from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
 from backend.media.resample import resample
 from backend.turns.utterances import UtteranceKind
 from tests.support.speech import noise, pcm_of, samples_of, silence, speech
@@ -80,22 +80,6 @@ async def test_an_utterance_is_read_by_telephone(reader: UtteranceClassifier, la
         for text, kind in said.items():
             reading = await reader.read(by_telephone(uttered(text, voice), law))
             assert reading and reading.kind is kind, (voice, text)
-
-
-def test_more_is_understood_by_telephone_with_what_it_does_to_speech(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ("stop", "wait", "please stop", "hold on", "one second", "excuse me", "yes", "i see", "makes sense")
-    sounds = {
-        text: [by_telephone(uttered(text, voice))[: BYTES_PER_MS * 560] for voice in ("slt", "rms", "awb", "kal16")]
-        for text in texts
-    }
-    models = worker.ReaderModels()
-
-    def understood() -> int:
-        return sum(models.read(pcm).words == text for text, spoken in sounds.items() for pcm in spoken)
-
-    with_it = understood()
-    monkeypatch.setattr(worker, "is_narrowband", lambda sound: False)
-    assert with_it >= understood() + 3
 
 
 def test_a_telephone_is_told_from_a_microphone() -> None:
