@@ -74,7 +74,7 @@ class Opened:
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
     reader: Reader | None = None
-    """Tells short utterances apart by their sound; None: this extension does not."""
+    """Reads short utterances by their sound; None: this extension does not."""
     echo_guard: Callable[[], EchoGuard] | None = None
     """Makes the echo guard of each call; None: this extension has none."""
     recorder: OpenRecorder | None = None

@@ -1,4 +1,4 @@
-"""One clock for many calls: everybody's turn comes, on time, and one call's fault is its own."""
+"""One clock for many calls: each has its turn, on time, and one call's fault is its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from backend.media.clock import (
 
 
 class LateLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock stands until it is moved, with the timers it was asked for."""
+    """A loop with a clock that stands until it is moved, and with the timers it was asked for."""
 
     def __init__(self) -> None:
         super().__init__()

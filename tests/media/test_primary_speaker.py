@@ -75,7 +75,7 @@ def quiet(seconds: float, dbfs: float = -65) -> Iterator[Sound]:
 
 
 def babble(seconds: float, dbfs: float, swing_db: float = 2.0) -> Iterator[Sound]:
-    """Many voices: speech without a pause, whose level wanders a little."""
+    """Many voices: speech without a pause, at a level that wanders a little."""
     for at in range(round(seconds * 50)):
         yield dbfs + swing_db * np.sin(at / 4), True
 

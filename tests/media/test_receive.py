@@ -1,4 +1,4 @@
-"""Media in, with time by hand: order, loss, silence, and nobody there any more."""
+"""Media in, with time by hand: order, loss, silence, and a caller who is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes out while somebody speaks, what does not while nobody does, and redundancy only where packets get lost."""
+"""What is sent while a reply sounds, what is not in a pause, and redundancy only where packets get lost."""
 
 from __future__ import annotations
 

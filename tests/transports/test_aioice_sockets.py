@@ -37,7 +37,7 @@ def bindings(*addresses: str) -> list[Binding]:
 
 @contextmanager
 def free_ports(count: int) -> Iterator[tuple[int, int]]:
-    """A range of `count` ports that nobody uses at the moment."""
+    """A range of `count` ports that are free at the moment."""
     for low in range(41_000, 60_000, count):
         try:
             for port in range(low, low + count):

@@ -1,4 +1,4 @@
-"""Sockets read by the media clock: every datagram arrives, whole and once; nobody waits, and nothing is left open."""
+"""Sockets read by the media clock: every datagram arrives, whole and once, and none keeps the others waiting."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ async def read_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebRTC
 
 
 async def connect_seconds(candidates: list[str]) -> float:
-    """How long a call takes whose offer has these candidates."""
+    """How long a call takes if its offer has these candidates."""
     loop = asyncio.get_running_loop()
     caller = WebRTCCaller()
     offer = with_candidates(await caller.offer(), candidates)
@@ -327,7 +327,7 @@ async def test_no_damaged_offer_raises_anything_but_bad_offer() -> None:
 
 
 async def accepted(offer: str) -> bool:
-    """Whether an offer is taken (aiortc can do without some lines); the call is closed at once."""
+    """Whether an offer is taken (aiortc can do without some lines); the call is closed again."""
     try:
         _, transport = await accept_offer(offer, IceConfig(force_host="127.0.0.1"))
     except BadOffer:

@@ -1,4 +1,4 @@
-"""A story whose caller pauses, and is transcribed."""
+"""A story of a caller who pauses, and is transcribed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.turns.story import MS, Story
 
 
 class Talk(Story):
-    """A story whose caller pauses."""
+    """A story of a caller who pauses."""
 
     def __init__(self, **limits: Any) -> None:
         super().__init__(**{"style": EndpointingStyle.BALANCED, "reader": True} | limits)
@@ -52,7 +52,7 @@ class Talk(Story):
         self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
 
     def answer(self, reply: str = "r1") -> None:
-        """The provider answers at once what was last asked for."""
+        """The provider answers what was last asked for."""
         request = self.all(do.CreateReply)[-1].request
         self.tell(
             ev.ReplyStarted(reply, request),

@@ -1,4 +1,4 @@
-"""What the caller says into a reply: agreement, interruption, laughter, a murmur, somebody else."""
+"""What the caller says into a reply: agreement, interruption, laughter, a murmur, words for another person."""
 
 from __future__ import annotations
 

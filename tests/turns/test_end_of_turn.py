@@ -187,7 +187,7 @@ def test_longer_pauses_of_the_caller_never_shorten_the_wait(
 
 
 def spoken_into(judged: list[Cut], pause_ms: int) -> float:
-    """Return the share of these fragments' pauses that a provider which answers at once would speak into."""
+    """Return the share of these fragments' pauses that a provider without a delay would speak into."""
     waits = [max(WORDS_KNOWN_MS, balanced(cut.words.lower(), Expected(cut.expected)).wait_ms) for cut in judged]
     return sum(wait <= pause_ms for wait in waits) / len(waits)
 

@@ -1,4 +1,4 @@
-"""Replies that do not come whole, replies of several messages, and promises that nobody keeps."""
+"""Replies that do not come whole, replies of several messages, and promises that are not kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.turns.story import MS, Story, purposes, waits_told
 
 @pytest.fixture
 def story() -> Story:
-    """A call whose caller has asked something."""
+    """A call in which something was asked."""
     asked = Story()
     asked.ask()
     return asked

@@ -71,7 +71,7 @@ def test_a_reply_that_never_comes_after_a_line_that_broke_is_owned_up_to_in_time
 
 
 def test_a_caller_who_has_waited_long_is_not_kept_waiting_anew_by_a_line_that_breaks() -> None:
-    """Found by chance: the line breaks and comes back at once when a second reply is overdue, too."""
+    """Found by chance: the line breaks and comes back within a moment when a second reply is overdue, too."""
     script = "9d2eddb392d0e019fc1e86aa6c94c9613336c463f5ba2924d557297e4a18981cc1e48d26"
     converse(bytes.fromhex(script), LIMITS)
 

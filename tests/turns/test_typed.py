@@ -1,4 +1,4 @@
-"""Typed words: a turn at once, or after the answer to what the caller is saying."""
+"""Typed words: a turn immediately, or after the answer to what the caller is saying."""
 
 from __future__ import annotations
 

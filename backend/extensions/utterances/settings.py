@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class UtteranceSettings(PluginSettings):
-    """Short utterances are told apart by their sound."""
+    """The reading of short utterances by their sound."""
 
     utterance_classifier: bool = Field(
         True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
