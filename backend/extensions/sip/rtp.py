@@ -1,13 +1,13 @@
-"""RTP packets without protection (RFC 3550), and keys in them (RFC 4733), pure."""
+"""Keys in RTP packets (RFC 4733), pure."""
 
 from __future__ import annotations
 
 import struct
 from collections import deque
-from typing import NamedTuple
 
 from backend.media.frame import FRAME_MS
 from backend.transports.phone_line import KEYS
+from backend.transports.webrtc.srtp import Packet
 
 EVENTS = "0123456789*#ABCD"
 """The keys by their event codes (RFC 4733, 3.2)."""
@@ -17,42 +17,7 @@ ENDINGS = 3
 """Times the end of a key is sent, since one may get lost."""
 VOLUME = 10
 """-10 dBm0."""
-_HEADER = struct.Struct("!BBHII")
 _EVENT = struct.Struct("!BBH")
-
-
-class RtpPacket(NamedTuple):
-    """One packet as it came."""
-
-    payload_type: int
-    sequence: int
-    timestamp: int
-    source: int
-    payload: bytes
-
-
-def read_rtp(data: bytes) -> RtpPacket | None:
-    """Return the packet in a datagram; None for anything else."""
-    if len(data) < 12:
-        return None
-    first, second, sequence, timestamp, source = _HEADER.unpack_from(data)
-    at = 12 + 4 * (first & 15)
-    if first >> 6 != 2:
-        return None
-    if first & 0x10:  # a header extension
-        if len(data) < at + 4:
-            return None
-        at += 4 + 4 * int.from_bytes(data[at + 2 : at + 4], "big")
-    end = len(data) - (data[-1] if first & 0x20 else 0)
-    if end < at:
-        return None
-    return RtpPacket(second & 0x7F, sequence, timestamp, source, data[at:end])
-
-
-def write_rtp(payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes, *, marker: bool) -> bytes:
-    """Return a packet's bytes."""
-    second = payload_type | (0x80 if marker else 0)
-    return _HEADER.pack(0x80, second, sequence & 0xFFFF, timestamp & 0xFFFFFFFF, source) + payload
 
 
 class KeyReader:
@@ -61,12 +26,12 @@ class KeyReader:
     def __init__(self) -> None:
         self._last: tuple[int, int] | None = None
 
-    def read(self, packet: RtpPacket) -> str | None:
+    def read(self, packet: Packet) -> str | None:
         """Return the key that this packet begins; None where it goes on or ends, or is no key."""
         if len(packet.payload) < 4:
             return None
         code = packet.payload[0]
-        this = (packet.source, packet.timestamp)
+        this = (packet.ssrc, packet.timestamp)
         if code >= len(EVENTS) or this == self._last:
             return None
         self._last = this

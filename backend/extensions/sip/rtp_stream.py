@@ -20,7 +20,7 @@ from typing import Any
 
 from backend.errors import LineFailed, TooMany
 from backend.extensions.sip.codecs import open_decoder, open_encoder
-from backend.extensions.sip.rtp import KeyReader, KeyWriter, read_rtp, write_rtp
+from backend.extensions.sip.rtp import KeyReader, KeyWriter
 from backend.extensions.sip.sdp import MediaPlan
 from backend.media.clock import current_media_clock
 from backend.media.frame import FRAME_MS, Frame
@@ -28,6 +28,7 @@ from backend.media.playout import Playout
 from backend.media.receive import ReceivePipeline
 from backend.transports.phone_line import OnKey
 from backend.transports.webrtc.aioice_sockets import ClockedSocket, bind_udp, current_socket_reader
+from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._close_codecs()
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        packet, plan, receiving = read_rtp(data), self._plan, self._receiving
+        packet, plan, receiving = read_packet(data), self._plan, self._receiving
         if packet is None or plan is None or receiving is None or packet.payload_type in RTCP_TYPES:
             return
         now = self._now()
@@ -141,7 +142,7 @@ class RtpStream(asyncio.DatagramProtocol):
             return  # music, perhaps
         sound = packet.payload if packet.payload_type == plan.payload_type else b""
         try:
-            self._on_frames(receiving.receive(packet.source, packet.sequence, packet.timestamp, sound, now))
+            self._on_frames(receiving.receive(packet.ssrc, packet.sequence_number, packet.timestamp, sound, now))
         except Exception as error:
             log.exception("a call's sound could not be decoded")
             self._on_fault(error)
@@ -187,9 +188,9 @@ class RtpStream(asyncio.DatagramProtocol):
 
     def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFF
-        self._socket.sendto(
-            write_rtp(payload_type, self._sequence, timestamp, self._source, payload, marker=marker), self._remote
-        )
+        kind = payload_type | (MARKER if marker else 0)
+        packet = write_packet(kind, self._sequence, timestamp & 0xFFFFFFFF, self._source, payload)
+        self._socket.sendto(packet, self._remote)
 
     def _end_keys(self) -> None:
         self._keys_out.forget()

@@ -16,10 +16,11 @@ from aiosipua import SipMessage, SipRequest, SipResponse
 from aiosipua.auth import SipDigestAuth, answer_challenge
 
 from backend.extensions.sip.codecs import PacketEncoder, open_decoder, open_encoder
-from backend.extensions.sip.rtp import EVENTS, read_rtp, write_rtp
+from backend.extensions.sip.rtp import EVENTS
 from backend.extensions.sip.sdp import FORMATS, CodecName
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.transports.webrtc.aioice_sockets import bind_udp
+from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 from tests.support.tones import audible
 from tests.support.waiting import until
 
@@ -289,7 +290,7 @@ class SipPhone:
 
     def hear(self, data: bytes) -> None:
         """Take a packet of sound, or a key."""
-        packet = read_rtp(data)
+        packet = read_packet(data)
         if packet is None:
             return
         self.packets += 1
@@ -321,7 +322,8 @@ class SipPhone:
 
     def _send_sound(self, kind: int, payload: bytes, *, marker: bool = False) -> None:
         self._sequence += 1
-        packet = write_rtp(kind, self._sequence, self._timestamp, self._source, payload, marker=marker)
+        kind |= MARKER if marker else 0
+        packet = write_packet(kind, self._sequence & 0xFFFF, self._timestamp & 0xFFFFFFFF, self._source, payload)
         self._sound.sendto(packet, self.remote)
 
 

@@ -14,10 +14,11 @@ from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.gate import Admitted, Gate, Refused, caller_of
 from backend.extensions.sip.links import address_towards
 from backend.extensions.sip.messages import note_source, read_message, response_to, transaction_key
-from backend.extensions.sip.rtp import KeyReader, KeyWriter, RtpPacket, read_rtp, write_rtp
+from backend.extensions.sip.rtp import KeyReader, KeyWriter
 from backend.extensions.sip.sdp import CodecName, Here, read_description, write_answer, write_offer
 from backend.extensions.sip.session_timer import agreed
 from backend.extensions.sip.transactions import LIFE_S, Transactions
+from backend.transports.webrtc.srtp import Packet
 
 ALL = list(CodecName)
 OFFER = """v=0
@@ -252,21 +253,11 @@ def test_an_offer_of_ours_can_be_read_again() -> None:
     assert (plan.address, plan.clock, plan.keys_type) == (("2001:db8::1", 12_000), 48_000, 101)
 
 
-def test_an_rtp_packet_is_read_with_everything_it_may_carry() -> None:
-    plain = write_rtp(0, 65_537, 2**32 + 5, 7, b"sound", marker=True)
-    assert read_rtp(plain) == RtpPacket(0, 1, 5, 7, b"sound")
-    extended = bytes([plain[0] | 0x31]) + plain[1:12] + b"CSRC" + b"\0\0\0\1ext1" + b"sound" + b"\0\0\3"
-    assert read_rtp(extended) == RtpPacket(0, 1, 5, 7, b"sound")
-    assert read_rtp(b"short") is None and read_rtp(b"\x40" + plain[1:]) is None
-    assert read_rtp(bytes([plain[0] | 0x20]) + plain[1:12] + b"\xff") is None
-    assert read_rtp(bytes([plain[0] | 0x10]) + plain[1:12]) is None
-
-
 def test_a_key_counts_once_however_many_of_its_packets_come() -> None:
     reader = KeyReader()
 
-    def packet(code: int, timestamp: int, ends: bool = False) -> RtpPacket:
-        return RtpPacket(101, 0, timestamp, 7, bytes([code, 0x80 if ends else 0, 0, 160]))
+    def packet(code: int, timestamp: int, ends: bool = False) -> Packet:
+        return Packet(101, 0, timestamp, 7, bytes([code, 0x80 if ends else 0, 0, 160]))
 
     assert [reader.read(packet(5, 1_000)), reader.read(packet(5, 1_000)), reader.read(packet(5, 1_000, True))] == [
         "5",
@@ -274,7 +265,7 @@ def test_a_key_counts_once_however_many_of_its_packets_come() -> None:
         None,
     ]
     assert reader.read(packet(5, 3_000, True)) == "5"  # its beginning was lost
-    assert reader.read(packet(99, 5_000)) is None and reader.read(RtpPacket(101, 0, 1, 7, b"")) is None
+    assert reader.read(packet(99, 5_000)) is None and reader.read(Packet(101, 0, 1, 7, b"")) is None
 
 
 def test_keys_of_ours_grow_end_three_times_and_pause() -> None:
