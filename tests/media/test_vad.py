@@ -41,23 +41,17 @@ def coughs() -> bytes:
     return pcm_of(burst) * 10
 
 
-@pytest.mark.parametrize("voice", ["slt", "rms"], ids=["a woman", "a man"])
-def test_words_are_speech(voice: str) -> None:
-    voiced = scores(silence(300) + speech("What is the weather in Seattle tomorrow?", voice))[15:]
-    assert np.mean([score >= 0.7 for score in voiced]) > 0.8
+@pytest.mark.parametrize(("voice", "gain", "share"), [("slt", 1.0, 0.8), ("rms", 1.0, 0.8), ("slt", 0.1, 0.6)])
+def test_words_are_speech_also_quiet_ones(voice: str, gain: float, share: float) -> None:
+    said = pcm_of(samples_of(speech("What is the weather in Seattle tomorrow?", voice)) * gain)
+    assert np.mean([score >= 0.7 for score in scores(silence(300) + said)[15:]]) > share
 
 
-def test_quiet_speech_is_speech() -> None:
-    quiet = (samples_of(speech("What is the weather in Seattle tomorrow?")) / 10).astype("<i2").tobytes()
-    assert np.mean([score >= 0.7 for score in scores(silence(300) + quiet)[15:]]) > 0.6
-
-
-@pytest.mark.parametrize("pcm", [silence(3000), noise(3000, dbfs=-50), noise(3000, dbfs=-30)])
-def test_silence_and_noise_are_not_speech(pcm: bytes) -> None:
-    assert max(scores(pcm)) < 0.7
-
-
-@pytest.mark.parametrize("pcm", [noise(6000, dbfs=-25), knocks(), coughs()], ids=["noise", "knocks", "coughs"])
+@pytest.mark.parametrize(
+    "pcm",
+    [silence(3000), noise(3000, dbfs=-50), noise(6000, dbfs=-25), knocks(), coughs()],
+    ids=["silence", "a room", "noise", "knocks", "coughs"],
+)
 def test_what_is_no_voice_stays_far_below_the_score_an_onset_needs(pcm: bytes) -> None:
     assert max(scores(silence(500) + pcm)) < 0.3
 
