@@ -25,6 +25,7 @@ from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.media.endpointing import open_endpointing
+from backend.media.frame import SAMPLE_RATE
 from backend.media.vad_silero import load_silero
 from backend.observability.logs import log_ids
 from backend.page_events import PageEvent
@@ -88,7 +89,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         detects = settings.vad.enabled and providers.endpointers != {"provider"}
         if not detects:
             _require_turns_found(providers)
-        load_silero()  # now: the first caller should not wait for a model
+        load_silero(SAMPLE_RATE)  # now: the first caller should not wait for a model
         reader = foundation.reader if detects else None
         meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
         _warn_of_missing_prices(settings, providers, meter)
