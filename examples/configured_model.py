@@ -37,5 +37,4 @@ async def configured_reasoner(*tools: Tool) -> AsyncIterator[Reasoner]:
     async with configured_model() as (chat, settings):
         models = settings.models
         agent = Agent(TaggedChatModel(chat, models.models_without_tools), Toolbox(tools, {}), models.thinker_model)
-        allowed = settings.agent.reasoning.model_copy(update={"tools": ",".join(tool.name for tool in tools)})
-        yield Reasoner(agent, allowed, fast=models.thinker_model, advanced=models.thinker_model_advanced)
+        yield Reasoner(agent, planner=models.thinker_model_advanced, executor=models.thinker_model)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from backend.media.frame import FRAME_BYTES, FRAME_MS, SILENCE, Frame, milliseconds
 
@@ -60,27 +61,37 @@ class ReceivedAudio:
         return bytes(sound)
 
 
-class Caller(Protocol):
+class Caller(ABC):
     """One program's end of a call."""
 
-    received: ReceivedAudio
+    def __init__(self) -> None:
+        self.received = ReceivedAudio()
+        self._speech: deque[bytes] = deque()
+        """What is still to be spoken, in pieces of 20 ms."""
+        self._silent = asyncio.Event()
+        self._silent.set()
 
+    @abstractmethod
     def say(self, pcm: bytes) -> None:
         """Speak 24 kHz mono PCM16 after what is being said; before and after it there is silence."""
-        ...
 
     async def said(self) -> None:
         """Wait until everything has been spoken, or the call is over."""
-        ...
+        await self._silent.wait()
 
     @property
+    @abstractmethod
     def hung_up(self) -> bool:
-        """True when the server has ended the call, or it was lost."""
-        ...
+        """True when the call is over: the server has ended it, or it was lost."""
 
+    @abstractmethod
     async def close(self) -> None:
-        """Hang up."""
-        ...
+        """Hang up and release everything. Safe to call twice."""
+
+    def _speak(self, pieces: Iterable[bytes]) -> None:
+        self._speech.extend(pieces)
+        if self._speech:
+            self._silent.clear()
 
 
 def cut_frames(pcm: bytes) -> Iterator[Frame]:

@@ -151,12 +151,13 @@ class Conversation:
         self._written = ""
         body = {"message": text, "conversation_id": self._id, "platform": "terminal", "stream": True}
         try:
-            async with self._http.stream("POST", "/api/multiturn", json=body) as response:
-                if response.is_error:
-                    await response.aread()
-                    raise CallRefused.of(response)
-                async for type_, data in _events(response):
-                    self._show(type_, data)
+            async with self._http.sse("/api/multiturn", method="POST", json=body) as source:
+                if source.response.is_error:
+                    await source.response.aread()
+                    raise CallRefused.of(source.response)
+                async for event in source:
+                    if event.data:
+                        self._show(event.event, json.loads(event.data))
         except httpx2.TransportError as error:
             raise TransportLost(
                 "The connection to the server was lost.",
@@ -200,16 +201,6 @@ class Conversation:
             self._console.print(f"    [dim]{escape(words)}[/]", soft_wrap=True)
         if reply["history"] == "unavailable":
             self._console.print("[dim]Answered without the earlier conversation: memory is not available.[/]")
-
-
-async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    type_ = ""
-    async for line in response.aiter_lines():
-        name, _, value = line.partition(": ")
-        if name == "event":
-            type_ = value
-        elif name == "data":
-            yield type_, json.loads(value)
 
 
 def _prompted(ready: threading.Semaphore) -> Iterator[str]:

@@ -12,7 +12,7 @@ from backend.media.receive import VoiceDecoder
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from backend.transports.webrtc.srtp import Packet
-from responder_thinker.caller import KEPT_FRAMES, ReceivedAudio, cut_frames
+from responder_thinker.caller import KEPT_FRAMES, Caller, cut_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,12 @@ class ArrivedPacket:
     silent: bool
 
 
-class WebRTCCaller:
-    """One call: `offer`, give it to the server, `accept` the answer, wait until `connected`. See `Caller`."""
+class WebRTCCaller(Caller):
+    """One call: `offer`, give it to the server, `accept` the answer, wait until `connected`."""
 
     def __init__(self, config: IceConfig | None = None) -> None:
-        self.received = ReceivedAudio()
+        super().__init__()
         self.packets: deque[ArrivedPacket] = deque(maxlen=KEPT_FRAMES)
-        self._speech: deque[bytes] = deque()
-        self._silent = asyncio.Event()
-        self._silent.set()
         self._news = asyncio.Event()
         self._decoder = VoiceDecoder()
         self._closed = False
@@ -73,22 +70,14 @@ class WebRTCCaller:
         encoder.close()
 
     def say_packets(self, packets: list[bytes]) -> None:
-        """Speak what is encoded already: 20 ms Opus packets, shared between calls by load tests."""
-        self._speech.extend(packets)
-        if self._speech:
-            self._silent.clear()
-
-    async def said(self) -> None:
-        """Wait until everything has been spoken, or the call is over."""
-        await self._silent.wait()
+        """Speak what is encoded already: 20 ms Opus packets."""
+        self._speak(packets)
 
     @property
     def hung_up(self) -> bool:
-        """True when the call is over."""
         return self._closed or self.peer.state in (PeerState.FAILED, PeerState.CLOSED)
 
     async def close(self) -> None:
-        """Hang up and release everything."""
         self._closed = True
         await self.peer.close()
         self._decoder.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections import deque
 from collections.abc import Mapping
 
 import msgspec
@@ -14,22 +13,19 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from backend.errors import TransportLost
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import SILENCE, Frame
-from responder_thinker.caller import ReceivedAudio, cut_frames
+from responder_thinker.caller import Caller, cut_frames
 
 MAX_MESSAGE_BYTES = 64 * 1024
 CLOSE_WITHIN_S = 2.0
 
 
-class WebSocketCaller:
-    """One call: `connect` it, then see `Caller`."""
+class WebSocketCaller(Caller):
+    """One call, once it is connected."""
 
     def __init__(self) -> None:
-        self.received = ReceivedAudio()
+        super().__init__()
         self.flushes = 0
         self.farewell: str | None = None
-        self._speech: deque[Frame] = deque()
-        self._silent = asyncio.Event()
-        self._silent.set()
         self._ready = asyncio.Event()
         self._socket: ClientConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -50,7 +46,7 @@ class WebSocketCaller:
                     await self._socket.send(msgspec.json.encode({"type": "token", "token": token}).decode())
                 self._tasks = [
                     asyncio.create_task(self._receive(self._socket), name="caller in"),
-                    asyncio.create_task(self._speak(self._socket), name="caller out"),
+                    asyncio.create_task(self._send_speech(self._socket), name="caller out"),
                 ]
                 await self._ready.wait()
         except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
@@ -60,22 +56,13 @@ class WebSocketCaller:
             raise TransportLost("The server closed the WebSocket immediately.", hint=self.farewell)
 
     def say(self, pcm: bytes) -> None:
-        """Speak after what is being said."""
-        self._speech.extend(cut_frames(pcm))
-        if self._speech:
-            self._silent.clear()
-
-    async def said(self) -> None:
-        """Wait until everything has been spoken, or the call is over."""
-        await self._silent.wait()
+        self._speak(cut_frames(pcm))
 
     @property
     def hung_up(self) -> bool:
-        """True when the call is over."""
         return any(task.done() for task in self._tasks)
 
     async def close(self) -> None:
-        """Hang up and release everything. Safe to call twice."""
         if self._socket is None:
             return
         try:
@@ -107,7 +94,7 @@ class WebSocketCaller:
         finally:
             self._ready.set()
 
-    async def _speak(self, socket: ClientConnection) -> None:
+    async def _send_speech(self, socket: ClientConnection) -> None:
         slots = SlotStream(current_media_clock())
         try:
             while True:

@@ -58,8 +58,6 @@ class ThinkerResponse:
     """A tool supplied data, so it is not the model's own knowledge alone."""
     cacheable: bool = True
     """Nothing in it was a sample, a failure, or a tool's that forbids it, and nothing had been said before."""
-    interruptible: bool = True
-    """No tool it rests on said that it must be heard to its end."""
     untrusted: bool = False
     """Text of others has entered the turn."""
     personal: bool = False

@@ -72,7 +72,7 @@ class Agent:
     profile: str = ""
     """The name of the mode that is on, for tools."""
     shown: bool = True
-    """Whether somebody reads the words while they come; else an answer that breaks off is asked for once more."""
+    """Whether a reader sees the words while they come; else an answer that breaks off is asked for once more."""
 
     def register_tool(
         self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]
@@ -96,7 +96,7 @@ class Agent:
         private: bool = False,
         rights: ToolRights = ToolRights(),  # noqa: B008 - nothing in it changes
     ) -> ThinkerSession:
-        """Create a session of conversation `conversation_id`. Callbacks are called at once and must not block.
+        """Create a session of conversation `conversation_id`. Callbacks are called immediately and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         `client` is the kind of client the tools must be for; None: each turn's source mode. `revise` gets a whole
@@ -239,7 +239,7 @@ class ThinkerSession:
 
     async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._metrics.cancelled = False
-        self._metrics.first_token_latency_ms = self._metrics.result_to_token_ms = None
+        self._metrics.first_token_latency_ms = None
         began = time.perf_counter()
         turn = self._turn = self._begun(mode)
         turn.context = await self._loaded()

@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from backend.access.principal import Reach
@@ -39,36 +39,18 @@ ANSWER_LIMIT = 4_000
 """Characters of an answer that are read."""
 OFFERED_LIMIT = 128
 """Tools that model APIs take in one request."""
+WITHIN_S = 2.0
+"""Seconds that the choice may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRouter:
-    """`model_name` chooses within `deadline_s` seconds where more than `above` tools are at hand.
-
-    With `above` 0, it chooses only where there are more than a request may hold.
-    """
+    """`model_name` chooses where more than `above` tools are at hand; 0: more than a request may hold."""
 
     model: ChatModel
     model_name: str
     above: int
-    deadline_s: float
-    _warned: set[int] = field(default_factory=set, init=False, compare=False)
-
-    @property
-    def most(self) -> int:
-        """The number of tools that are offered without a choice."""
-        return min(self.above or OFFERED_LIMIT, OFFERED_LIMIT)
-
-    def warn_of_too_many(self, tools: int) -> None:
-        """Log, once, that the router chooses although the setting wants no choice among so many tools."""
-        if tools > OFFERED_LIMIT and not 0 < self.above <= OFFERED_LIMIT and not self._warned:
-            self._warned.add(tools)
-            log.warning(
-                "there are %d tools, and models take %d: each typed turn is offered some, although ROUTER__ABOVE is %d",
-                tools,
-                OFFERED_LIMIT,
-                self.above,
-            )
+    within_s: float = WITHIN_S
 
     async def route(
         self,
@@ -85,11 +67,10 @@ class ToolRouter:
         """
         offered = box.offered(client, reach)
         recent = {call.name for message in earlier for call in message.tool_calls}
-        kept = [tool.name for tool in offered if tool.always or not recent.isdisjoint(tool.names)]
+        kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
-        if len(offered) <= self.most:
+        if len(offered) <= min(self.above or OFFERED_LIMIT, OFFERED_LIMIT):
             return box, 0
-        self.warn_of_too_many(len(offered))
         picked, tokens = await self._picked(text, catalogue, earlier) if catalogue else ([], 0)
         names = [*kept, *(catalogue if picked is None else picked)]
         return box.only(names[:OFFERED_LIMIT]), tokens
@@ -117,7 +98,7 @@ class ToolRouter:
         """Return the model's words and how they ended."""
         said, end = "", Finished("failed")
         try:
-            async with asyncio.timeout(self.deadline_s):
+            async with asyncio.timeout(self.within_s):
                 async for delta in self.model.stream(messages, model=self.model_name):
                     match delta:
                         case TextDelta(words) if len(said) < ANSWER_LIMIT:

@@ -82,8 +82,6 @@ class TurnMetrics:
     tool_calls_count: int = 0
     rounds: int = 0
     first_token_latency_ms: float | None = None
-    result_to_token_ms: float | None = None
-    """From the last tool result to the next word."""
     total_latency_ms: float = 0.0
     cancelled: bool = False
 
@@ -116,7 +114,6 @@ class Turn:
     _began: float = field(default=0.0, init=False)
     _made: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict, init=False)
-    _results_at: float | None = field(default=None, init=False)
     _spoke_at: float | None = field(default=None, init=False)
 
     def __repr__(self) -> str:  # without anybody's words
@@ -230,9 +227,6 @@ class Turn:
             now = self._spoke_at = time.perf_counter()
             if self.metrics.first_token_latency_ms is None:
                 self.metrics.first_token_latency_ms = (now - self._began) * 1000
-            if self._results_at is not None:
-                self.metrics.result_to_token_ms = (now - self._results_at) * 1000
-                self._results_at = None
         self.partial += text
         self.emit(TokenGenerated(text))
 
@@ -254,7 +248,6 @@ class Turn:
         )
         self._add(asked, *answers)
         self.partial = ""
-        self._results_at = time.perf_counter()
         return all(refused)
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
@@ -323,7 +316,6 @@ class Turn:
             sample=sample,
             live=any(result.is_live for result in self.results),
             cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
-            interruptible=all(result.interruptible for result in self.results),
             untrusted=self.untrusted,
             personal=any(result.personal for result in self.results),
             update=merged(updates) if updates else None,

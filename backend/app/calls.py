@@ -36,7 +36,7 @@ from backend.sessions.event_log import PageMessage, page_message
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
 from backend.sessions.registry import AcceptOffer, SessionRegistry
-from backend.sessions.session import QUEUES, Session
+from backend.sessions.session import Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
@@ -108,8 +108,6 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             admit=load.admit,
         )
         foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
-        for queue in QUEUES:
-            metrics.watch_queue(queue, partial(registry.depth, queue))
         ice, ice_servers = _ice_config(settings), _ice_servers(settings)
 
         def ice_config() -> IceConfig:
@@ -123,7 +121,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         )
         locator = await _locator(foundation, here, stack)
         stack.push_async_callback(registry.close)
-        pages = PageStreams(foundation.notifications.presence)
+        pages = PageStreams()
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(foundation, tasks, registry, pages, stack)
         yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects)

@@ -90,7 +90,7 @@ def worker(
     concurrency: Annotated[
         int | None, typer.Option(min=1, max=64, help="How many tasks to run at once; default: BACKGROUND__CONCURRENCY.")
     ] = None,
-    log_level: LogLevel = "warning",
+    log_level: LogLevel = "info",
     log_form: LogForm = "text",
 ) -> None:
     """Run background tasks for the servers that share this Redis. It reads the same settings as serve."""

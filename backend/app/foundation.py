@@ -99,7 +99,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         )
         extensions = await enter(open_extensions(having, ground))
         tracer = next((each.tracer for each in extensions.values() if each.tracer), NO_TRACER)
-        task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
+        task_store = open_task_store(settings.background, opened, notifications.dispatcher)
         thinkers = await enter(
             open_thinkers(settings, stores, notifications, models, tracer, task_store.queries, endpoints.without_model)
         )

@@ -86,7 +86,7 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         load_clips()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
-        foundation.notifications.reminders.start()
+        foundation.notifications.reminders.delivery.start()
         warm_up = foundation.endpoints.warm_up
         yield App(
             asgi, calls.registry, calls.pages, settings.server.drain_s, warm_up, _banner(foundation, calls, host, lines)

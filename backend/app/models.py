@@ -55,7 +55,7 @@ async def open_models(
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=settings.background.keep_s)
         metrics = WorkMetrics()
         model = _open_model(settings, endpoints, model_calls, budgets, metrics, stack)
-        yield Models(model, model_calls, _embedder(settings, http, budgets), http, metrics)
+        yield Models(model, model_calls, _embedder(settings, budgets, stack), http, metrics)
 
 
 def _open_model(
@@ -88,11 +88,13 @@ def _open_model(
     return LoggedModel(model, model_calls)
 
 
-def _embedder(settings: Settings, http: httpx2.AsyncClient, budgets: Budgets) -> Embedder:
+def _embedder(settings: Settings, budgets: Budgets, stack: AsyncExitStack) -> Embedder:
     """Without a key and an address the bundled model makes the vectors, if it is installed, at no cost."""
     key = settings.provider.openai_api_key
     if key is None and not settings.models.embedding_base_url:
         return LocalEmbeddings() if is_installed() else NoEmbeddings()
     url = (settings.models.embedding_base_url or settings.provider.openai_base_url).rstrip("/")
-    api = EmbeddingsAPI(http, url, key.get_secret_value() if key else NO_KEY, settings.models.embedding_model)
+    api_key = key.get_secret_value() if key else NO_KEY
+    api = EmbeddingsAPI(base_url=url, api_key=api_key, model=settings.models.embedding_model)
+    stack.push_async_callback(api.close)
     return MeteredEmbedder(api, budgets)

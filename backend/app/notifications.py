@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from backend.notifications.delivery import ReminderDelivery, ReminderMetrics, Routes
+from backend.notifications.delivery import ReminderDelivery, ReminderMetrics
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notes import Notes, adopt_former_notes
 from backend.notifications.notices import NoticeRepository
-from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
-from backend.notifications.service import ReminderScheduler, ReminderService
+from backend.notifications.service import ReminderService
 from backend.notifications.webhooks import WebhookClient
 from backend.sessions.event_log import shown_by
 from backend.settings.agent import PipelineSettings
@@ -32,8 +31,6 @@ class Notifications:
     notices: NoticeRepository
     reminders: ReminderService
     notes: Notes
-    presence: Presence
-    """Which users have a page open."""
     metrics: ReminderMetrics
 
 
@@ -54,8 +51,8 @@ async def open_notifications(
     begins; the caller keeps ownership of everything passed in. Raises `SettingsError` for a webhook that is set up
     wrongly.
     """
-    metrics, notices, presence = ReminderMetrics(), NoticeRepository(redis), Presence(redis)
-    reminders = ReminderRepository(redis, per_user=settings.per_user, lease_s=settings.lease_s)
+    metrics, notices = ReminderMetrics(), NoticeRepository(redis)
+    reminders = ReminderRepository(redis, per_user=settings.per_user)
     async with AsyncExitStack() as stack:
         webhook = webhook_of(settings, "NOTIFICATIONS__WEBHOOK") if delivers else None
         if webhook is not None:
@@ -64,21 +61,14 @@ async def open_notifications(
             notices, pubsub, lambda user_id, notice_id, way: delivery.on_delivered(user_id, notice_id, way)
         )
         stack.push_async_callback(dispatcher.close)
-        delivery = ReminderDelivery(
-            reminders,
-            Routes(dispatcher, shown_by(pubsub.publish_page_event), presence.is_open, webhook),
-            metrics,
-            settings,
-            clock,
-        )
+        show = shown_by(pubsub.publish_page_event)
+        delivery = ReminderDelivery(reminders, dispatcher, show, webhook, metrics, clock)
         stack.push_async_callback(delivery.close)
-        scheduler = ReminderScheduler(reminders, delivery, clock)
-        stack.push_async_callback(scheduler.close)
-        service = ReminderService(settings, reminders, delivery, scheduler, memory, clock)
+        service = ReminderService(reminders, delivery, memory, clock)
         notes = Notes(service, retention_s)
         if delivers:
             await adopt_former_notes(redis, notes)
-        yield Notifications(dispatcher, notices, service, notes, presence, metrics)
+        yield Notifications(dispatcher, notices, service, notes, metrics)
 
 
 def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> WebhookClient | None:

@@ -18,7 +18,6 @@ from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
 from backend.storage.turn_claims import TurnClaims
-from backend.tasks.queue import DocketQueue, open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
@@ -72,22 +71,17 @@ async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool)
 
 @dataclass(frozen=True, slots=True)
 class TaskStore:
-    """The records and the queue of background tasks."""
+    """The records of background tasks, which are also their queue."""
 
     repository: TaskRepository
-    queue: DocketQueue
     queries: TaskQueries
     """A user's tasks, for conversations."""
     is_shared: bool
     """True where other processes reach the queue; else tasks end with this process."""
 
 
-@asynccontextmanager
-async def open_task_store(
-    settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher
-) -> AsyncIterator[TaskStore]:
-    """Open the records and the queue; the results of tasks go into their owners' channels."""
-    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=settings.keep_s)
-    async with open_queue(opened.url) as queue:
-        queries = TaskQueries(TaskService(repository, queue, kinds=(), per_owner=settings.per_user), notices)
-        yield TaskStore(repository, queue, queries, opened.url is not None)
+def open_task_store(settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher) -> TaskStore:
+    """Return the records; the results of tasks go into their owners' channels."""
+    add_result = Channels(opened.redis).add_result
+    repository = TaskRepository(opened.redis, add_result, keep_s=settings.keep_s, lease_s=settings.lease_s)
+    return TaskStore(repository, TaskQueries(TaskService(repository, kinds=()), notices), opened.url is not None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,7 +16,6 @@ from backend.app.foundation import open_foundation
 from backend.app.tasks import make_worker
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
-from backend.tasks.narration import PrintLine
 from backend.tasks.worker import background_kinds
 
 
@@ -28,11 +26,7 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.set)
     console = Console(highlight=False)
-
-    def print_line(line: str) -> None:
-        console.print(f"  {time.strftime('%H:%M:%S')}  {line}", markup=False, soft_wrap=True)
-
-    async with open_worker(settings, concurrency, print_line) as lines:
+    async with open_worker(settings, concurrency) as lines:
         for line in lines:
             console.print(f"  {line}", markup=False, soft_wrap=True)
         console.print("\n  Press Ctrl-C to stop. Unfinished tasks go to another worker.\n")
@@ -40,10 +34,8 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 
 
 @asynccontextmanager
-async def open_worker(
-    settings: Settings, concurrency: int | None = None, print_line: PrintLine | None = None
-) -> AsyncIterator[tuple[str, ...]]:
-    """Open a working worker, which tells its progress; yields the operator's lines. Raises `SetupError`."""
+async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
+    """Open a working worker, and yield the operator's lines. Raises `SetupError`."""
     memory = settings.memory
     opened = await join_memory(memory.redis_url, memory.data_dir, user_ttl_s=memory.retention_s)
     async with open_foundation(settings, opened, serves=False) as foundation:
@@ -56,7 +48,6 @@ async def open_worker(
             foundation.models.model_calls,
             foundation.budgets,
             foundation.tracer,
-            print_line,
         )
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -12,20 +11,19 @@ from backend.access.budgets import Budgets
 from backend.app.budgets import admit_task, paid_by
 from backend.app.foundation import Foundation
 from backend.app.stores import TaskStore
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest, decide_without_model
+from backend.coordinator.coordinator import Coordinator, Decision, Digest, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
 from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
+from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.narration import PrintLine, narrated
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
 from backend.tasks.worker import Worker, background_kinds, thinker_work
@@ -60,11 +58,12 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
             foundation.models.model_calls,
             foundation.budgets,
             foundation.tracer,
+            foundation.stores.pubsub,
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
-        metrics, handoff = TaskMetrics(store.repository, store.queue), BackgroundHandoff(service)
-        foundation.metrics.registry.register(metrics)
+        metrics, handoff = TaskMetrics(), BackgroundHandoff(service)
+        metrics.show_in(foundation.metrics.registry)
         try:
             yield TaskSubsystem(service, metrics, coordinator, handoff)
         finally:
@@ -77,17 +76,16 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     stores, models, settings = foundation.stores, foundation.models, foundation.settings
     notifier, chosen = foundation.notifications.dispatcher, settings.coordinator
     redis = stores.opened.redis
-    channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
+    channels, state = Channels(redis), CoordinatorState(redis)
     decide: Callable[[Digest], Awaitable[Decision]] = decide_without_model
     if chosen.enabled and not foundation.thinkers.registry.dependencies.without_model:
         scope, model = models.model_calls.scope, chosen.model or settings.models.thinker_model
-        prompts = Prompts(settings.models.prompts_folder)
-        decider = ModelDecider(models.model, model, scope, tasks.kinds, chosen, foundation.tracer, prompts)
+        decider = ModelDecider(models.model, model, scope, tasks.kinds, foundation.tracer)
         decide = paid_by(foundation.budgets, lambda digest: digest.user_id, decider.decide)
-    dependencies = CoordinatorDependencies(
-        channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
+    publish = shown_by(stores.pubsub.publish_page_event)
+    coordinator = Coordinator(
+        channels, state, tasks, decide, notifier.notify, notifier.is_on_call, publish, settings=chosen
     )
-    coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)
     utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
     async with supervising("coordinator", coordinator.run):
@@ -105,6 +103,7 @@ async def open_background(
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
+    pubsub: PubSub | None = None,
 ) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
@@ -113,9 +112,10 @@ async def open_background(
     admit = partial(admit_task, budgets) if budgets else None
     works = settings.worker == "inline" or not store.is_shared
     worker = make_worker(settings, store, thinkers, model_calls, budgets, tracer)
+    if works and pubsub:
+        pubsub.subscribe(EVENTS, worker.wake)
     async with worker.working() if works else nullcontext():
-        kinds = background_kinds(thinkers.registry.manifests)
-        yield TaskService(store.repository, store.queue, kinds=kinds, admit=admit, per_owner=settings.per_user)
+        yield TaskService(store.repository, kinds=background_kinds(thinkers.registry.manifests), admit=admit)
 
 
 def make_worker(
@@ -125,15 +125,9 @@ def make_worker(
     model_calls: ModelCallLog,
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
-    print_line: PrintLine | None = None,
 ) -> Worker:
-    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner.
-
-    It reports its progress, line by line, to `print_line`.
-    """
+    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner."""
     work = thinker_work(thinkers, model_calls, tracer)
-    if print_line:
-        work = narrated(work, print_line)
     if budgets:
         work = paid_by(budgets, lambda run: run.task.owner, work)
-    return Worker(store.queue, store.repository, work, settings)
+    return Worker(store.repository, work, settings)

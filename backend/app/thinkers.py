@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,11 +25,12 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, discover
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notes import Notes
+from backend.notifications.service import ReminderService
 from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
-from backend.runtime.prompts import Prompts
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
@@ -42,8 +42,6 @@ from backend.tools import registry as tools
 from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.confirmations import Confirmations
-from backend.tools.notes import UserNotes
-from backend.tools.reminders import UserReminders
 from backend.tools.runner import ToolSource
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
@@ -53,8 +51,6 @@ from backend.users.text_vectors import TextVectors
 
 if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
-
-log = logging.getLogger(__name__)
 
 POST_STEPS_WITHIN_S = 2.0
 """Seconds a server that ends gives the post-steps of the last turns."""
@@ -105,8 +101,8 @@ async def open_thinkers(
         others = await stack.enter_async_context(other_servers(settings.mcp))
         for_tools = {
             UserTasks: user_tasks,
-            UserReminders: notifications.reminders,
-            UserNotes: notifications.notes,
+            ReminderService: notifications.reminders,
+            Notes: notifications.notes,
             WorkMetrics: models.metrics,
         }
         for_steps = _step_services(settings, stores, models, stack) | {NotificationDispatcher: notifications.dispatcher}
@@ -195,13 +191,10 @@ def build_thinkers(
     agent = Agent(model, toolbox, fast, clock=clock)
     # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
     load_modes(settings.models.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
-    if missing := [name for name in settings.agent.reasoning.allowed_tools if not toolbox.knows(name)]:
-        log.warning("REASONING__TOOLS names tools that do not exist: %s", ", ".join(missing))
-    prompts = Prompts(settings.models.prompts_folder)
-    reasoner = Reasoner(agent, settings.agent.reasoning, fast=fast, advanced=advanced, prompts=prompts, tracer=tracer)
+    deadline_s = settings.agent.reasoning.deadline_s
+    reasoner = Reasoner(agent, planner=advanced, executor=fast, deadline_s=deadline_s, tracer=tracer)
     routing = settings.agent.router
-    router = ToolRouter(model, routing.model or fast, above=routing.above, deadline_s=routing.deadline_s)
-    router.warn_of_too_many(len(toolbox.offered("chat")))
+    router = ToolRouter(model, routing.model or fast, above=routing.above)
     dependencies = ThinkerDependencies(
         agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue, "chat" in without_model
     )

@@ -118,7 +118,6 @@ class ResponderLink:
         """Close the connection, if one stands. Safe to call twice."""
         await self._stop_moving()
         responder, self.connection = self.connection, None
-        self._choice.release()
         if responder:
             await responder.close()
 
@@ -166,7 +165,7 @@ class ResponderLink:
                 await newer.close()
                 continue
             before = self.about
-            self._choice.take(newer)
+            self._choice.take()
             self._stands(newer)  # `run` receives from it as soon as the old one is closed
             if self.about != before:
                 self._report_restored()

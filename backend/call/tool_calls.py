@@ -22,7 +22,7 @@ from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged, ThinkerStage
 from backend.responders.base import PastMessage
-from backend.thinkers.base import Answer, Manifest, Question
+from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
@@ -35,7 +35,6 @@ REMEMBERED_LIMIT = 64
 STOP_WITHIN_S = 2.0
 """Seconds cancelled Thinkers get to clean up."""
 TOO_MANY = "Too many questions at once. Ask again when one is answered."
-NOT_WANTED = "The caller has moved on; this is no longer wanted. Do not mention it."
 LATE = "The caller asks to hear this answer, which came too late before. Say it now, briefly."
 
 ThinkerEvent = ThinkerFinished | ThinkerFailed
@@ -178,9 +177,8 @@ class ToolCallDispatcher:
 
     def filler(self) -> str:
         """Return the filler sentence of the newest Thinker at work; empty if it has none, or none is at work."""
-        working = self._working
-        manifest = self._manifest(working[-1]) if working else None
-        return manifest.filler if manifest else ""
+        domain = self._working[-1].question.domain if self._working else ""
+        return self._thinkers.registry.manifest_of(domain).filler if domain else ""
 
     def settled(self, event: ThinkerChanged) -> ThinkerChanged:
         """Note how the turn machine took an outcome; return its event with what is known of the call.
@@ -210,11 +208,6 @@ class ToolCallDispatcher:
             if go_on and call.id not in self._dismissed and call.question.domain:
                 self._thinkers.hand_off_later(call)
 
-    def _manifest(self, call: ThinkerCall) -> Manifest | None:
-        """Return the manifest of the Thinker that works on a call; None while none does."""
-        domain = call.question.domain
-        return self._thinkers.registry.manifest_of(domain) if domain else None
-
     def _known(self, call_id: str) -> ThinkerCall:
         try:
             return self._calls[call_id]
@@ -233,19 +226,14 @@ class ToolCallDispatcher:
         self._on_end(call)
 
     def _on_end(self, call: ThinkerCall) -> None:
-        """Dispatch the outcome; of a late answer that its manifest drops, only that it is not wanted."""
+        """Dispatch the outcome."""
         self._call.record.on_outcome(call)
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return
         domain, answer = call.question.domain, call.answer
-        manifest = self._manifest(call)
-        dropped = manifest is not None and manifest.late == "drop"
-        late = "" if dropped or answer.task_id else f'About your question "{call.question.query}": {answer.text}'
-        output = _output(domain, answer)
-        if dropped and not answer.task_id and call.turn != self._call.machine.turn:
-            output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
-        self._call.dispatch(ThinkerFinished(call.id, output, answer.interruptible, late))
+        late = "" if answer.task_id else f'About your question "{call.question.query}": {answer.text}'
+        self._call.dispatch(ThinkerFinished(call.id, _output(domain, answer), answer.interruptible, late))
 
     def _count_cancelled(self, call: ThinkerCall, task: asyncio.Task[None]) -> None:
         if task.cancelled():

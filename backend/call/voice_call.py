@@ -246,12 +246,3 @@ class VoiceCall:
         """End in order; the caller hears a goodbye unless `reason` is 'deleted' or 'disconnected'."""
         gone = reason == "disconnected"
         self.engine.dispatch(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
-
-    def depths(self) -> dict[str, float]:
-        """Return how full the call's queues are, by the names in `sessions.registry.QUEUES`."""
-        connection, transport = self.parts.link.connection, self.parts.transport
-        return {
-            "responder_messages": connection.backlog if connection else 0,
-            "microphone_frames": transport.inbox_frames,
-            "playback_ms": transport.queued_ms,
-        }

@@ -1,19 +1,14 @@
 """Typed turns: begun once each, joined by retries, one at a time in a conversation, all of them owned.
 
 begin ──▶ the same message id: join its turn, or return the stored reply
-      ──▶ a turn of this conversation is running: `Conflict`
+      ──▶ a turn of this conversation is running, here or in another process (`peer_turns`): `Conflict`
       ──▶ a task that answers (`turn_runner`), within its deadline
-
-A turn that runs in another process (`peer_turns`) counts like one here, but for its events: a client that joins it
-gets its whole reply.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Coroutine
 
 import msgspec
 
@@ -30,14 +25,10 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 64
 """Turns running in this process at the same time; more are refused."""
-RECENT = 256
-"""Ended turns that are kept for a retry, in case memory does not have them."""
 MEMORY_WITHIN_S = 0.5
 """Seconds it may take to find or store a reply."""
 STOP_WITHIN_S = 1.0
 """Seconds a cancelled turn gets to clean up."""
-LOOK_S = 0.2
-"""Seconds between two looks at a turn of another process."""
 BROKEN_OFF = "The answer was broken off."
 AGAIN = "Send the message again."
 BROKEN = "The answer failed for a reason of its own."
@@ -58,7 +49,7 @@ class Chat:
 
     def __init__(self, dependencies: ChatDependencies) -> None:
         self._dependencies = dependencies
-        self._by_message: OrderedDict[Key, ChatTurn] = OrderedDict()
+        self._by_message: dict[Key, ChatTurn] = {}
         self._by_conversation: dict[Key, ChatTurn] = {}
         self._tasks: dict[asyncio.Task[None], ChatTurn] = {}
         self._peers = PeerTurns(dependencies.claims, self._stop_here)
@@ -89,8 +80,7 @@ class Chat:
         if (known := self._known(request)) is not None:  # a retry has begun it while we looked
             return known
         self._check_room(request)
-        other = await self._peers.claim(request)
-        if other and other != request.message_id:
+        if await self._peers.claim(request):
             raise _busy(request)
         if (known := self._known(request)) is not None:
             return known
@@ -99,7 +89,7 @@ class Chat:
         except VoiceError:
             await self._peers.release(request)
             raise
-        return self._start(request, self._follow if other else self._run, ours=not other)
+        return self._start(request)
 
     async def cancel(self, user_id: str, conversation_id: str) -> bool:
         """Stop the conversation's running turn, wherever it runs; return False when there is none."""
@@ -119,8 +109,6 @@ class Chat:
             for task, turn in self._tasks.items()
             if turn.request.user_id == user_id and conversation_id in (None, turn.request.conversation_id)
         ]
-        for key in [key for key in self._by_message if key[0] == user_id and conversation_id is None]:
-            del self._by_message[key]
         await asyncio.gather(self._stop(mine), self._peers.stop(user_id, conversation_id))
         if self._dependencies.profiles:
             self._dependencies.profiles.forget(user_id, conversation_id)
@@ -130,7 +118,7 @@ class Chat:
         await self._stop(list(self._tasks.items()))
 
     def _known(self, request: ChatRequest) -> ChatTurn | None:
-        """Return the turn of this message that is running, or ended lately with a reply."""
+        """Return the turn of this message that is running."""
         turn = self._by_message.get((request.user_id, request.message_id))
         if turn is not None:
             _check_same(request, turn.request.text, turn.request.conversation_id)
@@ -153,14 +141,12 @@ class Chat:
         if len(self._tasks) >= AT_ONCE:
             raise TooMany("Too many answers are being written at the moment.", retry_after_s=2)
 
-    def _start(
-        self, request: ChatRequest, run: Callable[[ChatTurn], Coroutine[None, None, None]], *, ours: bool
-    ) -> ChatTurn:
+    def _start(self, request: ChatRequest) -> ChatTurn:
         turn = ChatTurn(request)
         self._by_message[request.user_id, request.message_id] = turn
-        if request.conversation_id and ours:
+        if request.conversation_id:
             self._by_conversation[request.user_id, request.conversation_id] = turn
-        task = asyncio.create_task(run(turn), name=f"typed turn {request.message_id[:10]}")
+        task = asyncio.create_task(self._run(turn), name=f"typed turn {request.message_id[:10]}")
         self._tasks[task] = turn
         task.add_done_callback(lambda task: self._on_end(task, turn))
         return turn
@@ -182,17 +168,6 @@ class Chat:
             log.error("a typed turn failed: %s", type(error).__name__)
             turn.fail(NoAnswer(BROKEN, hint="Send the message again. The server's log says more."))
 
-    async def _follow(self, turn: ChatTurn) -> None:
-        """Wait for the reply of a turn that runs in another process."""
-        request = turn.request
-        try:
-            while request.conversation_id in await self._peers.running(request.user_id):  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_S)
-            stored = await self._stored(request)
-            turn.finish(await stored.wait()) if stored else turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
-        except VoiceError as error:
-            turn.fail(error)
-
     def _stop_here(self, user_id: str, conversation_id: str) -> None:
         """Cancel a turn that another process wants stopped."""
         if turn := self._by_conversation.get((user_id, conversation_id)):
@@ -203,15 +178,10 @@ class Chat:
         del self._tasks[task]
         if self._by_conversation.get((request.user_id, request.conversation_id or "")) is turn:
             del self._by_conversation[request.user_id, request.conversation_id or ""]
-        key = (request.user_id, request.message_id)
         if not task.cancelled():
             task.exception()
         turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
-        if self._by_message.get(key) is turn and not turn.answered:
-            del self._by_message[key]  # a retry asks again
-        while len(self._by_message) > RECENT + len(self._tasks):
-            oldest = next(key for key, each in self._by_message.items() if each.over)
-            del self._by_message[oldest]
+        del self._by_message[request.user_id, request.message_id]
 
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
         value = msgspec.json.encode(_StoredReply(request.text, reply)).decode()

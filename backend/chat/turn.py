@@ -108,11 +108,6 @@ class ChatTurn:
         """True once the turn has ended."""
         return self._end.done()
 
-    @property
-    def answered(self) -> bool:
-        """True once it has ended with a whole reply; cancelled and failed turns are tried again when sent again."""
-        return self.over and self._end.exception() is None and self._end.result().state == "complete"
-
     def finish(self, reply: ChatReply) -> None:
         """End the turn with its reply."""
         if not self.over:

@@ -11,11 +11,11 @@ A digest is due:
 
     waits                        the user is on a call                the user is not
     --------------------------   ----------------------------------   ------------------------------------
-    a result                     listener_after_s after it came       results_after_s after it came (*)
-    something said               gather_s after it was said (*)       the same
+    a result                     LISTENER_AFTER_S after it came       max_result_wait_s after it came (*)
+    something said               GATHER_S after it was said (*)       the same
     nothing                      never
 
-    (*) and apart_s after the digest before, at the earliest. Whatever else waits by then goes with it.
+    (*) and min_interval_s after the digest before, at the earliest. Whatever else waits by then goes with it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,12 @@ IDLE_POLL_S = 2.0
 """Seconds between two looks while there are none: a message that wakes the coordinator may be lost."""
 CONCURRENCY = 4
 """Users one process works for at the same time; others wait for the next look."""
+LISTENER_AFTER_S = 0.5
+"""Seconds after which a result is thought about while its user is on a call."""
+GATHER_S = 1.0
+"""Seconds to wait for more after a user has said something."""
 TASKS_SHOWN = 20
-"""Tasks of a user that are read."""
+"""Tasks of a user that a digest shows."""
 PAUSE_S = 5.0
 """Seconds without another try after a digest that broke off."""
 ENTRIES_LIMIT = 50
@@ -110,9 +114,9 @@ class Decision:
     """Actions that were refused, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorDependencies:
-    """A coordinator works with these services."""
+@dataclass(eq=False, repr=False)
+class Coordinator:
+    """A coordinator does the digests of one process. `run` it supervised; cancelling that stops those under way."""
 
     channels: Channels
     state: CoordinatorState
@@ -125,13 +129,6 @@ class CoordinatorDependencies:
     """Returns whether that user is on a call now."""
     publish: Callable[[str, DecisionMade], Awaitable[None]]
     """Shows an event on every open page of the user with that id, in every process."""
-
-
-@dataclass(eq=False, repr=False)
-class Coordinator:
-    """A coordinator does the digests of one process. `run` it supervised; cancelling that stops those under way."""
-
-    dependencies: CoordinatorDependencies
     settings: CoordinatorSettings
     clock: Callable[[], float] = time.time
     working: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
@@ -166,10 +163,10 @@ class Coordinator:
 
         Return False when another process is at it, or nothing waits. May raise a `PeerError`.
         """
-        async with self.dependencies.channels.lease(user_id, self.settings.lease_s).held() as is_ours:
+        async with self.channels.lease(user_id).held() as is_ours:
             if not is_ours:
                 return False
-            plan = await self.dependencies.state.plan(user_id) or await self._plan(user_id)
+            plan = await self.state.plan(user_id) or await self._plan(user_id)
             if plan is not None:
                 await self._carry_out(user_id, plan)
             return plan is not None
@@ -178,7 +175,7 @@ class Coordinator:
         """Begin the digests that are due, and return whether any user's entries wait."""
         now = self.clock()
         self._paused = {user: until for user, until in self._paused.items() if until > now}
-        waiting = await self.dependencies.channels.users()
+        waiting = await self.channels.users()
         for user in waiting:
             if len(self.working) >= CONCURRENCY:
                 break
@@ -186,21 +183,21 @@ class Coordinator:
                 continue
             try:
                 if await self._is_due(user, now):
-                    await self.dependencies.channels.move_last(user)
+                    await self.channels.move_last(user)
                     self.working[user] = asyncio.create_task(self._work(user), name="digest")
             except MemoryUnavailable as error:  # perhaps of this user's data alone
                 self._pause(user, error)
         return bool(waiting)
 
     async def _is_due(self, user_id: str, now: float) -> bool:
-        waiting = await self.dependencies.channels.waiting(user_id)
-        if await self.dependencies.state.plan(user_id) is not None:
+        waiting = await self.channels.waiting(user_id)
+        if await self.state.plan(user_id) is not None:
             return True
         if not waiting:
-            await self.dependencies.channels.unlist(user_id)
+            await self.channels.unlist(user_id)
             return False
-        status = await self.dependencies.state.status(user_id)
-        is_listening = await self.dependencies.is_listening(user_id)
+        status = await self.state.status(user_id)
+        is_listening = await self.is_listening(user_id)
         due = due_at(waiting, status.last_at, is_listening=is_listening, settings=self.settings)
         return due is not None and due <= now
 
@@ -223,17 +220,15 @@ class Coordinator:
 
     async def _plan(self, user_id: str) -> Plan | None:
         """Write the history first, then decide, and write the plan down before anything of it is done."""
-        entries = await self.dependencies.channels.take(user_id, ENTRIES_LIMIT)
+        entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
         if not entries:
-            await self.dependencies.channels.unlist(user_id)
+            await self.channels.unlist(user_id)
             return None
-        tasks = [
-            await self.dependencies.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries
-        ]
+        tasks = [await self.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
-        await self.dependencies.state.add_history(user_id, [item.history_entry() for item in items])
-        history = await self.dependencies.state.history(user_id)
-        listed = await self.dependencies.tasks.list(user_id, TASKS_SHOWN)
+        await self.state.add_history(user_id, [item.history_entry() for item in items])
+        history = await self.state.history(user_id)
+        listed = await self.tasks.list(user_id, TASKS_SHOWN)
         decision, failure = await self._decide(Digest(entries[-1].id, user_id, items, history, listed))
         plan = Plan(
             entries[-1].id,
@@ -245,14 +240,14 @@ class Coordinator:
             decision.invalid,
             failure,
             tuple(entry.id for entry in entries if entry.kind == "input"),
-            task_summary(listed[: self.settings.tasks]),
+            task_summary(listed),
         )
-        return await self.dependencies.state.set_plan(user_id, plan)
+        return await self.state.set_plan(user_id, plan)
 
     async def _decide(self, digest: Digest) -> tuple[Decision, str]:
         """Return the decision, or the fallback and why nothing was decided."""
         try:
-            return await self.dependencies.decide(digest), ""
+            return await self.decide(digest), ""
         except MemoryUnavailable:
             raise
         except VoiceError as error:
@@ -261,51 +256,45 @@ class Coordinator:
 
     async def _carry_out(self, user_id: str, plan: Plan) -> None:
         for number, action in enumerate(plan.actions):
-            if not await self.dependencies.state.is_done(user_id, plan, number):
-                await self._act(user_id, plan, number, action)
-                await self.dependencies.state.mark_done(user_id, plan, number)
+            await self._act(user_id, plan, number, action)
         if plan.failure:
-            await self.dependencies.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
+            await self.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
         if plan.decision:
             await self._notify(user_id, plan)
         # The user stays listed until the plan is finished: otherwise a broken-off plan would not be found.
-        await self.dependencies.channels.acknowledge(user_id, plan.entries)
-        await self.dependencies.state.finish(user_id, plan)
-        await self.dependencies.channels.unlist(user_id)
+        await self.channels.acknowledge(user_id, plan.entries)
+        await self.state.finish(user_id, plan)
+        await self.channels.unlist(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Action) -> None:
         """Carry out an action. One that is no longer possible is recorded; without Redis the digest breaks off."""
         try:
             match action:
                 case CreateTask(kind, instruction):
-                    await self.dependencies.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
+                    await self.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
                 case CancelTask(task_id):
-                    await self.dependencies.tasks.cancel(user_id, task_id)
+                    await self.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
                     entry = HistoryEntry(f"summary-{task_id}", plan.at, "summary", f"task {task_id}: {summary}")
-                    await self.dependencies.state.add_history(user_id, [entry])
+                    await self.state.add_history(user_id, [entry])
                 case CaptureFeedback(feeling, text):
-                    await self.dependencies.state.add_feedback(
-                        user_id, f"{plan.id}:{number}", Feedback(feeling, text, plan.at)
-                    )
+                    await self.state.add_feedback(user_id, f"{plan.id}:{number}", Feedback(feeling, text, plan.at))
         except CallerError as error:
             failure = Feedback("failure", f"{type(action).__name__}: {error}", plan.at)
-            await self.dependencies.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
+            await self.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
 
     async def _notify(self, user_id: str, plan: Plan) -> None:
         """Put the decision into the history, notify the user of it, and show it on the user's pages."""
-        await self.dependencies.state.add_history(
-            user_id, [HistoryEntry(f"decision-{plan.id}", plan.at, "decision", plan.decision)]
-        )
+        await self.state.add_history(user_id, [HistoryEntry(f"decision-{plan.id}", plan.at, "decision", plan.decision)])
         source = plan.sources[0] if len(plan.sources) == 1 else ""
         kind: NoticeKind = "result" if plan.sources else "decision"
         notice = Notice(f"decision-{plan.id}", plan.decision, kind, source, plan.at)
-        await self.dependencies.notify(user_id, notice)
+        await self.notify(user_id, notice)
         actions = tuple(str(action.__struct_config__.tag) for action in plan.actions)
         event = DecisionMade(
             plan.id, plan.decision, plan.sources, plan.failure, actions, plan.inputs, plan.task_summary
         )
-        await self.dependencies.publish(user_id, event)
+        await self.publish(user_id, event)
 
 
 def due_at(
@@ -316,11 +305,11 @@ def due_at(
     results = [entry.at for entry in waiting if entry.kind == "result"]
     times = []
     if results and is_listening:
-        times.append(min(results) + settings.listener_after_s)
+        times.append(min(results) + LISTENER_AFTER_S)
     elif results:
-        times.append(max(last_at + settings.apart_s, min(results) + settings.results_after_s))
+        times.append(max(last_at + settings.min_interval_s, min(results) + settings.max_result_wait_s))
     if inputs:
-        times.append(max(last_at + settings.apart_s, min(inputs) + settings.gather_s))
+        times.append(max(last_at + settings.min_interval_s, min(inputs) + GATHER_S))
     return min(times, default=None)
 
 

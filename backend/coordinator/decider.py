@@ -33,8 +33,7 @@ from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.page_events import ToolCallFinished
-from backend.runtime.prompts import Prompts
-from backend.settings.tasks import CoordinatorSettings
+from backend.runtime.prompts import prompt
 from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
@@ -45,6 +44,11 @@ CREATE_LIMIT = 3
 """Tasks one digest may begin: a model that loops must not fill the queue."""
 INVALID_LIMIT = 20
 """Refused actions recorded of one digest."""
+THINK_WITHIN_S = 60.0
+"""Seconds a digest's model may take."""
+HISTORY_ENTRIES = 40
+"""Events that a digest looks back on."""
+HISTORY_BYTES = 20_480
 SUMMARY_CHARS = 1_000
 FEEDBACK_CHARS = 500
 NOTHING = "NOTHING"
@@ -60,26 +64,23 @@ class ModelDecider:
     scope: Callable[[str, str], AbstractContextManager[None]]
     """Takes a name and an owner, and returns a block in which model calls are logged for them."""
     kinds: Collection[str]
-    settings: CoordinatorSettings
     tracer: Tracer = NO_TRACER
-    prompts: Prompts = field(default_factory=Prompts)
 
     async def decide(self, digest: Digest) -> Decision:
         """Ask the model. Raises `ModelUnavailable` or `NoAnswer`."""
-        shown = digest.tasks[: self.settings.tasks]
-        task_ids = {task.id for task in shown} | {item.entry.task_id for item in digest.items} - {""}
+        task_ids = {task.id for task in digest.tasks} | {item.entry.task_id for item in digest.items} - {""}
         actions, invalid = RequestedActions(self.kinds, task_ids), list[str]()
 
         def on_event(event: AgentEvent) -> None:
             if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
                 invalid.append(f"{event.name}: {event.error}")
 
-        asked = self.prompts.worded("coordinator/injection", digest=question(digest, self.settings))
-        name, within_s = f"digest-{digest.id}", self.settings.think_within_s
+        asked = prompt("coordinator/injection", digest=question(digest))
+        name = f"digest-{digest.id}"
         agent = Agent(self.model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self.model_name)
         session = agent.create_session(
             name,
-            system_prompt=self.prompts.worded("coordinator/system"),
+            system_prompt=prompt("coordinator/system"),
             user_id=digest.user_id,
             on_event=on_event,
             client="internal",
@@ -89,11 +90,11 @@ class ModelDecider:
                 self.scope(name, digest.user_id),
                 rooted(self.tracer, "digest", "digest", name, user=digest.user_id) as span,
             ):
-                span.note(happened=len(digest.items), tasks=len(shown))
-                async with asyncio.timeout(within_s):
+                span.note(happened=len(digest.items), tasks=len(digest.tasks))
+                async with asyncio.timeout(THINK_WITHIN_S):
                     response = await session.think(asked, "voice", raises=True)
         except TimeoutError:
-            raise NoAnswer(f"No decision within {within_s:g} seconds.") from None
+            raise NoAnswer(f"No decision within {THINK_WITHIN_S:g} seconds.") from None
         if response.state is not TurnState.COMPLETE or response.incomplete:
             raise NoAnswer("The digest's thinking broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
@@ -161,23 +162,23 @@ _DECLARED: tuple[Any, ...] = (create_task, cancel_task, summarize_task_result, c
 ACTION_TOOLS: tuple[Tool, ...] = tuple(function.__tool__ for function in _DECLARED)
 
 
-def question(digest: Digest, settings: CoordinatorSettings) -> str:
+def question(digest: Digest) -> str:
     """Return the digest as JSON, for the prompt `injection.md`."""
     new = {item.entry.id for item in digest.items}
-    before = bounded([each for each in digest.history if each.id not in new], settings)
+    before = bounded([each for each in digest.history if each.id not in new])
     shown = {
         "happened": [_shown(item) for item in digest.items],
         "before": [{"kind": entry.kind, "text": entry.text} for entry in before],
-        "tasks": [task.summary() for task in digest.tasks[: settings.tasks]],
+        "tasks": [task.summary() for task in digest.tasks],
     }
     return json.dumps(shown, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def bounded(history: Sequence[HistoryEntry], settings: CoordinatorSettings) -> list[HistoryEntry]:
+def bounded(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
     """Return the newest entries that a digest may show, oldest first."""
     kept: list[HistoryEntry] = []
-    left = settings.history_bytes
-    for entry in sorted(history, key=lambda entry: entry.at, reverse=True)[: settings.history_entries]:
+    left = HISTORY_BYTES
+    for entry in sorted(history, key=lambda entry: entry.at, reverse=True)[:HISTORY_ENTRIES]:
         left -= len(msgspec.json.encode(entry))
         if left < 0:
             break

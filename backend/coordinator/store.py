@@ -1,37 +1,36 @@
 """The coordinator keeps two things of each user in Redis: a channel of unprocessed entries, and the state of digests.
 
-    user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended), read by one consumer group
+    user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended)
     channels:active       sorted set: user → the second since which they wait: for a first digest, or another
-    user:{id}:coordinator the lease of the process that works on this user's digest
+    user:{id}:coordinator the lease of the process that works on this user's digest; it alone reads the channel
     user:{id}:thoughts    hash: id → history entry; at most HISTORY_LIMIT, for STATE_KEEP_S
-    user:{id}:digest      hash: `plan` → the digest decided on, `done:{id}:{n}` → its n-th action is done
+    user:{id}:digest      the plan that was decided on
     user:{id}:feedback    hash: id → what they think of us; at most FEEDBACK_LIMIT
-    user:{id}:digests     hash: last_at, count, failed, invalid, decision
+    user:{id}:digests     the last digest, and the counts of all
 
 An entry stays in its channel until it is acknowledged, which its reader does after its effects. A reader that dies in
-between leaves it pending; the next one claims it (XAUTOCLAIM) and gets it again: *at least once*, so effects go by the
-entry's id. A plan is written before anything of it is carried out, and the first one written stands: after a crash it
-is carried on instead of decided again. All writes go by ids, so that doing them twice is doing them once.
+between leaves it there, and the next one gets it again: *at least once*, so effects go by the entry's id. A plan is
+written before anything of it is carried out, and the first one written stands: after a crash it is carried out again
+instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
 a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, and that is logged.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
-What cannot be decoded is counted and logged: an entry is acknowledged and deleted with those beside it, a history entry
-is left out, and a plan is deleted, so that its entries, which are still in the channel, are decided on again.
+What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
+a plan is deleted, so that its entries, which are still in the channel, are decided on again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal, TypedDict, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Literal, TypedDict
 
 import msgspec
+from msgspec.structs import replace
 from redis.asyncio import Redis
-from redis.exceptions import ResponseError
 
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
@@ -40,10 +39,7 @@ from backend.tasks.task import Task
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 ACTIVE = "channels:active"
-GROUP = "coordinator"
 INPUTS_LIMIT = 200
 """Entries waiting for one user from which on inputs are dropped."""
 INPUT_CHARS = 4_000
@@ -54,6 +50,8 @@ SWEEP = 50
 """Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
 FEEDBACK_LIMIT = 100
+LEASE_S = 10.0
+"""Seconds a process that works on a digest may be silent before another takes over."""
 STATE_KEEP_S = 30 * 86_400
 """Seconds the state is kept after the last digest."""
 
@@ -65,7 +63,7 @@ _feedback = "user:{}:feedback".format
 _digests = "user:{}:digests".format
 
 
-class ChannelEntry(msgspec.Struct, frozen=True):
+class ChannelEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A channel entry is an input or a result that waits. `at` is Unix time in seconds."""
 
     id: str
@@ -177,32 +175,25 @@ class CoordinatorExport(TypedDict, total=False):
 
 
 class Channels(RedisStore):
-    """Channels are read as `consumer`, a name no other process has. Methods may raise `MemoryUnavailable`."""
+    """The channels of all users. Methods may raise `MemoryUnavailable`."""
 
-    def __init__(
-        self, redis: Redis, consumer: str, *, claim_after_s: float = 30.0, clock: Callable[[], float] = time.time
-    ) -> None:
-        """Entries of a reader that has been silent for `claim_after_s` seconds are claimed."""
+    def __init__(self, redis: Redis, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(redis)
-        self._consumer = consumer
-        self._claim_after_ms = round(claim_after_s * 1000)
         self._clock = clock
 
-    def __repr__(self) -> str:
-        return f"Channels({self._consumer}, {self._client})"
-
-    def lease(self, user_id: str, ttl_s: float) -> Lease:
-        """Return this consumer's lease on the user's digests."""
-        return Lease(self._client, f"user:{user_id}:coordinator", ttl_s)
+    def lease(self, user_id: str) -> Lease:
+        """Return a lease on the user's digests."""
+        return Lease(self._client, f"user:{user_id}:coordinator", LEASE_S)
 
     def add_result(self, transaction: Pipe, task: Task) -> None:
-        """Implement `tasks.task.ResultSink`: add the entry of a task in the transaction that ends it."""
-        self._add(transaction, task.owner, {"kind": "result", "task_id": task.id, "state": task.state.value})
+        """Add the entry of a task in the transaction that ends it."""
+        entry = ChannelEntry("", "result", self._clock(), task_id=task.id, state=task.state.value)
+        self._add(transaction, task.owner, entry)
 
     async def add_input(self, user_id: str, text: str, mode: str) -> None:
         """Add what a user has said."""
         pipe = self._client.pipeline()
-        self._add(pipe, user_id, {"kind": "input", "text": text[:INPUT_CHARS], "mode": mode})
+        self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
         pipe.xlen(_inbox(user_id))
         await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
 
@@ -217,31 +208,16 @@ class Channels(RedisStore):
         await self._client.call(lambda redis: redis.zadd(ACTIVE, {user_id: now}, xx=True))
 
     async def waiting(self, user_id: str, limit: int = 100) -> list[ChannelEntry]:
-        """Return the entries that are not acknowledged, oldest first, without taking them."""
+        """Return the entries that are not acknowledged, oldest first; delete those that cannot be decoded."""
         raw = await self._client.call(lambda redis: redis.xrange(_inbox(user_id), count=limit))
-        return await self._readable(user_id, raw or [])
-
-    async def take(self, user_id: str, limit: int = 50) -> list[ChannelEntry]:
-        """Take entries, oldest first: those taken before, those of readers that died, and new ones."""
-
-        async def take(redis: Redis) -> list[Any]:
-            key = _inbox(user_id)
-            try:
-                await redis.xgroup_create(key, GROUP, id="0", mkstream=True)
-            except ResponseError as error:
-                if "BUSYGROUP" not in str(error):
-                    raise
-            await redis.xautoclaim(key, GROUP, self._consumer, self._claim_after_ms, count=limit)
-            ours = await self._read(redis, key, "0", limit)
-            fresh = await self._read(redis, key, ">", limit - len(ours)) if len(ours) < limit else []
-            return [*ours, *fresh]
-
-        return await self._readable(user_id, await self._client.call(take))
+        entries = [entry for each in raw or [] if (entry := decode_or_skip("channel entry", each, _entry))]
+        await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw or []} - {entry.id for entry in entries}))
+        return entries
 
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
         """Delete entries that have taken effect; the user stays listed until `unlist`."""
         if ids:
-            await self._client.execute(self._removal(user_id, ids))
+            await self._client.call(lambda redis: redis.xdel(_inbox(user_id), *ids))
 
     async def unlist(self, user_id: str) -> None:
         """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
@@ -259,22 +235,10 @@ class Channels(RedisStore):
         pipe.zrem(ACTIVE, user_id)
         await self._client.execute(pipe)
 
-    def _add(self, pipe: Pipe, user_id: str, fields: Mapping[str, str]) -> None:
-        now = self._clock()
-        pipe.xadd(_inbox(user_id), {**fields, "at": f"{now:.3f}"})
+    def _add(self, pipe: Pipe, user_id: str, entry: ChannelEntry) -> None:
+        pipe.xadd(_inbox(user_id), {"entry": msgspec.json.encode(entry)})
         pipe.expire(_inbox(user_id), CHANNEL_KEEP_S)
-        pipe.zadd(ACTIVE, {user_id: now}, nx=True)
-
-    async def _read(self, redis: Redis, key: str, start: str, limit: int) -> list[Any]:
-        answer = await redis.xreadgroup(GROUP, self._consumer, {key: start}, count=limit)
-        streams = cast(Any, answer.items() if isinstance(answer, dict) else answer or [])
-        return [entry for _, entries in streams for entry in entries]
-
-    async def _readable(self, user_id: str, raw: Sequence[Any]) -> list[ChannelEntry]:
-        """Return the entries that can be decoded, and delete the others, which would never be acknowledged."""
-        entries = _decoded(raw)
-        await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
-        return entries
+        pipe.zadd(ACTIVE, {user_id: self._clock()}, nx=True)
 
     async def _drop_inputs(self, user_id: str, surplus: int) -> None:
         if surplus <= 0:
@@ -283,12 +247,6 @@ class Channels(RedisStore):
         if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
             log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
             await self.acknowledge(user_id, ids)
-
-    def _removal(self, user_id: str, ids: Sequence[str]) -> Pipe:
-        pipe = self._client.pipeline()
-        pipe.xack(_inbox(user_id), GROUP, *ids)
-        pipe.xdel(_inbox(user_id), *ids)
-        return pipe
 
 
 class CoordinatorState(RedisStore):
@@ -313,47 +271,28 @@ class CoordinatorState(RedisStore):
 
     async def plan(self, user_id: str) -> Plan | None:
         """Return the plan that is not finished. One that cannot be decoded is deleted."""
-        raw = await self._client.call(lambda redis: redis.hget(_digest(user_id), "plan"))
-        if raw is None:
-            return None
-        plan = decode_or_skip("coordinator plan", raw, _plan_decoder.decode)
-        if plan is None:
-            await self._client.call(lambda redis: redis.delete(_digest(user_id)))
+        key = _digest(user_id)
+        raw = await self._client.call(lambda redis: redis.get(key))
+        plan = None if raw is None else decode_or_skip("coordinator plan", raw, _plan_decoder.decode)
+        if raw is not None and plan is None:
+            await self._client.call(lambda redis: redis.delete(key))
         return plan
 
     async def set_plan(self, user_id: str, plan: Plan) -> Plan:
         """Write the plan unless there is another already; return the one that stands."""
-        pipe = self._client.pipeline()
-        pipe.hsetnx(_digest(user_id), "plan", msgspec.json.encode(plan))
-        pipe.expire(_digest(user_id), STATE_KEEP_S)
-        pipe.hget(_digest(user_id), "plan")
-        standing = (await self._client.execute(pipe))[-1]
-        return decode_or_skip("coordinator plan", standing, _plan_decoder.decode) or plan
-
-    async def is_done(self, user_id: str, plan: Plan, number: int) -> bool:
-        """Return whether the plan's action of that number has taken effect."""
-        return bool(await self._client.call(lambda redis: redis.hexists(_digest(user_id), f"done:{plan.id}:{number}")))
-
-    async def mark_done(self, user_id: str, plan: Plan, number: int) -> None:
-        """Note that the plan's action of that number has taken effect."""
-        pipe = self._client.pipeline()
-        pipe.hset(_digest(user_id), f"done:{plan.id}:{number}", "1")
-        pipe.expire(_digest(user_id), STATE_KEEP_S)
-        await self._client.execute(pipe)
+        key, raw = _digest(user_id), msgspec.json.encode(plan)
+        await self._client.call(lambda redis: redis.set(key, raw, nx=True, ex=STATE_KEEP_S))
+        return await self.plan(user_id) or plan
 
     async def finish(self, user_id: str, plan: Plan) -> None:
         """Delete the plan, all of which has taken effect, and count it."""
-        key = _digests(user_id)
-
-        def write(pipe: Pipe, raw: Mapping[bytes, bytes]) -> None:
-            old = _status(raw)
-            counts = (old.count + 1, old.failed + bool(plan.failure), old.invalid + len(plan.invalid))
-            new = DigestStatus(plan.at, plan.id, plan.decision, plan.failure, *counts)
-            pipe.delete(_digest(user_id))
-            pipe.hset(key, mapping=msgspec.to_builtins(new))
-            pipe.expire(key, STATE_KEEP_S)
-
-        await self._client.transact(key, read=lambda pipe: pipe.hgetall(key), write=write)
+        old = await self.status(user_id)
+        counts = (old.count + 1, old.failed + bool(plan.failure), old.invalid + len(plan.invalid))
+        new = DigestStatus(plan.at, plan.id, plan.decision, plan.failure, *counts)
+        pipe = self._client.pipeline()
+        pipe.delete(_digest(user_id))
+        pipe.set(_digests(user_id), msgspec.json.encode(new), ex=STATE_KEEP_S)
+        await self._client.execute(pipe)
 
     async def add_feedback(self, user_id: str, id_: str, feedback: Feedback) -> None:
         """Keep feedback under its id."""
@@ -368,7 +307,8 @@ class CoordinatorState(RedisStore):
 
     async def status(self, user_id: str) -> DigestStatus:
         """Return the status of the user's digests so far."""
-        return _status(await self._client.call(lambda redis: redis.hgetall(_digests(user_id))))
+        raw = await self._client.call(lambda redis: redis.get(_digests(user_id)))
+        return decode_or_skip("digest status", raw or b"{}", _status_decoder.decode) or DigestStatus()
 
     async def export(self, user_id: str) -> CoordinatorExport:
         """Return the user's history, feedback and status."""
@@ -384,23 +324,10 @@ class CoordinatorState(RedisStore):
 _history_decoder = msgspec.json.Decoder(HistoryEntry)
 _plan_decoder = msgspec.json.Decoder(Plan)
 _feedback_decoder = msgspec.json.Decoder(Feedback)
+_status_decoder = msgspec.json.Decoder(DigestStatus)
+_entry_decoder = msgspec.json.Decoder(ChannelEntry)
 
 
-def _decoded(raw: Sequence[Any]) -> list[ChannelEntry]:
-    """Return the entries that can be decoded; one deleted while it was pending comes without fields."""
-    found = {}
-    for id_, fields in raw:
-        decode = partial(_from_fields, ChannelEntry)
-        if fields and (entry := decode_or_skip("channel entry", {**fields, b"id": id_}, decode)):
-            found[entry.id] = entry
-    return sorted(found.values(), key=lambda entry: tuple(map(int, entry.id.split("-"))))
-
-
-def _from_fields(type_: type[T], fields: Mapping[bytes, bytes]) -> T:
-    """Return the fields of a Redis hash or stream entry as `type_`; unknown fields are ignored."""
-    texts = {name.decode(): value.decode() for name, value in fields.items()}
-    return msgspec.convert(texts, type_, strict=False)
-
-
-def _status(fields: Mapping[bytes, bytes]) -> DigestStatus:
-    return decode_or_skip("digest status", fields, partial(_from_fields, DigestStatus)) or DigestStatus()
+def _entry(stored: tuple[bytes, dict[bytes, bytes]]) -> ChannelEntry:
+    id_, fields = stored
+    return replace(_entry_decoder.decode(fields[b"entry"]), id=id_.decode())

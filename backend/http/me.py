@@ -259,7 +259,7 @@ async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGen
         page.user_id, lambda _: page.event_log.publish(UserContextChanged())
     )
     try:
-        await pages.open(page)
+        pages.open(page)
         yield RETRY
         with suppress(MemoryUnavailable):
             for notice in await here.services.news.notices.waiting(page.user_id):
@@ -269,12 +269,10 @@ async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGen
             async for events in stream:
                 if not events and await _is_revoked(here, caller):
                     return
-                if not events:
-                    await pages.renew(page)
                 yield encode_events(events)
     finally:
         unwatch()
-        await pages.remove(page)
+        pages.remove(page)
 
 
 async def _is_revoked(here: Context, caller: Identity) -> bool:

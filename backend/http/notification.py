@@ -101,12 +101,9 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
-    """Deliver the reminders due now: the caller's, or, for a program that may act for anybody, everybody's.
-
-    What is being delivered already is waited for, and nothing is delivered twice.
-    """
+    """Deliver the reminders due now: the caller's, or, for a program that may act for anybody, everybody's."""
     await acting.take(here)
-    return await here.services.news.reminders.scheduler.execute(acting.user or None)
+    return await here.services.news.reminders.delivery.execute(acting.user or None)
 
 
 @router.get("/notification/{user_id}")

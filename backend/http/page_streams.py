@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from backend.errors import TooMany
-from backend.notifications.presence import Presence
 from backend.sessions.event_log import EventLog, PageMessage
 
 STREAMS_PER_USER = 8
@@ -25,8 +24,7 @@ RETRY_S = 15
 class PageStreams:
     """The streams of the pages that this process serves."""
 
-    def __init__(self, presence: Presence) -> None:
-        self._presence = presence
+    def __init__(self) -> None:
         self._open: dict[str, dict[str, PageStream]] = {}
         self._closing = False
 
@@ -60,30 +58,24 @@ class PageStreams:
             for stream in streams.values():
                 stream.event_log.close()
 
-    async def open(self, stream: PageStream) -> None:
+    def open(self, stream: PageStream) -> None:
         """Show events on `stream` from now on."""
         self._open.setdefault(stream.user_id, {})[stream.id] = stream
         if self._closing:
             stream.event_log.close()
-        await self.renew(stream)
 
-    async def renew(self, stream: PageStream) -> None:
-        """Let all processes know that the page is still open."""
-        await self._presence.mark_open(stream.user_id, stream.id)
-
-    async def remove(self, stream: PageStream) -> None:
+    def remove(self, stream: PageStream) -> None:
         """Show nothing on `stream` any more."""
         stream.event_log.close()
         streams = self._open.get(stream.user_id, {})
         streams.pop(stream.id, None)
         if not streams:
             self._open.pop(stream.user_id, None)
-        await self._presence.mark_closed(stream.user_id, stream.id)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageStream:
-    """One open page's stream. Its reader opens it first, renews it again and again, and removes it whatever happens."""
+    """One open page's stream. Its reader opens it first, and removes it whatever happens."""
 
     user_id: str = field(repr=False)
     id: str = field(default_factory=partial(secrets.token_hex, 6))

@@ -5,13 +5,11 @@ The cookie says who the caller is; another user's task is answered like one that
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
 from backend.access.usage import TURN
@@ -21,7 +19,6 @@ from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, principal_of, spend
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
-from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
 LIST_LIMIT = 100
@@ -87,18 +84,10 @@ async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
 
 
 @router.get("/api/tasks/{task_id}/archive", response_model=None)
-async def show_archive(
-    task_id: str,
-    here: Here,
-    caller: Caller,
-    form: Annotated[Literal["markdown", "json"], Query(alias="format")] = "json",
-) -> Response:
-    """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
+async def show_archive(task_id: str, here: Here, caller: Caller) -> Response:
+    """Return every model call made for a task, without secrets."""
     await _own(task_id, here, caller)
     entries = await here.services.work.model_calls.read(caller.user, task_id) or []
-    if form == "markdown":
-        written = await asyncio.to_thread(as_markdown, task_id, entries)
-        return PlainTextResponse(written, media_type="text/markdown")
     return await json_response({"attempts": entries})
 
 

@@ -17,11 +17,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.principal import Grant, Principal, Tier
-from backend.errors import TooMany
+from backend.errors import BadRequest, Forbidden
 from backend.tools.base import Client
 
 PATHS: dict[Client, str] = {"internal": "/mcp/", "copilot": "/mcp/copilot/", "external": "/mcp/external/"}
@@ -50,16 +49,6 @@ class McpCaller:
     principal: Principal
 
 
-class AccessDenied(Exception):
-    """The refusal of a request, as an HTTP status with a message and a hint."""
-
-    def __init__(self, status: int, message: str, hint: str, **headers: str) -> None:
-        super().__init__(message)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.response = JSONResponse({"error": {"message": message, "hint": hint}}, status, named)
-        """The refusal in the server's one form of errors."""
-
-
 class Endpoint:
     """One path, for one kind of client, over the SDK's application."""
 
@@ -72,30 +61,23 @@ class Endpoint:
         return f"Endpoint({self._client})"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
-        except AccessDenied as denied:
-            await denied.response(scope, receive, send)
-        else:
-            await self._served({**scope, CALLER: caller}, receive, send)
+        caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
+        await self._served({**scope, CALLER: caller}, receive, send)
 
     async def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
-        """Return the caller, with the user the request is for. Raise `AccessDenied`."""
+        """Return the caller, with the user the request is for. Raise `CallerError`."""
         shown = f"{principal.credential} {principal.user}"
         if self._client in OPERATORS:
             principal = replace(principal, tier=Tier.OPERATOR)
         caller = McpCaller(self._client, hashlib.sha256(shown.encode()).hexdigest()[:12], principal)
-        try:
-            await self._rate_limit(caller.id)
-        except TooMany as error:
-            raise AccessDenied(429, str(error), error.hint, retry_after=str(error.retry_after_s)) from None
+        await self._rate_limit(caller.id)
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == principal.user:
             return caller
         if Grant.ON_BEHALF not in principal.grants:
-            raise AccessDenied(403, "This token may not act for another user.", f"Leave {ON_BEHALF_OF} out.")
+            raise Forbidden("This token may not act for another user.", hint=f"Leave {ON_BEHALF_OF} out.")
         if not USER_ID.fullmatch(named):
-            raise AccessDenied(
-                422, f"{ON_BEHALF_OF} does not contain a user ID.", "Send the ID as GET /api/me/export shows it."
+            raise BadRequest(
+                f"{ON_BEHALF_OF} does not contain a user ID.", hint="Send the ID as GET /api/me/export shows it."
             )
         return replace(caller, principal=replace(principal, user=named))

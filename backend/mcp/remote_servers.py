@@ -159,32 +159,14 @@ class RemoteServer:
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=entry.headers, timeout=timeout))
             return streamable_http_client(entry.url, http_client=http)
         parameters = StdioServerParameters(command=entry.command, args=entry.args, env=entry.env, cwd=entry.cwd)
-        return self._watched(self._program(parameters))
-
-    @asynccontextmanager
-    async def _watched(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
-        """Yield the same streams, but have the server checked immediately when the program's output ends."""
-        async with streams as (read, write), anyio.create_task_group() as group:
-            send, receive = anyio.create_memory_object_stream[Any](0)
-
-            async def forward() -> None:
-                async with send:
-                    async for message in read:
-                        await send.send(message)
-                self._changed.set()
-
-            group.start_soon(forward)
-            async with receive:
-                yield receive, write
-            group.cancel_scope.cancel()
+        return self._program(parameters)
 
     @asynccontextmanager
     async def _program(self, parameters: StdioServerParameters) -> AsyncIterator[tuple[Any, Any]]:
-        """Run a server that is a program, with its error output passed on or dropped."""
+        """Run a server that is a program; its error output is dropped."""
         self._starting = True  # a process cancelled in between would have no owner
         try:
-            errors_to = os.dup(2) if self._entry.stderr else os.open(os.devnull, os.O_WRONLY)
-            with os.fdopen(errors_to, "w") as errors:
+            with os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") as errors:
                 async with stdio_client(parameters, errlog=errors) as streams:
                     self._starting = False
                     if self._ending:

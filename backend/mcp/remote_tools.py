@@ -98,7 +98,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         cache=False,
         clients=frozenset(entry.clients),
         source=origin.server,
-        limits=ToolLimits(entry.deadline_s, entry.output_cap),
+        limits=ToolLimits(entry.deadline_s),
     )
 
 
@@ -106,9 +106,7 @@ def tier_of(entry: McpServerEntry) -> Tier:
     """Return how far a caller must be trusted to use a server's tools; one with credentials acts as the operator."""
     if entry.tier is not None:
         return {"public": Tier.ANONYMOUS, "signed_in": Tier.SIGNED_IN, "operator": Tier.OPERATOR}[entry.tier]
-    if entry.command or entry.headers or entry.env:
-        return Tier.OPERATOR
-    return Tier.SIGNED_IN if entry.requires_auth else Tier.ANONYMOUS
+    return Tier.OPERATOR if entry.command or entry.headers or entry.env else Tier.ANONYMOUS
 
 
 def is_read_only(listed: Listed) -> bool:

@@ -71,22 +71,24 @@ class Decoder:
     """One stream of G.711 on its way in: bytes of any number → 24 kHz PCM16, which is whole 20 ms for whole 20 ms."""
 
     clock = RATE
+    rate = RATE
+    """Samples per second, which another codec of the telephone may have more of."""
     empty_bytes = 0
     samples = staticmethod(len)
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: Law = Law.MU) -> None:
         self.law = law
-        self._resampler = Resampler(RATE, SAMPLE_RATE, steady=True)
+        self._resampler = Resampler(self.rate, SAMPLE_RATE, steady=True)
         self._last = b""  # decoded, to go on with
 
     def decode(self, coded: bytes) -> bytes:
         """Return 24 kHz PCM16: six bytes for one."""
-        self._last = decode(coded, self.law)
+        self._last = self._decoded(coded)
         return self._resampler.push(self._last)
 
     def conceal(self, samples: int) -> bytes:
         """Go on with what came last, half as loud each time, as many 24 kHz samples as are missing."""
-        wanted = 2 * (samples * RATE // SAMPLE_RATE)
+        wanted = 2 * (samples * self.rate // SAMPLE_RATE)
         if not self._last:
             return self._resampler.push(bytes(wanted))
         self._last = mul(self._last, 2, 0.5)
@@ -98,6 +100,9 @@ class Decoder:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _decoded(self, coded: bytes) -> bytes:
+        return decode(coded, self.law)
 
 
 class Encoder:

@@ -7,6 +7,7 @@ model that stays unavailable is replaced by its fallback, if one is configured.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import random
@@ -17,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
@@ -66,7 +66,7 @@ class ChatCompletions:
         api_key: str,
         fallbacks: Mapping[str, str] | None = None,
         limits: ModelLimits | None = None,
-        on_failure: OnFailure | None = None,
+        on_failure: OnFailure = lambda *_: None,
     ) -> None:
         """Create the client; `on_failure` is called immediately for every failed attempt."""
         from openai import AsyncOpenAI  # takes half a second to import: only where needed
@@ -95,7 +95,7 @@ class ChatCompletions:
         for number, name in enumerate(names, start=1):
             yielded = False
             try:
-                async with aclosing(self._first_success({**request, "model": name})) as deltas:
+                async with aclosing(self._tried({**request, "model": name})) as deltas:
                     async for delta in deltas:
                         yielded = True
                         yield replace(delta, model=name) if isinstance(delta, Finished) else delta
@@ -108,52 +108,42 @@ class ChatCompletions:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _first_success(self, request: Json) -> AsyncGenerator[Delta, None]:
+    async def _tried(self, request: Json) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of the first attempt that produces any."""
-        numbers = itertools.count(1)
+        for number in itertools.count(1):
+            began, yielded = time.perf_counter(), False
+            try:
+                async with aclosing(self._attempt(request)) as deltas:
+                    async for delta in deltas:
+                        yielded = True
+                        yield delta
+                return
+            except _Failed as failed:
+                seconds = time.perf_counter() - began
+                self._on_failure(request["model"], number, str(failed), failed.reason, seconds)
+                if yielded or not failed.retryable or number == self._limits.attempts:
+                    raise
+                log.info("model %s: %s Trying again.", request["model"], failed)
+                pause_s = self._limits.pause_s(number, failed.asked_s)
+            await asyncio.sleep(pause_s)
 
-        async def begin() -> tuple[AsyncGenerator[Delta, None], Delta]:
-            deltas = self._attempt(request, next(numbers))
-            return deltas, await anext(deltas)
-
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._limits.attempts),
-            wait=lambda state: self._limits.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0)),
-            retry=retry_if_exception(lambda error: isinstance(error, ModelUnavailable) and error.retryable),
-            before_sleep=lambda state: log.info("model %s: %s Trying again.", request["model"], _error(state)),
-            reraise=True,
-        )
-        opened: tuple[AsyncGenerator[Delta, None], Delta] = await retrying(begin)
-        deltas, first = opened
-        async with aclosing(deltas):
-            yield first
-            async for delta in deltas:
-                yield delta
-
-    async def _attempt(self, request: Json, number: int) -> AsyncGenerator[Delta, None]:
+    async def _attempt(self, request: Json) -> AsyncGenerator[Delta, None]:
         """Make one request and yield its deltas; close the HTTP stream however it ends. Raise `_Failed`."""
         import openai
 
         assembly = Assembly()
-        began = time.perf_counter()
         try:
-            try:
-                asking = self._completions.create(**request, stream=True, stream_options={"include_usage": True})
-                async with await asking as chunks:
-                    async for chunk in chunks:
-                        for text in assembly.take(chunk):
-                            yield TextDelta(text)
-            except openai.APIError as error:
-                raise _translated(error) from error
-            except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
-                raise _Failed("The model's stream cannot be read.", "unreadable") from error
-            for delta in assembly.finish():
-                yield delta
-        except _Failed as failed:
-            if self._on_failure:
-                seconds = time.perf_counter() - began
-                self._on_failure(request["model"], number, str(failed), failed.reason, seconds)
-            raise
+            asking = self._completions.create(**request, stream=True, stream_options={"include_usage": True})
+            async with await asking as chunks:
+                async for chunk in chunks:
+                    for text in assembly.take(chunk):
+                        yield TextDelta(text)
+        except openai.APIError as error:
+            raise _translated(error) from error
+        except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
+            raise _Failed("The model's stream cannot be read.", "unreadable") from error
+        for delta in assembly.finish():
+            yield delta
 
 
 class _Failed(ModelUnavailable):
@@ -235,10 +225,6 @@ def _translated(error: openai.APIError) -> _Failed:
         reason: Reason = "rate_limited" if status == 429 and not hopeless else "refused"
         return _Failed(f"The model refuses ({detail}).", reason, retryable=retryable, asked_s=_asked_s(error.response))
     return _Failed("The model broke off with an error.", "broken_off", retryable=error.code not in HOPELESS_CODES)
-
-
-def _error(state: RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
 
 
 def _asked_s(response: httpx2.Response) -> float:

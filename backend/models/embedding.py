@@ -9,24 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import httpx2
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_fixed
 
 from backend.errors import EmbeddingUnavailable
 
 WITHIN_S = 10.0
 """Seconds a request may take, including its one retry."""
-PAUSE_S = 0.3
-"""Seconds before the retry."""
-RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504})
 HINT = (
     "Set OPENAI_API_KEY; or, to stay offline, install the extra with a bundled model "
     "(.venv/bin/pip install -e '.[embeddings]'), or set EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server."
@@ -48,34 +41,40 @@ class Embedder(Protocol):
         """Return one vector for each text, in their order, all of one length. Raise `EmbeddingUnavailable`."""
 
 
-@dataclass(frozen=True, slots=True)
 class EmbeddingsAPI:
-    """One endpoint and model."""
+    """One endpoint and model, asked through the `openai` package, which asks twice."""
 
-    http: httpx2.AsyncClient = field(repr=False)
-    base_url: str
-    api_key: str = field(repr=False)
-    model: str
+    def __init__(self, *, base_url: str, api_key: str, model: str) -> None:
+        from openai import AsyncOpenAI  # takes half a second to import: only where needed
+
+        self.model = model
+        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=1)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        from openai import APIStatusError, OpenAIError
+
+        asking = self._client.embeddings.create(model=self.model, input=list(texts), encoding_format="float")
         try:
             async with asyncio.timeout(WITHIN_S):
-                response: httpx2.Response = await AsyncRetrying(
-                    stop=stop_after_attempt(2),
-                    wait=wait_fixed(PAUSE_S),
-                    retry=retry_if_result(lambda response: response.status_code in RETRYABLE),
-                    retry_error_callback=lambda state: state.outcome and state.outcome.result(),
-                )(
-                    self.http.post,
-                    f"{self.base_url}/embeddings",
-                    json={"model": self.model, "input": list(texts), "encoding_format": "float"},
-                    headers={"Authorization": f"Bearer {self.api_key}"},
-                )
-        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+                answer = await asking
+            vectors = np.array(
+                [each.embedding for each in sorted(answer.data, key=lambda each: each.index)], np.float64
+            )
+        except APIStatusError as error:
+            raise EmbeddingUnavailable(
+                f"The embedding model answered with HTTP {error.status_code}.", hint=HINT
+            ) from error
+        except (TimeoutError, OpenAIError) as error:
             raise EmbeddingUnavailable(f"The embedding model does not answer ({type(error).__name__}).") from error
-        if response.status_code != httpx2.codes.OK:
-            raise EmbeddingUnavailable(f"The embedding model answered with HTTP {response.status_code}.", hint=HINT)
-        return _vectors(response.content, len(texts))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise EmbeddingUnavailable("The embedding model's answer cannot be read.") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise EmbeddingUnavailable("The embedding model's answer does not fit the question.")
+        return cast(list[list[float]], vectors.tolist())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
 
 
 class NoEmbeddings:
@@ -134,24 +133,3 @@ def _vector(lookup: Lookup, text: str) -> list[float]:
     if not np.isfinite(length) or length == 0.0:
         return [0.0] * len(vector)
     return cast(list[float], (vector / length).tolist())
-
-
-class _Entry(msgspec.Struct):
-    index: int
-    embedding: list[float]
-
-
-class _Embeddings(msgspec.Struct):
-    data: list[_Entry]
-
-
-def _vectors(answer: bytes, count: int) -> list[list[float]]:
-    """Return the vectors of an answer, by their index. Raise `EmbeddingUnavailable` when it holds none."""
-    try:
-        entries = msgspec.json.decode(answer, type=_Embeddings).data
-        vectors = [entry.embedding for entry in sorted(entries, key=lambda entry: entry.index)]
-    except msgspec.DecodeError as error:
-        raise EmbeddingUnavailable("The embedding model's answer cannot be read.") from error
-    if len(vectors) != count or not vectors[0] or len({len(vector) for vector in vectors}) != 1:
-        raise EmbeddingUnavailable("The embedding model's answer does not fit the question.")
-    return vectors

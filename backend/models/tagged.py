@@ -8,17 +8,14 @@ calls and results travel as tagged text; `tags` documents the grammar.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import groupby
 
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, FunctionCall, TextDelta, ToolCall
-from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader
+from backend.models.tags import CALL, CALL_END, MALFORMED, RESULT, RESULT_END, TagReader
 from backend.runtime.json_objects import Json
 
-MALFORMED = "malformed_call"
-"""The name given to a call that cannot be parsed: no tool has it, so that the call fails."""
 GUIDE = """\
 You can call these functions (JSON Schemas of their arguments):
 {tools}
@@ -61,7 +58,7 @@ class TaggedChatModel:
             async for delta in deltas:
                 match delta:
                     case TextDelta(text):
-                        for out in _deltas(reader.feed(text)):
+                        for out in reader.feed(text):
                             called = called or isinstance(out, ToolCall)
                             yield out
                     case Finished():
@@ -71,7 +68,7 @@ class TaggedChatModel:
                         yield delta
                 if reader.over:
                     break
-        for out in _deltas(reader.finish()):
+        for out in reader.finish():
             called = called or isinstance(out, ToolCall)
             yield out
         reason = "tool_calls" if called else end.reason
@@ -112,18 +109,6 @@ def failed_with_tools(content: str, names: Sequence[str], *, message: str = "") 
         return content
     error = value["error"] | ({"type": MALFORMED, "message": message} if message else {})
     return json.dumps({**value, "error": error | {"tools": list(names)}}, ensure_ascii=False)
-
-
-def call_of(piece: ParsedCall | Malformed) -> ToolCall:
-    """Return a parsed call as a native one; a malformed call gets a name that no tool has."""
-    id_ = f"call_{secrets.token_hex(8)}"
-    if isinstance(piece, ParsedCall):
-        return ToolCall(id_, piece.name, piece.arguments)
-    return ToolCall(id_, MALFORMED, json.dumps({"text": piece.raw}, ensure_ascii=False))
-
-
-def _deltas(pieces: Iterable[Piece]) -> list[Delta]:
-    return [piece if isinstance(piece, TextDelta) else call_of(piece) for piece in pieces]
 
 
 def _guided(messages: list[ChatMessage], tools: Sequence[Json]) -> list[ChatMessage]:

@@ -1,7 +1,6 @@
 """Has users' data erased elsewhere, too: at webhooks that were sent something of them, and where their traces are.
 
-    deletions       hash: id → the deletion as JSON
-    deletions:due   sorted set: id → the Unix second of its next try
+    deletions       sorted set: the deletion as JSON → the Unix second of its next try
 
 A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried
 immediately, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log
@@ -31,9 +30,8 @@ log = logging.getLogger(__name__)
 
 KEEP_S = 30 * 86_400
 """Seconds a deletion is tried for."""
-FIRST_PAUSE_S = 30.0
-"""Seconds after the first try; each further pause is twice as long."""
-LONGEST_PAUSE_S = 6 * 3_600.0
+PAUSES_S = (30.0, 6 * 3_600.0)
+"""The shortest and the longest pause between two tries; between them it is as long as the deletion has waited."""
 CLAIM_S = 120.0
 """Seconds after which another process makes a try that one has begun: longer than a try takes."""
 LIMIT = 10_000
@@ -45,7 +43,6 @@ ANSWER_WITHIN_S = 2.0
 
 EVENT = "user.deleted"
 DELETIONS = "deletions"
-DUE = "deletions:due"
 
 
 class Deletion(msgspec.Struct, frozen=True):
@@ -55,7 +52,6 @@ class Deletion(msgspec.Struct, frozen=True):
     target: str
     user: str
     at: float
-    tries: int = 0
     format: Format = FORMAT
 
 
@@ -75,52 +71,32 @@ def at_webhook(webhook: WebhookClient) -> DeletionTarget:
 class DeletionQueue(RedisStore):
     """The deletions that wait, for all processes. Methods may raise `MemoryUnavailable`."""
 
-    async def add(self, deletions: list[Deletion], next_try: float) -> None:
-        """Keep new deletions, and delay their first try by other processes."""
+    async def put_off(self, until: float, *deletions: Deletion) -> None:
+        """Keep deletions for their next try at that second."""
         pipe = self._client.pipeline()
-        pipe.hset(DELETIONS, mapping={each.id: msgspec.json.encode(each) for each in deletions})
-        pipe.zadd(DUE, {each.id: next_try for each in deletions})
-        for key in (DELETIONS, DUE):
-            pipe.expire(key, KEEP_S + 86_400)
-        pipe.zcard(DUE)
-        surplus = int((await self._client.execute(pipe))[-1]) - LIMIT
-        if surplus > 0:
+        pipe.zadd(DELETIONS, {msgspec.json.encode(each): until for each in deletions})
+        pipe.zremrangebyrank(DELETIONS, 0, -LIMIT - 1)
+        pipe.expire(DELETIONS, KEEP_S + 86_400)
+        if surplus := (await self._client.execute(pipe))[1]:
             log.error("%d deletions elsewhere were given up: more than %d wait", surplus, LIMIT)
-            oldest = await self._client.call(lambda redis: redis.zrange(DUE, 0, surplus - 1))
-            await self.remove(*(name.decode() for name in oldest))
 
     async def take(self, now: float) -> list[Deletion]:
         """Take the deletions that are due; other processes try them after `CLAIM_S`."""
 
         async def due(pipe: Pipe) -> list[bytes]:
-            names: list[bytes] = await pipe.zrangebyscore(DUE, "-inf", now, start=0, num=AT_ONCE)
-            return names
+            found: list[bytes] = await pipe.zrangebyscore(DELETIONS, "-inf", now, start=0, num=AT_ONCE)
+            return found
 
-        def write(pipe: Pipe, names: list[bytes]) -> list[bytes]:
-            if names:
-                pipe.zadd(DUE, dict.fromkeys(names, now + CLAIM_S))
-            return names
+        def write(pipe: Pipe, found: list[bytes]) -> list[bytes]:
+            if found:
+                pipe.zadd(DELETIONS, dict.fromkeys(found, now + CLAIM_S))
+            return found
 
-        if not (taken := await self._client.transact(DUE, read=due, write=write)):
-            return []
-        raw = await self._client.call(lambda redis: redis.hmget(DELETIONS, taken))
-        if gone := [name.decode() for name, each in zip(taken, raw, strict=True) if each is None]:
-            await self.remove(*gone)
-        return decode_all("deletion", (each for each in raw if each is not None), _decoder.decode)
+        return decode_all("deletion", await self._client.transact(DELETIONS, read=due, write=write), _decoder.decode)
 
-    async def put_off(self, deletion: Deletion, until: float) -> None:
-        """Keep a deletion that was tried for its next try."""
-        pipe = self._client.pipeline()
-        pipe.hset(DELETIONS, deletion.id, msgspec.json.encode(deletion))
-        pipe.zadd(DUE, {deletion.id: until})
-        await self._client.execute(pipe)
-
-    async def remove(self, *ids: str) -> None:
-        """Drop deletions that are done, or given up."""
-        pipe = self._client.pipeline()
-        pipe.hdel(DELETIONS, *ids)
-        pipe.zrem(DUE, *ids)
-        await self._client.execute(pipe)
+    async def remove(self, deletion: Deletion) -> None:
+        """Drop a deletion that is done, or given up."""
+        await self._client.call(lambda redis: redis.zrem(DELETIONS, msgspec.json.encode(deletion)))
 
 
 class DeletionNotifier:
@@ -147,7 +123,7 @@ class DeletionNotifier:
             return []
         now = self._clock()
         deletions = [Deletion(secrets.token_hex(8), target, user_id, now) for target in self._targets]
-        await self._queue.add(deletions, now + CLAIM_S)
+        await self._queue.put_off(now + CLAIM_S, *deletions)
         tries = {deletion.target: self._begin(deletion) for deletion in deletions}
         await asyncio.wait(tries.values(), timeout=ANSWER_WITHIN_S)
         return [name for name, task in tries.items() if not (task.done() and not task.cancelled() and task.result())]
@@ -182,7 +158,6 @@ class DeletionNotifier:
 
     async def _try(self, deletion: Deletion) -> bool:
         """Try a deletion, and return whether it is done."""
-        deletion = msgspec.structs.replace(deletion, tries=deletion.tries + 1)
         target = self._targets.get(deletion.target)
         why = "it is not in the settings any more"
         try:
@@ -192,7 +167,7 @@ class DeletionNotifier:
                 except PeerError as error:
                     why = str(error)
                 else:
-                    await self._queue.remove(deletion.id)
+                    await self._queue.remove(deletion)
                     return True
             await self._put_off(deletion, why)
         except MemoryUnavailable as error:
@@ -203,15 +178,15 @@ class DeletionNotifier:
         now = self._clock()
         if now - deletion.at >= KEEP_S:
             log.error("%s has not deleted a user within %d days: %s", deletion.target, KEEP_S // 86_400, why)
-            await self._queue.remove(deletion.id)
+            await self._queue.remove(deletion)
             return
-        log.warning("%s has not deleted a user yet, try %d: %s", deletion.target, deletion.tries, why)
-        await self._queue.put_off(deletion, now + pause_s(deletion.tries))
+        log.warning("%s has not deleted a user yet: %s", deletion.target, why)
+        await self._queue.put_off(now + pause_s(now - deletion.at), deletion)
 
 
-def pause_s(tries: int) -> float:
-    """Return the seconds until the next try."""
-    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(tries - 1, 20))
+def pause_s(waited_s: float) -> float:
+    """Return the seconds until the next try of a deletion that has waited so long."""
+    return min(max(waited_s, PAUSES_S[0]), PAUSES_S[1])
 
 
 _decoder = msgspec.json.Decoder(Deletion)

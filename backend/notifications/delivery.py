@@ -4,6 +4,9 @@ Whichever way, it is one *notice* (see `notifications.notices`), kept before any
 closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
 only then is it gone. So whichever process dies, and whenever, another goes on, and no user is reminded twice but by a
 webhook; the webhook's server can recognize the delivery by its id.
+
+An attempt begins with a change of the record that sets the time of the next one. Of several processes only one makes
+that change, and should it die, the next attempt comes all the same.
 """
 
 from __future__ import annotations
@@ -12,47 +15,40 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import Counter as Count
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from backend.errors import MemoryUnavailable, PeerError
+from backend.errors import MemoryUnavailable, PeerError, VoiceError
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
-from backend.notifications.repository import ReminderRepository
+from backend.notifications.reminders import Reminder, Way, begun, delivered, notice_of
+from backend.notifications.repository import ReminderKey, ReminderRepository
 from backend.notifications.webhooks import WebhookClient
 from backend.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
-from backend.runtime.supervisor import cancel_all, start_among
-from backend.settings.notifications import NotificationSettings
+from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 
 log = logging.getLogger(__name__)
 
-DAY_S = 86_400
-SHOWN_WITHIN_S = 3.0
-"""Seconds an open page has to say that it shows a reminder."""
-POLL_EVERY_S = 0.1
 LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 SETTLING_LIMIT = 1_000
 """Records of delivered reminders under change at the same time; more are found delivered at their next attempt."""
+LONGEST_SLEEP_S = 1.0
+SHORTEST_SLEEP_S = 0.05
+"""The least seconds between two looks: a due reminder that is not begun waits for room here."""
+AT_ONCE = 32
+"""Attempts that one process makes at the same time."""
+REST_S = 60.0
+"""Seconds a reminder is left alone that cannot be decoded here, or whose delivery has a fault."""
+EXECUTE_LIMIT = 200
+"""Reminders one `execute` delivers."""
 
-Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
-"""call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
-nothing to do; elsewhere: another process is delivering it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Routes:
-    """The ways to a user. Their owner closes them after the delivery."""
-
-    notices: NotificationDispatcher
-    show: Callable[[str, PageEvent], Awaitable[None]]
-    """Shows an event on every open page of the user with that id, in every process."""
-    has_page: Callable[[str], Awaitable[bool]]
-    """Returns whether a page of that user is open in some process."""
-    webhook: WebhookClient | None
+Outcome = Literal["call", "webhook", "waiting", "nothing", "failed"]
+"""call: a live call has it to speak, or has spoken it; webhook: delivered there; waiting: shown on open pages, and
+tried again later; nothing: there was nothing to do."""
 
 
 class ReminderMetrics:
@@ -84,54 +80,59 @@ class ReminderMetrics:
 
 @dataclass(eq=False, repr=False)
 class ReminderDelivery:
-    """One process's share in delivering reminders."""
+    """One process's share in delivering reminders. `start` it where they are delivered; `close` it in any case.
+
+    It sleeps until the next one, and looks every second besides, since other processes set reminders, too.
+    """
 
     reminders: ReminderRepository
-    routes: Routes
+    notices: NotificationDispatcher
+    show: Callable[[str, PageEvent], Awaitable[None]]
+    """Shows an event on every open page of the user with that id, in every process."""
+    webhook: WebhookClient | None
+    """Its owner closes it after the delivery."""
     metrics: ReminderMetrics
-    settings: NotificationSettings
     clock: Callable[[], float] = time.time
+    _working: dict[ReminderKey, asyncio.Task[Outcome]] = field(default_factory=dict, init=False)
     _settling: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _running: asyncio.Task[None] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
-        return f"ReminderDelivery({len(self._settling)} being settled)"
+        return f"ReminderDelivery({len(self._working)} being delivered, {len(self._settling)} being settled)"
+
+    def start(self) -> None:
+        """Deliver what is due from now on, until `close`."""
+        self._running = supervised("reminders", self._run)
+
+    def wake(self) -> None:
+        """Look for due reminders now, since one was set or changed."""
+        self._changed.set()
+
+    async def execute(self, owner: str | None = None) -> dict[str, int]:
+        """Attempt to deliver the due reminders of `owner` or all users; return the number of each outcome.
+
+        Raises `MemoryUnavailable`.
+        """
+        ready, _ = await self.reminders.due(self.clock(), EXECUTE_LIMIT)
+        tasks = [self._begin(key) for key in ready if owner is None or key[0] == owner]
+        if tasks:
+            await asyncio.wait(tasks)
+        outcomes = Count(task.result() for task in tasks if not task.cancelled())
+        shown: tuple[Outcome, ...] = ("call", "webhook", "waiting", "failed")
+        return {"due": len(tasks) - outcomes["nothing"], **{name: outcomes[name] for name in shown}}
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
-        """Take the next step for one reminder. Raises `MemoryUnavailable`."""
-        async with self.reminders.lease(owner, reminder_id).held() as ours:
-            return await self._begin(owner, reminder_id) if ours else "elsewhere"
-
-    async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
-        """Withdraw the notices of a reminder that still wait, except the notice `but`."""
-        for notice in await self.routes.notices.waiting(owner):
-            if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
-                await self.routes.notices.withdraw(owner, notice.id)
-
-    def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
-        """Settle the reminder of a notice that was delivered. Returns immediately."""
-        if notice_id.startswith("reminder-") and len(self._settling) < SETTLING_LIMIT:
-            self._start(self._settle(owner, notice_id, way))
-
-    async def report(self, owner: str, reminder_id: str, event: Literal["set", "canceled"]) -> None:
-        """Count what a user did, and show it on the user's open pages."""
-        self.metrics.count(event)
-        await self.routes.show(owner, ReminderChanged(reminder_id, event))
-
-    async def close(self) -> None:
-        """Stop; the next attempt settles a reminder that was delivered meanwhile."""
-        await cancel_all(self._settling)
-
-    async def _begin(self, owner: str, reminder_id: str) -> Outcome:
+        """Attempt to deliver one reminder if it is time for that. Raises `MemoryUnavailable`."""
         now = self.clock()
-        begin = partial(begun, now=now, keep_s=self.settings.keep_days * DAY_S, lease_s=self.settings.lease_s)
-        before, reminder = await self.reminders.update(owner, reminder_id, begin)
+        before, reminder = await self.reminders.update(owner, reminder_id, partial(begun, now=now))
         if before is None or reminder is None or not reminder.due:
             await self.withdraw(owner, reminder_id)
             if before and before.due:
                 self.metrics.count("given_up")
             return "nothing"
         if reminder == before:
-            return "nothing"  # it is not time yet
+            return "nothing"  # it is not time yet, or another process has begun
         if reminder.due != before.due:
             self.metrics.count("due")
             self.metrics.late.observe(max(0.0, now - reminder.due))
@@ -139,79 +140,102 @@ class ReminderDelivery:
             await self.withdraw(owner, reminder_id, but=reminder.notice_id)
         return await self._reach(reminder)
 
-    async def _reach(self, reminder: Reminder) -> Outcome:
-        owner, notice_id = reminder.owner, reminder.notice_id
-        if await self.routes.notices.is_delivered(owner, notice_id):
-            await self._settle(owner, notice_id, "call")
-            return "call"
-        await self.routes.notices.notify(owner, notice_of(reminder))
-        current = await self.reminders.get(owner, reminder.id)
-        if current is None or current.notice_id != notice_id:  # called off meanwhile
-            await self.routes.notices.withdraw(owner, notice_id)
-            return "nothing"
-        on_call = await self.routes.notices.is_on_call(owner)
-        if on_call and reminder.tries < CALL_TRIES:
-            await self._try_again(reminder, on_call=True)
-            return "call"
-        if await self._shown(reminder):
-            return "page"
-        if await self._sent(reminder):
-            return "webhook"
-        await self._try_again(reminder, on_call=on_call)
-        return "waiting"
+    async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
+        """Withdraw the notices of a reminder that still wait, except the notice `but`."""
+        for notice in await self.notices.waiting(owner):
+            if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
+                await self.notices.withdraw(owner, notice.id)
 
-    async def _shown(self, reminder: Reminder) -> bool:
-        """Show a reminder on its user's pages. Return whether one of them confirms it."""
-        if not await self.routes.has_page(reminder.owner):
-            return False
-        notice = notice_of(reminder)
-        content = NoticeContent(notice.kind, notice.text, notice.source)
-        await self.routes.show(reminder.owner, NoticeChanged(notice.id, "waiting", content))
+    def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
+        """Settle the reminder of a notice that was delivered. Returns immediately."""
+        if notice_id.startswith("reminder-") and len(self._settling) < SETTLING_LIMIT:
+            start_among(self._settling, "a delivered reminder", self._settle_quietly(owner, notice_id, way))
+
+    async def report(self, owner: str, reminder_id: str, event: Literal["set", "canceled"]) -> None:
+        """Count what a user did, and show it on the user's open pages."""
+        self.metrics.count(event)
+        await self.show(owner, ReminderChanged(reminder_id, event))
+
+    async def close(self) -> None:
+        """Stop, and leave the deliveries under way to another process."""
+        await cancel_all([*self._working.values(), *self._settling, *([self._running] if self._running else [])])
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            sleep_s = LONGEST_SLEEP_S
+            with contextlib.suppress(MemoryUnavailable):
+                sleep_s = await self._begin_due()
+            await event_or_timeout(self._changed, sleep_s)
+
+    async def _begin_due(self) -> float:
+        """Begin to deliver what is due. Return the seconds until the next look."""
+        ready, later = await self.reminders.due(self.clock(), 2 * AT_ONCE)
+        for key in ready:
+            if len(self._working) < AT_ONCE:
+                self._begin(key)
+        sleep_s = SHORTEST_SLEEP_S if ready else LONGEST_SLEEP_S
+        return min(sleep_s, max(0.0, later - self.clock())) if later is not None else sleep_s
+
+    def _begin(self, key: ReminderKey) -> asyncio.Task[Outcome]:
+        if key not in self._working:
+            task = asyncio.create_task(self._attempt(key), name="a reminder")
+            task.add_done_callback(lambda _: self._working.pop(key))
+            self._working[key] = task
+        return self._working[key]
+
+    async def _attempt(self, key: ReminderKey) -> Outcome:
         try:
-            async with asyncio.timeout(SHOWN_WITHIN_S):
-                while not await self.routes.notices.is_delivered(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
-                    await asyncio.sleep(POLL_EVERY_S)
-        except TimeoutError:
-            return False
-        await self._settle(reminder.owner, notice.id, "page")
-        return True
+            return await self.deliver(*key)
+        except VoiceError as error:
+            log.warning("a reminder could not be delivered, and is tried again: %s", type(error).__name__)
+        except Exception as error:
+            log.error("a reminder's delivery has a fault: %s", type(error).__name__, exc_info=error)
+        with contextlib.suppress(MemoryUnavailable):
+            await self.reminders.put_off(key, self.clock() + REST_S)
+        return "failed"
+
+    async def _reach(self, reminder: Reminder) -> Outcome:
+        owner, notice = reminder.owner, notice_of(reminder)
+        if await self.notices.is_delivered(owner, notice.id):
+            await self._settle(owner, notice.id, "call")
+            return "call"
+        await self.notices.notify(owner, notice)
+        current = await self.reminders.get(owner, reminder.id)
+        if current is None or current.notice_id != notice.id:  # called off meanwhile
+            await self.notices.withdraw(owner, notice.id)
+            return "nothing"
+        if await self.notices.is_on_call(owner):
+            return "call"
+        if reminder.tries > 1 and await self._sent(reminder):  # until then an open page may confirm it
+            return "webhook"
+        content = NoticeContent(notice.kind, notice.text, notice.source)
+        await self.show(owner, NoticeChanged(notice.id, "waiting", content))
+        return "waiting"
 
     async def _sent(self, reminder: Reminder) -> bool:
         """Post a reminder to the webhook. Return whether its server accepted it."""
-        if self.routes.webhook is None:
+        if self.webhook is None:
             return False
         data = {"user": reminder.owner, **reminder.to_json()}
         try:
-            await self.routes.webhook.send("reminder", data, delivery=reminder.notice_id)
-        except MemoryUnavailable:
-            raise
+            await self.webhook.send("reminder", data, delivery=reminder.notice_id)
         except PeerError as error:
             log.info("the webhook did not accept a reminder: %s", error)
             self.metrics.count("refused")
             return False
-        await self.routes.notices.withdraw(reminder.owner, reminder.notice_id)
+        await self.notices.withdraw(reminder.owner, reminder.notice_id)
         await self._settle(reminder.owner, reminder.notice_id, "webhook")
         return True
 
-    async def _try_again(self, reminder: Reminder, *, on_call: bool) -> None:
-        def again(current: Reminder) -> Reminder:
-            same = current.notice_id == reminder.notice_id
-            return tried(current, self.clock(), on_call=on_call) if same else current
-
-        await self.reminders.update(reminder.owner, reminder.id, again)
+    async def _settle_quietly(self, owner: str, notice_id: str, way: Way) -> None:
+        with contextlib.suppress(MemoryUnavailable):  # it is found delivered at its next attempt
+            await self._settle(owner, notice_id, way)
 
     async def _settle(self, owner: str, notice_id: str, way: Way) -> None:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
-        now = self.clock()
-        settle = partial(delivered, notice_id=notice_id, now=now)
+        settle = partial(delivered, notice_id=notice_id, now=self.clock())
         before, _ = await self.reminders.update(owner, reminder_id, settle)
         if before and before.due and before.notice_id == notice_id:
             self.metrics.count(way)
-            await self.routes.show(owner, ReminderChanged(reminder_id, "delivered", way))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        async def quietly() -> None:
-            with contextlib.suppress(MemoryUnavailable):  # it is found delivered at its next attempt
-                await work
-
-        start_among(self._settling, "a delivered reminder", quietly())
+            await self.show(owner, ReminderChanged(reminder_id, "delivered", way))

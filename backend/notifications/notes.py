@@ -42,7 +42,7 @@ ADOPTED = "notes:adopted"
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The notes of all users: `backend.tools.notes.UserNotes`."""
+    """The notes of all users."""
 
     service: ReminderService
     retention_s: int | None = None
@@ -88,7 +88,7 @@ class Notes:
 
     async def _set(self, note: Reminder) -> dict[str, str | bool]:
         """Schedule a note with a time, and return its shown form."""
-        self.service.scheduler.wake()
+        self.service.delivery.wake()
         await self.service.delivery.report(note.owner, note.id, "set")
         return _shown(note)
 

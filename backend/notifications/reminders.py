@@ -18,18 +18,16 @@ import msgspec
 from msgspec.structs import replace
 
 from backend.notifications.notices import Notice
-from backend.notifications.schedule import Series, anchored, last_time, next_time
+from backend.notifications.schedule import Series, last_time, next_time
 from backend.storage.record_format import FORMAT, Format
 
 Way = Literal["call", "page", "webhook"]
 """The way on which a reminder reached its user."""
 
-PAUSES_S = (60.0, 120.0, 300.0, 900.0, 3_600.0)
-"""Seconds before the second attempt, the third, …; the last one for all that follow."""
-CALL_S = 15.0
-"""Seconds a call is given to speak it before the next attempt."""
-CALL_TRIES = 3
-"""Attempts in a call alone; then the other ways are tried beside it."""
+PAUSES_S = (3.0, 60.0, 120.0, 300.0, 900.0, 3_600.0)
+"""Seconds before the second attempt, the third, …; the last one for all that follow. The first is for open pages."""
+KEEP_S = 14 * 86_400
+"""Seconds a due reminder that did not reach its user is kept."""
 DESERTED_S = 60 * 86_400
 """Seconds after which a repeating reminder ends if it never reached its user."""
 MISSES = 3
@@ -132,27 +130,22 @@ def notice_of(reminder: Reminder) -> Notice:
     return Notice(reminder.notice_id, text, "reminder", reminder.id, reminder.due, reminder.interruptible)
 
 
-def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> Reminder | None:
-    """Return the reminder at `now`: due if its time has come, given up after `keep_s`; None when it is over.
+def begun(reminder: Reminder, now: float) -> Reminder | None:
+    """Return the reminder at `now`: due if its time has come, given up after `KEEP_S`; None when it is over.
 
-    One that is to be delivered now is not looked at again for `lease_s`.
+    One that is to be delivered now has one more attempt, and the time of the next.
     """
     if reminder.at and reminder.at <= now:
         reminder = _next(reminder, now)
-    if reminder.due and now - reminder.due > keep_s:
+    if reminder.due and now - reminder.due > KEEP_S:
         reminder = replace(reminder, due=0.0, tries=0, again=0.0, missed=reminder.missed + 1)
     if reminder.missed >= MISSES and now - max(reminder.told_at, reminder.created_at) > DESERTED_S:
         return None
     if reminder.due and reminder.again <= now:
-        reminder = replace(reminder, again=now + lease_s)
+        pause_s = PAUSES_S[min(reminder.tries, len(PAUSES_S) - 1)]
+        reminder = replace(reminder, tries=reminder.tries + 1, again=now + pause_s)
     stays = reminder.note and not 0 < reminder.until <= now
     return reminder if reminder.due or reminder.at or stays else None
-
-
-def tried(reminder: Reminder, now: float, *, on_call: bool) -> Reminder:
-    """Return the reminder after an attempt that did not surely deliver it, with the time of the next attempt."""
-    pause_s = CALL_S if on_call else PAUSES_S[min(reminder.tries, len(PAUSES_S) - 1)]
-    return replace(reminder, tries=reminder.tries + 1, again=now + pause_s)
 
 
 def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None:
@@ -175,8 +168,7 @@ def _next(reminder: Reminder, now: float) -> Reminder:
     """Make the reminder's time due; of several past times the last one counts, and one still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
-        due = last_time(anchored(series, reminder.at), now) or reminder.at
+        due = last_time(series, now) or reminder.at
         at = next_time(series, now) or 0.0
-        series = anchored(series, at) if at else series
     missed = reminder.missed + bool(reminder.due)
-    return replace(reminder, due=due, at=at, series=series, tries=0, again=now, missed=missed)
+    return replace(reminder, due=due, at=at, tries=0, again=now, missed=missed)

@@ -1,7 +1,6 @@
 """All users' reminders in Redis.
 
     user:{id}:reminders               hash: reminder's id → the record as JSON
-    user:{id}:reminder:{id}:taken     the lease of the process that delivers it
     reminders:due                     sorted set: user and id → the second at which something is to be done about it
 
 A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide (in pure
@@ -19,7 +18,7 @@ from redis.asyncio import Redis
 from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
 from backend.runtime.faults import decode_all, decode_or_skip
-from backend.storage.client import Lease, Pipe, RedisStore
+from backend.storage.client import Pipe, RedisStore
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -29,7 +28,6 @@ ReminderKey = tuple[str, str]
 """A reminder's owner and id."""
 _decoder = msgspec.json.Decoder(Reminder)
 _records = "user:{}:reminders".format
-_lease = "user:{}:reminder:{}:taken".format
 _member = "{} {}".format
 
 
@@ -40,10 +38,9 @@ class UnreadableReminder(MemoryUnavailable):
 class ReminderRepository(RedisStore):
     """The reminders, as one process has them."""
 
-    def __init__(self, redis: Redis, *, per_user: int = 100, lease_s: float = 10.0) -> None:
+    def __init__(self, redis: Redis, *, per_user: int = 100) -> None:
         super().__init__(redis)
         self._per_user = per_user
-        self._lease_s = lease_s
 
     async def add(self, reminder: Reminder) -> Reminder:
         """Keep a reminder and return it; one of the same id stays and is returned instead. Raises `TooMany`."""
@@ -92,7 +89,7 @@ class ReminderRepository(RedisStore):
         """Delete all reminders of that user."""
         ids = [key.decode() for key in await self._client.call(lambda redis: redis.hkeys(_records(owner)))]
         pipe = self._client.pipeline()
-        pipe.delete(_records(owner), *(_lease(owner, each) for each in ids))
+        pipe.delete(_records(owner))
         if ids:
             pipe.zrem(DUE, *(_member(owner, each) for each in ids))
         await self._client.execute(pipe)
@@ -104,6 +101,10 @@ class ReminderRepository(RedisStore):
         pipe.zrangebyscore(DUE, f"({now}", "+inf", start=0, num=1, withscores=True)
         ready, later = await self._client.execute(pipe)
         return [_key(member) for member in ready], float(later[0][1]) if later else None
+
+    async def put_off(self, key: ReminderKey, until: float) -> None:
+        """Look at a reminder again at that second at the earliest."""
+        await self._client.call(lambda redis: redis.zadd(DUE, {_member(*key): until}, xx=True))
 
     async def update(
         self, owner: str, reminder_id: str, update: Callable[[Reminder], Reminder | None]
@@ -125,10 +126,6 @@ class ReminderRepository(RedisStore):
             return before, after
 
         return await self._client.transact(key, read=lambda pipe: pipe.hget(key, reminder_id), write=write)
-
-    def lease(self, owner: str, reminder_id: str) -> Lease:
-        """Return this process's claim to deliver a reminder alone."""
-        return Lease(self._client, _lease(owner, reminder_id), self._lease_s)
 
 
 def _write(pipe: Pipe, reminder: Reminder) -> None:

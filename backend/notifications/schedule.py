@@ -113,14 +113,6 @@ def last_time(series: Series, until: float) -> float | None:
     return next(iter(deque(times, maxlen=1)), None)
 
 
-def anchored(series: Series, at: float) -> Series:
-    """Return the series from `at`, one of its times, on, so that past times need not be computed again."""
-    if "COUNT=" in series.rule:
-        return series
-    wall = next((wall for wall in _walls(series, at) if _instant(wall, series.zone) >= at), None)
-    return series if wall is None else Series(wall.isoformat(), series.rule, series.zone)
-
-
 def _to_come(moment: datetime, here: datetime) -> float:
     if moment.timestamp() < here.timestamp() - LATE_S:
         raise BadRequest("That time has passed.", hint=f"It is {here.isoformat(timespec='seconds')} now.")

@@ -14,7 +14,6 @@ from backend.citations import Citation
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
 from backend.page_events import ToolCallFinished, ToolCallStarted
-from backend.runtime.prompts import Prompts
 from backend.tools.base import ToolContext, ToolRights
 
 Strategy = Literal["mono", "dual"]
@@ -83,7 +82,6 @@ class ReasoningRun:
     agent: Agent
     task: ReasoningRequest
     on_stage: OnStage
-    prompts: Prompts = field(default_factory=Prompts)
     round: int = 0
     responses: list[ThinkerResponse] = field(default_factory=list)
     calls: list[ToolCallFinished] = field(default_factory=list)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from backend.agent.context import CALLS_LIMIT
 from backend.agent.turn import ModelReply
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, ToolCall
-from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
-from backend.models.tags import TagReader
+from backend.models.tagged import FORM, TaggedChatModel, failed_with_tools
+from backend.models.tags import MALFORMED, TagReader
 from backend.tools.base import ToolContext
 from backend.tools.runner import Toolbox, ToolResult
 
@@ -41,7 +41,7 @@ async def call_function(tools: Toolbox, text: str, context: ToolContext | None =
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
     reader = TagReader()
-    calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
+    calls = [piece for piece in (*reader.feed(text), *reader.finish()) if isinstance(piece, ToolCall)]
     if not calls:
         return None
     made_for = context or ToolContext("")

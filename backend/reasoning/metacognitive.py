@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from backend.agent.speech import speakable
 from backend.models.base import quoted
 from backend.page_events import ToolCallFinished
-from backend.reasoning.base import Reasoned, ReasoningRun
+from backend.reasoning.base import ROUND_LIMIT, Reasoned, ReasoningRun
+from backend.runtime.prompts import prompt
 
 OPEN, CLOSE = "<deliverable>", "</deliverable>"
 TASK_DONE = "TASK_DONE"
@@ -93,12 +94,12 @@ def between(text: str, tag: str) -> str:
     return _said(text).partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
-async def think_mono(run: ReasoningRun, *, rounds: int) -> Reasoned:
+async def think_mono(run: ReasoningRun) -> Reasoned:
     """Think with one model. Raises `NoAnswer` or `ModelUnavailable`."""
-    prompt = _prompt(run, "mono", metacognition=run.prompts.worded("reasoning/metacognition"))
-    session, memory = run.session("mono", prompt, tools=True), ReasonerMemory()
+    task = _prompt(run, "mono", metacognition=prompt("reasoning/metacognition"))
+    session, memory = run.session("mono", task, tools=True), ReasonerMemory()
     asked = run.task.text
-    for run.round in range(1, rounds + 1):
+    for run.round in range(1, ROUND_LIMIT + 1):
         run.stage("thinking")
         response = await run.think(session, asked)
         if _ends(run, memory, response.text) or _is_plain(response.text):
@@ -107,18 +108,18 @@ async def think_mono(run: ReasoningRun, *, rounds: int) -> Reasoned:
     return run.reasoned(run.best, complete=False)
 
 
-async def think_dual(run: ReasoningRun, *, thinker: str, actor: str, rounds: int) -> Reasoned:
-    """Think with two models, named by `thinker` and `actor`. Raises `NoAnswer` or `ModelUnavailable`."""
-    prompt = run.prompts.worded(
+async def think_dual(run: ReasoningRun, *, actor: str) -> Reasoned:
+    """Think with two models, of which `actor` names the second. Raises `NoAnswer` or `ModelUnavailable`."""
+    task = prompt(
         "reasoning/thinker",
         task=quoted(run.task.text),
-        metacognition=run.prompts.worded("reasoning/metacognition"),
-        rounds=str(rounds),
+        metacognition=prompt("reasoning/metacognition"),
+        rounds=str(ROUND_LIMIT),
     )
-    planning = run.session("thinker", prompt, tools=False, model=thinker)
+    planning = run.session("thinker", task, tools=False)
     working, memory = run.session("actor", _prompt(run, "actor"), tools=True, model=actor), ReasonerMemory()
     asked = BEGIN
-    for run.round in range(1, rounds + 1):
+    for run.round in range(1, ROUND_LIMIT + 1):
         run.stage("planning")
         instruction = (await run.think(planning, asked)).text
         run.stage("carrying out")
@@ -159,9 +160,9 @@ def _result(call: ToolCallFinished) -> dict[str, str]:
 
 
 def _prompt(run: ReasoningRun, name: str, **parts: str) -> str:
-    form = run.prompts.worded("reasoning/deliverable")
-    prompt = run.prompts.worded(f"reasoning/{name}", task=quoted(run.task.text), deliverable=form, **parts)
-    return f"{prompt}\n\n{run.task.guidance}".strip()
+    form = prompt("reasoning/deliverable")
+    task = prompt(f"reasoning/{name}", task=quoted(run.task.text), deliverable=form, **parts)
+    return f"{task}\n\n{run.task.guidance}".strip()
 
 
 def _ends(run: ReasoningRun, memory: ReasonerMemory, text: str) -> bool:

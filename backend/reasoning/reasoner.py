@@ -1,6 +1,6 @@
 """Thinks tasks through, each within a deadline.
 
-reasoner = Reasoner(agent, settings.reasoning, advanced="…")
+reasoner = Reasoner(agent, planner="…", executor="…")
 reasoned = await reasoner.infer("A train leaves at nine …", strategy="dual")
 """
 
@@ -14,10 +14,8 @@ from dataclasses import replace
 from backend.agent.session import Agent
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
 from backend.observability.tracing import NO_TRACER, Tracer, opened_or_rooted
-from backend.reasoning.base import ROUND_LIMIT, OnStage, Reasoned, ReasoningRequest, ReasoningRun, Strategy
+from backend.reasoning.base import OnStage, Reasoned, ReasoningRequest, ReasoningRun, Strategy
 from backend.reasoning.metacognitive import think_dual, think_mono
-from backend.runtime.prompts import Prompts
-from backend.settings.agent import ReasoningSettings
 
 TEXT_LIMIT = 8_000
 """Characters of a task."""
@@ -31,34 +29,26 @@ class Reasoner:
     def __init__(
         self,
         agent: Agent,
-        settings: ReasoningSettings,
         *,
-        fast: str,
-        advanced: str,
-        prompts: Prompts | None = None,
+        planner: str,
+        executor: str,
+        deadline_s: float = 120.0,
         tracer: Tracer = NO_TRACER,
     ) -> None:
-        """`fast` and `advanced` are the models used if the settings name none."""
-        self._planner = settings.planner_model or advanced
-        self._agent = replace(agent, model_name=self._planner)
-        self._executor = settings.executor_model or fast
-        self._rounds = min(settings.rounds, ROUND_LIMIT)
-        self._deadline_s = settings.deadline_s
-        self._allowed = settings.allowed_tools
-        self._prompts = prompts or Prompts()
+        """`planner` names the model that thinks alone, or plans; `executor` the one that carries a plan out."""
+        self._agent = replace(agent, model_name=planner)
+        self._executor = executor
+        self._deadline_s = deadline_s
         self._tracer = tracer
         self._working = 0
 
     def __repr__(self) -> str:
-        return f"Reasoner(planner {self._planner}, executor {self._executor}, {self._rounds} rounds)"
+        return f"Reasoner(planner {self._agent.model_name}, executor {self._executor})"
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools for a task that names none itself: those the settings allow."""
-        box = self._agent.toolbox
-        if not self._allowed:
-            return tuple(tool.name for tool in box.offered() if tool.cache and not tool.writes)
-        return tuple(name for name in self._allowed if name in box)
+        """The names of the tools for a task that names none itself: those that look up what is no user's own."""
+        return tuple(tool.name for tool in self._agent.toolbox.offered() if tool.cache and not tool.writes)
 
     async def infer(
         self,
@@ -86,7 +76,7 @@ class Reasoner:
         session = context.conversation_id or "reasoning"
         try:
             with opened_or_rooted(self._tracer, "reasoning", "reasoning", session, user=context.user_id) as span:
-                reasoned = await self._within(ReasoningRun(self._agent, task, on_stage, self._prompts), deadline_s)
+                reasoned = await self._within(ReasoningRun(self._agent, task, on_stage), deadline_s)
                 span.note(strategy=task.strategy, state=reasoned.state, tool_calls=reasoned.tool_calls)
         finally:
             self._working -= 1
@@ -108,5 +98,5 @@ class Reasoner:
 
     def _thinking(self, run: ReasoningRun) -> Awaitable[Reasoned]:
         if run.task.strategy == "mono":
-            return think_mono(run, rounds=self._rounds)
-        return think_dual(run, thinker=self._planner, actor=self._executor, rounds=self._rounds)
+            return think_mono(run)
+        return think_dual(run, actor=self._executor)

@@ -119,11 +119,6 @@ class Responder(Protocol):
         """Return the abilities of the model at the other end."""
         ...
 
-    @property
-    def backlog(self) -> int:
-        """Return the number of messages waiting to be sent."""
-        ...
-
     def send_audio(self, frame: Frame) -> None:
         """Send 20 ms of the caller's speech."""
         ...

@@ -8,8 +8,8 @@
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
     back
 
-A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence, and so is a
-connection that stands. Without calls there, a question (`/readyz`, a call that would rather be back) causes a probe.
+A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence. Without one
+for a while, a question (`/readyz`, a call that would rather be back) causes a probe.
 Probes run one at a time, within `PROBE_WITHIN_S`, and no sooner than `REST_S` after a failure or `FRESH_S` after a
 success.
 """
@@ -68,8 +68,6 @@ class Provider:
     voice: str = ""
     """The voice of callers who have not chosen one."""
     now: Clock = time.monotonic
-    standing: int = 0
-    """Connections of calls that stand."""
     _trouble: str = ""
     _seen_at: float = NEVER
     _probing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -102,8 +100,7 @@ class Provider:
         """Return whether the provider is healthy; probe it if the last result is too old."""
         async with self._probing:
             known_for_s = FRESH_S if self.is_healthy else REST_S
-            is_known = self.standing > 0 and self.is_healthy
-            if not is_known and self.now() >= self._seen_at + known_for_s:
+            if self.now() >= self._seen_at + known_for_s:
                 with suppress(ResponderUnavailable):
                     await self._noted(self.probe(), PROBE_WITHIN_S)
         return self.is_healthy
@@ -175,7 +172,6 @@ class ProviderChoice:
         self._providers = providers
         self._current: Provider | None = None
         self._offered: Provider | None = None
-        self._standing = False
         self._left: list[Provider] = []
 
     def prefer(self, name: str) -> None:
@@ -214,7 +210,9 @@ class ProviderChoice:
         within_s = DIAL_WITHIN_S if self.has_others else None
         for each in self._candidates():
             try:
-                return self._taken(each, await each.dial(briefing, history, within_s))
+                responder = await each.dial(briefing, history, within_s)
+                self._current = each
+                return responder
             except ResponderUnavailable as error:
                 failure = error if failure is None or error.retryable else failure
         assert failure is not None
@@ -245,21 +243,13 @@ class ProviderChoice:
         self._offered = self._current
         return responder
 
-    def take(self, responder: Responder) -> None:
+    def take(self) -> None:
         """Change to the connection that `connect_better` or `connect_again` has made."""
         assert self._offered
-        self.release()
-        self._taken(self._offered, responder)
-
-    def release(self) -> None:
-        """Note that the call's connection is over."""
-        if self._current and self._standing:
-            self._current.standing -= 1
-            self._standing = False
+        self._current = self._offered
 
     def leave(self) -> None:
         """Give up the provider of the call, which is mute; other calls learn of it by its breaker."""
-        self.release()
         if self._current:
             self._left.append(self._current)
             self._current.note(ResponderUnavailable(MUTE))
@@ -274,9 +264,3 @@ class ProviderChoice:
         providers = self._providers.all
         preferred = providers[: providers.index(self._current)] if self._current else []
         return [each for each in preferred if each not in self._left]
-
-    def _taken(self, provider: Provider, responder: Responder) -> Responder:
-        self._current = provider
-        self._standing = True
-        provider.standing += 1
-        return responder

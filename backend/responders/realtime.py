@@ -178,10 +178,6 @@ class RealtimeResponder(Responder):
     def capabilities(self) -> Capabilities:
         return self._codec.capabilities
 
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
-
     def send_audio(self, frame: Frame) -> None:
         """Send 20 ms of the caller's speech; audio that piles up behind a slow network is joined."""
         self._piece += frame

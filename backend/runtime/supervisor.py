@@ -31,7 +31,7 @@ restarts: Counter[str] = Counter()
 _last_failure: dict[str, tuple[float, str]] = {}
 """When each loop raised for the last time (steady clock, seconds), and what."""
 _left_behind: set[asyncio.Task[Any]] = set()
-"""Tasks that are not awaited any more, referenced until they end."""
+"""Tasks that are no longer awaited, referenced until they end."""
 
 
 def supervised(name: str, loop: Loop) -> asyncio.Task[None]:
@@ -81,7 +81,7 @@ async def event_or_timeout(event: asyncio.Event, within_s: float) -> None:
 
 
 def leave_behind(task: asyncio.Task[Any]) -> None:
-    """Keep a reference to a task that is not awaited any more, and retrieve how it ends, so that asyncio is silent."""
+    """Keep a reference to a task that is no longer awaited, and retrieve how it ends, so that asyncio is silent."""
     _left_behind.add(task)
     task.add_done_callback(_retrieve)
 

@@ -65,9 +65,7 @@ class _Kept(NamedTuple):
 class EventLog:
     """The events of one session."""
 
-    def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
-        """`on_event` is called immediately with every event, and must not wait."""
-        self._on_event = on_event
+    def __init__(self, limit: int = LOG_LIMIT) -> None:
         self._limit = limit
         self._events: deque[_Kept] = deque()
         self._bytes = 0
@@ -82,16 +80,11 @@ class EventLog:
 
     def append(self, message: PageMessage) -> None:
         """Add what is in JSON form already, e.g. from another process. After `close` it is dropped."""
-        self.restore(LoggedEvent(self._last_id + 1, message.type, time.time(), message.data))
-
-    def restore(self, event: LoggedEvent) -> None:
-        """Add an event that has its number already, a higher one than all before. After `close` it is dropped."""
-        if self._closed or event.id <= self._last_id:
+        if self._closed:
             return
-        self._last_id = event.id
+        self._last_id += 1
+        event = LoggedEvent(self._last_id, message.type, time.time(), message.data)
         self._keep(_Kept(event, len(msgspec.json.encode(event.data))))
-        if self._on_event is not None:
-            self._on_event(event)
         self._wake()
 
     def _keep(self, kept: _Kept) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany, TransportLost
 from backend.page_events import SessionEnded
 from backend.runtime.supervisor import cancel_all
-from backend.sessions.event_log import LoggedEvent, PageMessage
+from backend.sessions.event_log import PageMessage
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 from backend.transports.base import Transport
 
@@ -36,9 +36,6 @@ class Watcher:
 
     def on_change(self, session: Session) -> None:
         """Note a session that is new, or has changed its state."""
-
-    def on_event(self, session: Session, event: LoggedEvent) -> None:
-        """Note an event that a session published."""
 
     def on_removal(self, session: Session) -> None:
         """Note a session that is forgotten here, or has moved to another process."""
@@ -90,10 +87,6 @@ class SessionRegistry:
     def live(self) -> int:
         """The number of sessions that are not ended."""
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
-
-    def depth(self, queue: str) -> float:
-        """Return the number of items in that queue of all live calls together."""
-        return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
     def reserve(self, asked: SessionRequest) -> Session:
         """Return a new session, to be connected within 15 s. Raises `TooMany` at a limit."""
@@ -159,7 +152,7 @@ class SessionRegistry:
         """Take over a reserved session that another process has handed over: it was admitted there."""
         if asked.interruptions is None:
             asked = replace(asked, interruptions=self._interruptions)
-        session = Session(asked, self._responder, self._on_event)
+        session = Session(asked, self._responder)
         self._sessions[session.id] = session
         self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
         self.watcher.on_change(session)
@@ -274,9 +267,6 @@ class SessionRegistry:
         self._timers.pop(session.id, None)
         self._sessions.pop(session.id, None)
         self.watcher.on_removal(session)
-
-    def _on_event(self, session: Session, event: LoggedEvent) -> None:
-        self.watcher.on_event(session, event)
 
 
 def no_session() -> NotFound:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from functools import partial
 from typing import NotRequired, Protocol, TypedDict
 
 from msgspec import Struct
@@ -24,14 +23,11 @@ from backend.page_events import (
     TranscriptInterrupted,
     UserItemAdded,
 )
-from backend.sessions.event_log import EventLog, LoggedEvent
+from backend.sessions.event_log import EventLog
 from backend.sessions.transcript import Transcript
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
 from backend.turns.events import Event
-
-QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
-"""A call's bounded queues, as /metrics names them."""
 
 
 class SessionState(StrEnum):
@@ -103,9 +99,6 @@ class LiveCall(Protocol):
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
 
-    def depths(self) -> Mapping[str, float]:
-        """Return how full the call's queues are, by the names in `QUEUES`."""
-
 
 class CallFollower(Protocol):
     """Acts on a call, and learns each of its steps, as the other end of a protocol of its own."""
@@ -120,9 +113,7 @@ class CallFollower(Protocol):
 class Session:
     """One session: its owner, its event log, its transcript, and the live call while there is one."""
 
-    def __init__(
-        self, asked: SessionRequest, responder: str, on_event: Callable[[Session, LoggedEvent], None] | None = None
-    ) -> None:
+    def __init__(self, asked: SessionRequest, responder: str) -> None:
         self.id = asked.session_id or secrets.token_urlsafe(16)
         self.owner = asked.owner
         self.continues = asked.conversation_id is not None
@@ -141,7 +132,7 @@ class Session:
         self.ended_reason: str | None = None
         self.state = SessionState.RESERVED
         self.transport: str | None = None
-        self.event_log = EventLog(on_event=partial(on_event, self) if on_event else None)
+        self.event_log = EventLog()
         self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None

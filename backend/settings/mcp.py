@@ -26,8 +26,6 @@ class McpServerEntry(BaseModel):
     args: list[str] = Field(default_factory=list, repr=False)
     env: dict[str, str] = Field(default_factory=dict, repr=False)
     cwd: Path | None = None
-    stderr: bool = False
-    """True passes its standard error to ours; else it is dropped."""
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     tools: list[str] | None = None
@@ -39,10 +37,8 @@ class McpServerEntry(BaseModel):
     """Tools that change nothing though their server does not say so (`readOnlyHint`), and so need no agreement."""
     tier: Literal["public", "signed_in", "operator"] | None = None
     """Who may use them; None: the operator's tier for a `command` and where `headers` or `env` hold credentials, else
-    signed in with `requires_auth`, else public."""
-    requires_auth: bool = False
+    public."""
     deadline_s: float = Field(default=8.0, gt=0, le=120)
-    output_cap: int = Field(default=6_000, ge=200, le=100_000)
 
     @model_validator(mode="after")
     def _one_way_to_reach_it(self) -> McpServerEntry:

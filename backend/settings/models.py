@@ -21,9 +21,6 @@ class ModelSettings(PluginSettings):
         20, gt=0, description="Seconds a text model may say nothing, before its answer and within it."
     )
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
-    prompts_folder: Path | None = Field(
-        None, description="Folder with files that replace prompts of the coordinator and the reasoners; unset: none."
-    )
     models_without_tools: Names = Field(
         [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )

@@ -66,18 +66,21 @@ class RedisClient:
     def __init__(self, redis: Redis) -> None:
         """`redis` stays its owner's, who closes it."""
         self.redis = redis
-        self._breaker = CircuitBreaker(REST_S)
+        self._next_try = 0.0
+        """After a failure: when the next call is tried, on the steady clock; the calls before it fail immediately."""
 
     def __repr__(self) -> str:
-        return f"RedisClient({self._breaker})"
+        return f"RedisClient({'out of reach' if self._next_try else 'in reach'})"
 
     async def call(self, work: Callable[[Redis], Any]) -> Any:
         """Return what `work(redis)` awaits: `await client.call(lambda redis: redis.get(key))`.
 
         Raises `MemoryUnavailable` for every failure of Redis and the network; errors of `work` itself pass through.
         """
-        if not self._breaker.allows(time.monotonic()):
-            raise MemoryUnavailable("Redis did not answer a moment ago.")
+        if self._next_try:
+            if time.monotonic() < self._next_try:
+                raise MemoryUnavailable("Redis did not answer a moment ago.")
+            self._next_try = time.monotonic() + REST_S  # this call tries it for all
         task = cast(asyncio.Task[Any], asyncio.current_task())
         cancelling = task.cancelling()
         try:
@@ -86,12 +89,12 @@ class RedisClient:
             if task.cancelling() > cancelling:  # redis-py's check of a connection can swallow a cancellation
                 raise asyncio.CancelledError
         except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
-            self._breaker.failed(time.monotonic())
+            self._next_try = time.monotonic() + REST_S
             raise MemoryUnavailable(f"Redis does not answer ({type(error).__name__}).") from error
         except RedisError as error:
-            self._breaker.succeeded()
+            self._next_try = 0.0
             raise MemoryUnavailable(f"Redis refused ({type(error).__name__}).") from error
-        self._breaker.succeeded()
+        self._next_try = 0.0
         return result
 
     def pipeline(self, *, transaction: bool = True) -> Pipe:
@@ -132,39 +135,6 @@ class RedisStore:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._client})"
-
-
-class CircuitBreaker:
-    """A circuit breaker: after a failure, calls fail immediately for `rest_s` seconds instead of each waiting its
-    timeout.
-
-    Then one call passes as a probe while the others still fail. It closes the breaker, or opens it for another rest.
-    Times are passed in, in seconds of any steady clock.
-    """
-
-    def __init__(self, rest_s: float) -> None:
-        self._rest_s = rest_s
-        self._probe_at: float | None = None
-
-    def __repr__(self) -> str:
-        return "closed" if self._probe_at is None else f"open, next probe at {self._probe_at:.1f}"
-
-    def allows(self, now: float) -> bool:
-        """Return whether a call may be tried at `now`; when it is the probe, the next one waits for another rest."""
-        if self._probe_at is None:
-            return True
-        if now < self._probe_at:
-            return False
-        self._probe_at = now + self._rest_s
-        return True
-
-    def failed(self, now: float) -> None:
-        """Open: the peer did not answer."""
-        self._probe_at = now + self._rest_s
-
-    def succeeded(self) -> None:
-        """Close: the peer answered, be it with an error."""
-        self._probe_at = None
 
 
 class Lease:

@@ -100,9 +100,12 @@ class PubSub:
         if self._task:
             await cancel_all([self._task])
 
-    async def publish(self, channel: str, message: bytes) -> None:
-        """Send `message` to every process that has subscribed to `channel`. Raises `MemoryUnavailable`."""
-        await self._client.call(lambda redis: redis.publish(channel, message))
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Send `message` to every process that has subscribed to `channel`; return how many those are.
+
+        Raises `MemoryUnavailable`.
+        """
+        return int(await self._client.call(lambda redis: redis.publish(channel, message)))
 
     async def publish_page_event(self, user_id: str, type_: str, data: Json) -> None:
         """Show an event on every open page of that user: here immediately, and in the other processes."""

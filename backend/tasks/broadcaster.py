@@ -2,80 +2,48 @@
 
 Changes come over Redis pub/sub as ids and states only; what an owner is shown is read from the record, and only when
 that owner has a session here. A change missed while Redis is away is not sent again: the page asks `GET /api/tasks`
-when it connects. The same loop refreshes what `/metrics` shows of tasks. They are counted in Redis, in the transactions
-that make them true, so every server shows the numbers of all processes.
+when it connects. What `/metrics` shows of tasks is counted here, too: every server shows the events of all processes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from backend.errors import MemoryUnavailable
 from backend.page_events import TaskChanged, TaskFindings
 from backend.runtime.faults import decode_or_skip
 from backend.runtime.supervisor import event_or_timeout
-from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskChange, TaskRepository
 
 log = logging.getLogger(__name__)
 
 REFRESH_S = 5.0
-"""Seconds after which the metrics are read again though nothing was published: workers come and go unannounced."""
-FRESH_S = 0.9
-"""Seconds the metrics are good for."""
+"""Seconds after which the waiting tasks are counted again."""
 WAITING_LIMIT = 1_000
 """Changes that may wait to be sent; of more, the oldest are dropped."""
-EVENTS = ("queued", "running", "retrying", "done", "failed", "canceled")
-
 Publish = Callable[[str, TaskChanged], None]
 """Shows an event to the pages of that owner that this process serves."""
 _decoder = msgspec.json.Decoder(TaskChange)
 
 
-class TaskMetrics(Collector):
-    """The collector shows `/metrics` the latest task metrics; `refresh` reads them again when they are old."""
+class TaskMetrics:
+    """The metrics of the tasks of all processes."""
 
-    def __init__(self, repository: TaskRepository, queue: DocketQueue) -> None:
-        self._repository = repository
-        self._queue = queue
-        self._refreshed_at = 0.0
-        self._counts: dict[str, int] = {}
-        self._workers = 0
+    def __init__(self) -> None:
+        self.events = Counter("voice_task_events", "What happened to background tasks.", ["event"], registry=None)
+        self.waiting = Gauge("voice_tasks_waiting", "Background tasks that wait for a worker.", registry=None)
 
-    def __repr__(self) -> str:
-        return f"TaskMetrics({self._counts.get('running_now', 0)} running, {self._workers} workers)"
-
-    async def refresh(self) -> bool:
-        """Read the metrics again if they are old; return False when they are too fresh for that."""
-        if time.monotonic() - self._refreshed_at < FRESH_S:
-            return False
-        self._refreshed_at = time.monotonic()
-        with contextlib.suppress(MemoryUnavailable):
-            self._counts = await self._repository.counts()
-            self._workers = await self._queue.workers()
-        return True
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; `prometheus_client` calls it."""
-        now = GaugeMetricFamily("voice_tasks", "Background tasks now, by state.", labels=["state"])
-        for state in ("queued", "running"):
-            now.add_metric([state], self._counts.get(f"{state}_now", 0))
-        yield now
-        happened = CounterMetricFamily("voice_task_events", "What happened to background tasks.", labels=["event"])
-        for event in EVENTS:
-            happened.add_metric([event], self._counts.get(event, 0))
-        yield happened
-        yield GaugeMetricFamily("voice_task_workers", "Workers of background tasks.", value=self._workers)
+    def show_in(self, registry: CollectorRegistry) -> None:
+        """Have `/metrics` show the metrics of tasks."""
+        registry.register(self.events)
+        registry.register(self.waiting)
 
 
 @dataclass(eq=False, repr=False)
@@ -95,23 +63,25 @@ class TaskBroadcaster:
 
     def on_message(self, raw: bytes | None) -> None:
         """Take a change from the pub/sub channel `EVENTS`; None: some may have been missed."""
-        self._woken.set()  # the metrics have changed, whoever owns the task
         change = None if raw is None else decode_or_skip("task change", raw, _decoder.decode)
-        if change is not None and self.is_here(change.owner):
+        if change is None:
+            return
+        self.metrics.events.labels(change.event).inc()
+        if self.is_here(change.owner):
             self._waiting.append(change)
+            self._woken.set()
 
     async def run(self) -> None:
-        """Send the changes that wait and refresh the metrics, until cancelled."""
-        refresh_in_s = 0.0
+        """Send the changes that wait and count the waiting tasks, until cancelled."""
         while True:
-            await event_or_timeout(self._woken, refresh_in_s)
             self._woken.clear()
             try:
                 while self._waiting:
                     await self._send(self._waiting.popleft())
+                self.metrics.waiting.set(await self.repository.waiting())
             except MemoryUnavailable as error:
                 log.warning("a page is not shown the change of a task: %s", error)
-            refresh_in_s = REFRESH_S if await self.metrics.refresh() else FRESH_S
+            await event_or_timeout(self._woken, REFRESH_S)
 
     async def _send(self, change: TaskChange) -> None:
         task = await self.repository.find(change.task_id)

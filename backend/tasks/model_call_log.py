@@ -171,29 +171,6 @@ class LoggedModel:
             self.calls.add(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
 
 
-def as_markdown(name: str, entries: Sequence[Json]) -> str:
-    """Return the entries as Markdown for people to read."""
-    parts = [f"# What models were asked and said: {name}\n"]
-    for number, entry in enumerate(entries, start=1):
-        at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(entry["at"]))
-        parts.append(f"## {number}. {entry['model']}, {at}, {entry['ms']} ms\n")
-        if "tokens_in" in entry:
-            parts.append(f"{entry['tokens_in']} tokens in, {entry['tokens_out']} out; ended: {entry['reason']}\n")
-        if "error" in entry:
-            parts.append(f"**Failed:** {entry['error']}\n")
-        parts += [_quote(each.get("role", ""), each.get("content")) for each in entry.get("messages", ())]
-        parts += [f"**calls** `{call['name']}` with `{call['arguments']}`\n" for call in entry.get("calls", ())]
-        if entry.get("text"):
-            parts.append(_quote("answer", entry["text"]))
-    return "\n".join(parts)
-
-
-def _quote(role: str, content: Any) -> str:
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    quoted = "\n".join(f"> {line}" for line in redacted(text).splitlines()) or "> (nothing)"
-    return f"**{role}**\n\n{quoted}\n"
-
-
 def redacted(text: str) -> str:
     """Return the text with `[key]`, `[e-mail]`, `[number]`… in place of what is secret, cut to `TEXT_LIMIT`."""
     kept = text

@@ -1,16 +1,19 @@
 """The repository keeps task records in Redis: every change is one transaction, which also publishes and counts it.
 
-    task:{id}             the record, as JSON                 tasks:counts    hash: event → how often it happened
-    task:{id}:steps       hash: step → its value, as JSON     tasks:open      sorted set: open ids by their last change
-    task:{id}:told        list of progress entries            tasks:running   set of the running ids
-    task:{id}:archive     list of model calls                 tasks:sweep     the lease of the search for lost tasks
-    user:{id}:tasks       sorted set: ids by creation         tasks:events    pub/sub channel of every change
+    task:{id}             the record, as JSON               tasks:queue   sorted set: open ids by when one may be taken
+    task:{id}:steps       hash: step → its value, as JSON   tasks:turns   sorted set: owners by when one was served
+    task:{id}:told        list of progress entries          tasks:events  pub/sub channel of every change
+    task:{id}:archive     list of model calls
+    user:{id}:tasks       sorted set: ids by creation
     user:{id}:task:{hash} the open task of an instruction, so that asking twice is one task
 
 A change reads the record, decides (a pure transition of `backend.tasks.task`) and writes. What belongs to it goes into
-the same transaction: the record, the sets of open and running tasks, the counts, the published event, and, where the
-task ends in an answer or a failure, the entry in its owner's channel. There is no moment at which one of them is true
-without the others. A record that cannot be decoded is left alone for a version that can, and counts as unknown here.
+the same transaction: the record, its place in the queue, the published event, and, where the task ends in an answer or
+a failure, the entry in its owner's channel. There is no moment at which one of them is true without the others. A
+record that cannot be decoded is left alone for a version that can, and counts as unknown here.
+
+The queue has every open task. A task that waits may be taken once its retry is due; one that runs may be taken once
+its worker's lease is over, which the worker renews. Owners take turns, however many tasks one of them has created.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 from redis.asyncio import Redis
@@ -46,11 +49,16 @@ PROGRESS_LIMIT = 100
 STEP_LIMIT = 256 * 1024
 """Characters of one step."""
 
+LEASE_S = 10.0
+"""Seconds a running task's worker may be silent before another takes the task."""
+LOOKED_AT = 100
+"""Tasks among which the next one is chosen: those that have waited longest."""
+UNREADABLE_REST_S = 60.0
+"""Seconds a task is left alone whose record cannot be decoded here."""
+
 EVENTS = "tasks:events"
-COUNTS = "tasks:counts"
-OPEN = "tasks:open"
-RUNNING = "tasks:running"
-SWEEP = "tasks:sweep"
+QUEUE = "tasks:queue"
+TURNS = "tasks:turns"
 
 record_key = "task:{}".format
 steps_key = "task:{}:steps".format
@@ -79,11 +87,18 @@ class TaskRepository(RedisStore):
     """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
-        self, redis: Redis, add_result: AddResult, *, keep_s: int = KEEP_S, clock: Callable[[], float] = time.time
+        self,
+        redis: Redis,
+        add_result: AddResult,
+        *,
+        keep_s: int = KEEP_S,
+        lease_s: float = LEASE_S,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(redis)
         self._add_result = add_result
         self._keep_s = keep_s
+        self._lease_s = lease_s
         self._clock = clock
 
     async def create(self, task: Task, steps: Mapping[str, object]) -> Task:
@@ -108,12 +123,33 @@ class TaskRepository(RedisStore):
 
         return await self._client.transact(fold, record_key(task.id), read=read, write=write)
 
-    async def begin(self, task_id: str) -> Task:
-        """Begin a new run. Raises `Superseded` when the task is over, unknown, or has taken too many workers."""
-        task = await self._change(task_id, lambda task: tasks.begun(task, self._clock()), "running")
-        if task.state is not TaskState.RUNNING:
-            raise Superseded("The task has taken too many workers.")
-        return task
+    async def take(self) -> Task | None:
+        """Begin a run of the task whose turn it is; None when none can be taken. One that its runs kill has failed."""
+
+        async def read(pipe: Pipe) -> list[tuple[float, Task]]:
+            return await self._takeable(pipe)
+
+        def write(pipe: Pipe, found: list[tuple[float, Task]]) -> Task | None:
+            if not found:
+                return None
+            _, chosen = min(found, key=lambda each: each[0])  # of one owner's tasks the first: it has waited longest
+            now = self._clock()
+            task = tasks.begun(chosen, now)
+            self._write(pipe, task, "running" if task.open else "failed", "")
+            pipe.zadd(TURNS, {task.owner: now})
+            pipe.expire(TURNS, self._keep_s)
+            return task
+
+        return await self._client.transact(QUEUE, read=read, write=write)
+
+    async def renew(self, task: Task) -> None:
+        """Renew the lease of the run. Raises `Superseded` when the task is not this run's any more."""
+
+        def write(pipe: Pipe, now: Task) -> None:
+            tasks.owns(now, task.run)
+            pipe.zadd(QUEUE, {task.id: self._clock() + self._lease_s})
+
+        await self._transact(task.id, write)
 
     async def report_progress(self, task: Task, detail: str) -> None:
         """Write down how far the run of `task` is, never with the user's words. Raises `Superseded`."""
@@ -142,11 +178,11 @@ class TaskRepository(RedisStore):
         """End the run with its answer. Raises `Superseded`."""
         return await self._change(task.id, lambda now: tasks.done(now, task.run, result, self._clock()), "done")
 
-    async def fail(self, task: Task, error: str, *, retries: int, retry_after_s: float) -> Task:
+    async def fail(self, task: Task, error: str, *, retry: bool) -> Task:
         """End the run with an error: the task is queued again, or it has failed. Raises `Superseded`."""
 
         def change(now: Task) -> Task:
-            return tasks.failed(now, task.run, error, self._clock(), retries=retries, retry_after_s=retry_after_s)
+            return tasks.failed(now, task.run, error, self._clock(), retry=retry)
 
         return await self._change(task.id, change, "failed", error)
 
@@ -183,38 +219,9 @@ class TaskRepository(RedisStore):
         raw = await self._client.call(lambda redis: redis.lrange(progress_key(task_id), 0, -1))
         return decode_all("progress entry", raw, _progress_decoder.decode)
 
-    async def counts(self) -> dict[str, int]:
-        """Return the number of events so far in all processes, by name, and `queued_now` and `running_now`."""
-        pipe = self._client.pipeline(transaction=False)
-        pipe.hgetall(COUNTS)
-        pipe.zcard(OPEN)
-        pipe.scard(RUNNING)
-        events, open_now, running = await self._client.execute(pipe)
-        counted = {name.decode(): int(count) for name, count in events.items()}
-        return counted | {"queued_now": max(0, open_now - running), "running_now": running}
-
-    async def unmoved(self, since: float, limit: int = 100) -> list[Task]:
-        """Return open tasks that have not changed since that second, the oldest first."""
-
-        async def read(redis: Redis) -> list[Task]:
-            old = redis.zrangebyscore(OPEN, "-inf", since, start=0, num=limit)
-            names = [name.decode() for name in cast(list[bytes], await old)]
-            raw = dict(zip(names, await _read_raw(redis, names), strict=True))
-            found = {name: decode(each) for name, each in raw.items() if each is not None}
-            over = {name for name, task in found.items() if task is not None and not task.open}
-            if gone := [name for name in names if name not in found or name in over]:
-                await redis.zrem(OPEN, *gone)  # expired, or dropped by a full Redis
-                await cast(Any, redis.srem(RUNNING, *gone))
-            if unreadable := [name for name, task in found.items() if task is None]:
-                later = dict.fromkeys(unreadable, self._clock())
-                await redis.zadd(OPEN, later, xx=True)  # so that many of them hide nothing behind them
-            return [task for task in found.values() if task is not None and task.open]
-
-        return cast(list[Task], await self._client.call(read))
-
-    async def claim_sweep(self, seconds: float) -> bool:
-        """Claim the search for lost tasks for this process; False when another has claimed it within `seconds`."""
-        return bool(await self._client.call(lambda redis: redis.set(SWEEP, "1", nx=True, px=round(seconds * 1000))))
+    async def waiting(self) -> int:
+        """Return the number of tasks that a worker could take now."""
+        return int(await self._client.call(lambda redis: redis.zcount(QUEUE, "-inf", self._clock())))
 
     async def forget(self, owner: str) -> None:
         """Erase a user's tasks, which have been cancelled before, those that cannot be decoded included."""
@@ -249,6 +256,20 @@ class TaskRepository(RedisStore):
         key = record_key(task_id)
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=decide)
 
+    async def _takeable(self, pipe: Pipe) -> list[tuple[float, Task]]:
+        """Return the tasks that may be taken, the longest wait first, each with when its owner was last served."""
+        now = self._clock()
+        names = [name.decode() for name in await pipe.zrangebyscore(QUEUE, "-inf", now, start=0, num=LOOKED_AT)]
+        raw = dict(zip(names, await _read_raw(pipe, names), strict=True))
+        if gone := [name for name, each in raw.items() if each is None]:
+            await pipe.zrem(QUEUE, *gone)  # expired, or dropped by a full Redis
+        found = {name: decode(each) for name, each in raw.items() if each is not None}
+        if unreadable := [name for name, task in found.items() if task is None]:
+            await pipe.zadd(QUEUE, dict.fromkeys(unreadable, now + UNREADABLE_REST_S))
+        takeable = [task for task in found.values() if task is not None]
+        turns = await pipe.zmscore(TURNS, [task.owner for task in takeable]) if takeable else []
+        return [(served or 0.0, task) for served, task in zip(turns, takeable, strict=True)]
+
     def _write_new(self, pipe: Pipe, task: Task, steps: Mapping[str, object]) -> None:
         self._list(pipe, task)
         if steps:
@@ -269,15 +290,11 @@ class TaskRepository(RedisStore):
         """Write everything that goes with a change into an open transaction."""
         pipe.set(record_key(task.id), msgspec.json.encode(task), ex=self._keep_s)
         if task.open:
-            pipe.zadd(OPEN, {task.id: task.changed_at})
+            is_running = task.state is TaskState.RUNNING
+            pipe.zadd(QUEUE, {task.id: self._clock() + self._lease_s if is_running else task.setbacks.ready_at})
         else:
-            pipe.zrem(OPEN, task.id)
+            pipe.zrem(QUEUE, task.id)
             pipe.delete(fold_key(task.owner, task.kind, task.instruction), steps_key(task.id))
-        if task.state is TaskState.RUNNING:
-            pipe.sadd(RUNNING, task.id)
-        else:
-            pipe.srem(RUNNING, task.id)
-        pipe.hincrby(COUNTS, event, 1)
         pipe.rpush(progress_key(task.id), msgspec.json.encode(ProgressEntry(task.changed_at, event, detail)))
         pipe.ltrim(progress_key(task.id), -PROGRESS_LIMIT, -1)
         pipe.expire(progress_key(task.id), self._keep_s)
@@ -316,10 +333,8 @@ def decode(raw: bytes) -> Task | None:
 
 
 def _event(task: Task, event: TaskEvent) -> TaskEvent:
-    """Return the event a change amounts to: a failure may be tried again, and beginning may be the end."""
-    if event == "failed" and task.open:
-        return "retrying"
-    return "failed" if event == "running" and not task.open else event
+    """Return the event a change amounts to: a failure may be tried again."""
+    return "retrying" if event == "failed" and task.open else event
 
 
 def _encoded_step(value: object) -> str:

@@ -23,8 +23,6 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.runtime.json_objects import Json
 from backend.storage.keys import readable
 from backend.storage.memory import briefly
-from backend.tasks.fair_queue import FairQueue
-from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Setbacks, Superseded, Task
 
@@ -42,19 +40,11 @@ class TaskService:
     """The service lets each user create, see and cancel their own tasks. Methods may raise `MemoryUnavailable`."""
 
     repository: TaskRepository
-    queue: DocketQueue
     kinds: Collection[str]
     """The domains that can be done in the background."""
     clock: Callable[[], float] = time.time
     admit: Callable[[str], Awaitable[None]] | None = None
     """Charges a new task to the owner of that id, or raises `TooMany`."""
-    per_owner: int = 0
-    """Tasks of one owner that are in the queue at once, while others wait; 0: any number."""
-
-    @property
-    def fair_queue(self) -> FairQueue:
-        """The queue in which owners take turns."""
-        return FairQueue(self.repository, self.queue, self.per_owner, self.clock)
 
     async def create(
         self,
@@ -93,10 +83,7 @@ class TaskService:
         task = Task(
             id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, setbacks=waiting, reach=reach
         )
-        created = await self.repository.create(task, steps or {})
-        if created.open and created.setbacks.ready_at <= now:  # an older one's creator may have died before this
-            await self.fair_queue.enqueue(created)
-        return created
+        return await self.repository.create(task, steps or {})
 
     async def get(self, owner: str, task_id: str) -> Task | None:
         """Return the owner's task; None for anybody else's, and when it has expired."""
@@ -111,9 +98,6 @@ class TaskService:
             await self.repository.cancel(task_id)
         except Superseded:
             return "already_done"
-        await self.queue.cancel(task_id)
-        if self.per_owner:
-            await self.fair_queue.enqueue_of(owner)
         return "canceled"
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:

@@ -36,6 +36,10 @@ DEATHS_LIMIT = 3
 """Workers a task may take with it: one that kills them must not go on doing so."""
 OPEN_LIMIT = 20
 """Tasks a user may have queued or running."""
+RETRIES = 1
+"""Times a task that failed is tried again."""
+RETRY_AFTER_S = 5.0
+"""Seconds before it is tried again."""
 
 
 class TaskState(StrEnum):
@@ -187,12 +191,12 @@ def done(task: Task, run: int, result: TaskResult, now: float) -> Task:
     return replace(ended, result=result.text, source=result.source, citations=result.citations)
 
 
-def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_after_s: float) -> Task:
-    """Note that the run failed: the task is queued again while a retry is left, else it has failed."""
+def failed(task: Task, run: int, error: str, now: float, *, retry: bool) -> Task:
+    """Note that the run failed: with `retry` the task is queued again while a try is left, else it has failed."""
     owns(task, run)
     failures = task.setbacks.failures + 1
-    task = replace(task, setbacks=replace(task.setbacks, failures=failures, ready_at=now + retry_after_s))
-    if failures > retries:
+    task = replace(task, setbacks=replace(task.setbacks, failures=failures, ready_at=now + RETRY_AFTER_S))
+    if failures > RETRIES or not retry:
         return _ended(task, TaskState.FAILED, now, error=error)
     return replace(task, state=TaskState.QUEUED, error=error, changed_at=now)
 

@@ -29,11 +29,6 @@ class ScriptedResponder:
         """Return the replies asked for so far."""
         return [command for command in self.commands if isinstance(command, CreateReply)]
 
-    @property
-    def backlog(self) -> int:
-        """Return 0: everything is sent directly."""
-        return 0
-
     def say(self, *events: ResponderEvent) -> None:
         """Have the provider send `events`."""
         for event in events:

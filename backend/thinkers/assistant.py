@@ -19,15 +19,15 @@ MANIFEST = Manifest(
         "That's done.",
     ),
     prompt=(
-        "You keep the user's reminders with reminders, and their notes, things to come back to, with notes. Reckon "
-        "dates from today's, in the user's time zone, and send them as ISO; if a day or an hour is missing, ask for "
-        "it. If a tool says that the user has to agree first, nothing has been done: say exactly what would be done, "
-        "and ask. If the conversation shows that you have asked and the user now agrees, make the same call with the "
-        "same arguments. Say only what the tools confirm as done."
+        "You keep the user's reminders with reminders, and their notes, things to come back to, with stickynotes. "
+        "Reckon dates from today's, in the user's time zone, and send them as ISO; if a day or an hour is missing, ask "
+        "for it. If a tool says that the user has to agree first, nothing has been done: say exactly what would be "
+        "done, and ask. If the conversation shows that you have asked and the user now agrees, make the same call with "
+        "the same arguments. Say only what the tools confirm as done."
     ),
     tools=(
         "reminders",
-        "notes",
+        "stickynotes",
         "remember_preference",
     ),
     cache_ttl_s=0,

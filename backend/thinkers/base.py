@@ -99,15 +99,13 @@ class Manifest:
     """Names of the tools it may call. A Thinker is refused if one does not exist, and left out if none is set up."""
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
-    cache_scope: Literal["user", "time", "asked", "date"] = "time"
-    """Who may be served a cached answer: its user alone, or all users with the same time of day, the same time if the
-    question speaks of it, or the same date. Personalised answers are always kept to their user."""
+    cache_scope: Literal["user", "time", "date"] = "time"
+    """Who may be served a cached answer: its user alone, or all users with the same time of day, or the same date.
+    Personalised answers are always kept to their user."""
     deadline_s: float | None = None
     """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
     """A sentence the Responder may say while this takes long."""
-    late: Literal["deliver", "drop"] = "deliver"
-    """Whether an answer that comes when the caller has moved on is spoken all the same, once the floor is free."""
     history_turns: int = 10
     """Turns of the conversation (a user's words and the reply) it is shown; 0 where answers are shared between users,
     for one that rests on a conversation is kept to it."""
@@ -117,10 +115,6 @@ class Manifest:
     """Whether it is shown the summary of the user's earlier conversations."""
     background: bool = False
     """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
-    replaces: bool = False
-    """Whether a plugin takes the place of the Thinker of its domain that comes with the server."""
-    takes_unknown: bool = False
-    """Whether questions of unknown domains come here; one Thinker at most says so."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{1,31}", self.domain):

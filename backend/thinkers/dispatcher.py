@@ -28,7 +28,7 @@ from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.storage.ledger.work import Work, working
 from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
-from backend.thinkers.cache import AnswerCache, Computed, rests_on_time, slots_for
+from backend.thinkers.cache import AnswerCache, key_of
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
 from backend.users.profile_updates import update_profile
@@ -52,7 +52,7 @@ class Handoff(Protocol):
         """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
-        """Do the same after the call has ended. Returns at once."""
+        """Do the same after the call has ended. Never waits."""
 
 
 @dataclass(eq=False, repr=False)
@@ -137,7 +137,7 @@ class ThinkerDispatcher:
         self.cache = cache or AnswerCache(registry.dependencies.memory)
 
     def __repr__(self) -> str:
-        return f"ThinkerDispatcher({self.registry!r}, {self.cache!r})"
+        return f"ThinkerDispatcher({self.registry!r})"
 
     def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
         """Return a dispatcher of the same Thinkers and cache that hands long work to the background."""
@@ -239,18 +239,16 @@ class ThinkerDispatcher:
         log.info("thinker_start: %s", manifest.domain)
         situation = await run.situation()
         day = local_day(dependencies.clock(), situation.zone)
-        slots = slots_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
-        if slots is None:
-            return self._learnt(question, await thinker.think(run))
-        if slots.shared and not rests_on_time(manifest, question):
+        key = key_of(manifest, question, situation, day) if manifest.cache_ttl_s else None
+        if key and (cached := await self.cache.find(key)):
+            on_progress(ThinkerProgress("found in the cache"))
+            return self._learnt(question, cached)
+        if key and key.is_shared and manifest.cache_scope == "date":
             run.show_date_only()
-
-        async def compute(on_progress: OnProgress) -> Computed:
-            run.on_progress = on_progress
-            answer = await thinker.think(run)
-            return Computed(answer, keep=run.cacheable and answer.source != "sample", personal=run.personal)
-
-        return self._learnt(question, await self.cache.serve(slots, manifest.cache_ttl_s, compute, on_progress))
+        answer = await thinker.think(run)
+        if key and run.cacheable and answer.source != "sample":
+            await self.cache.keep(key, answer, manifest.cache_ttl_s, personal=run.personal)
+        return self._learnt(question, answer)
 
     def _learnt(self, question: Question, answer: Answer) -> Answer:
         """Have what the answer teaches added to the user's profile, and return the answer."""

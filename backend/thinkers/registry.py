@@ -7,7 +7,6 @@ Responder's prompt, the page's labels.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -17,12 +16,12 @@ from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json
 from backend.thinkers.base import Addition, Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.discovery import check_names, file_of, package_modules
+from backend.tools.discovery import file_of, package_modules
 from backend.tools.registry import Registry
 
-log = logging.getLogger(__name__)
-
 ROUTE_TOOL = "route_to_thinker"
+CATCH_ALL = "knowledge"
+"""The domain to which questions of unknown domains go."""
 QUERY_LIMIT = 2_000
 """Characters of a question."""
 FORM = 'Send {"domain": "…", "query": "…"}.'
@@ -63,16 +62,9 @@ class ThinkerRegistry:
         for thinker in thinkers:
             domain = thinker.manifest.domain
             if other := self._by_domain.get(domain):
-                raise BadPlugin(
-                    f"Two Thinkers claim {domain}: {other.file} and {thinker.file}.",
-                    hint="A plugin that shall take the place of the server's own says `replaces=True` in its MANIFEST.",
-                )
+                raise BadPlugin(f"Two Thinkers claim {domain}: {other.file} and {thinker.file}.")
             dependencies.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
             self._by_domain[domain] = thinker
-        catch_all = [domain for domain, thinker in self._by_domain.items() if thinker.manifest.takes_unknown]
-        if len(catch_all) > 1:
-            raise BadPlugin(f"Only one Thinker can take unknown domains, not {' and '.join(catch_all)}.")
-        self._catch_all = catch_all[0] if catch_all else None
 
     def __repr__(self) -> str:
         return f"ThinkerRegistry({', '.join(self._by_domain)})"
@@ -88,27 +80,25 @@ class ThinkerRegistry:
     ) -> ThinkerRegistry:
         """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
-        `without_model` says in which turns no language model reads the guide. A plugin whose manifest `replaces` takes
-        the place of the package's Thinker of its domain; an `ADDITION` joins the Thinker that it names. THINKERS names
-        those that are kept, and one of whose tools none is set up and in TOOLS is left out.
+        `without_model` says in which turns no language model reads the guide. A plugin takes the place of the package's
+        Thinker of its domain; an `ADDITION` joins the Thinker that it names. A Thinker without any tool that is set up
+        is left out.
 
-        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist, and `SettingsError` for a
-        name in THINKERS that no Thinker has.
+        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
         further = tuple(further)
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
         plugins = [thinker_of(module) for module in further if hasattr(module, "MANIFEST")]
-        replaced = {one.manifest.domain for one in plugins if one.manifest.replaces}
-        kept_own = (one for one in own if one.manifest.domain not in replaced)
-        found = _with_additions([*kept_own, *plugins], _additions(further, dependencies.toolbox))
-        wanted = dependencies.settings.agent.thinkers
-        check_names("THINKERS", wanted, (one.manifest.domain for one in found))
-        kept = [one for one in found if not wanted or one.manifest.domain in wanted]
-        return cls([one for one in kept if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model)
+        replaced = {one.manifest.domain for one in plugins}
+        kept = (one for one in own if one.manifest.domain not in replaced)
+        found = _with_additions([*kept, *plugins], _additions(further, dependencies.toolbox))
+        return cls(
+            [one for one in found if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model
+        )
 
     def take_over(self, other: ThinkerRegistry) -> None:
-        """Become `other`, whose files are newer; questions under way go on with the Thinkers they have."""
-        self._by_domain, self._catch_all = other._by_domain, other._catch_all
+        """Become `other`, read from newer files; questions under way go on with the Thinkers they have."""
+        self._by_domain = other._by_domain
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
@@ -127,7 +117,7 @@ class ThinkerRegistry:
         }
         if turns in self._without_model:
             domain["oneOf"] = [described(one) for one in self.manifests]
-            domain |= {"default": self._catch_all} if self._catch_all else {}
+            domain |= {"default": CATCH_ALL} if CATCH_ALL in self._by_domain else {}
         query = (
             "The whole question in one sentence that can be understood by itself: names, places and dates from the "
             "conversation put in."
@@ -176,11 +166,10 @@ class ThinkerRegistry:
 
     def serving(self, domain: str) -> Thinker:
         """Return the Thinker of `domain`, or the one that takes unknown domains. Raises `BadRequest`."""
-        if domain in self._by_domain:
-            return self._by_domain[domain]
-        if self._catch_all is None:
+        thinker = self._by_domain.get(domain) or self._by_domain.get(CATCH_ALL)
+        if thinker is None:
             raise BadRequest(f"There is no such domain. It is one of: {self._names()}.")
-        return self._by_domain[self._catch_all]
+        return thinker
 
     def manifest_of(self, domain: str) -> Manifest:
         """Return the manifest of the Thinker that serves `domain`. Raises `BadRequest`."""
@@ -191,7 +180,7 @@ class ThinkerRegistry:
 
 
 def _additions(modules: Iterable[ModuleType], toolbox: Registry) -> list[Addition]:
-    """Return what modules add to Thinkers; not that of which the settings leave out all tools."""
+    """Return what modules add to Thinkers, unless none of its tools is set up."""
     found = (getattr(module, "ADDITION", None) for module in modules)
     return [one for one in found if isinstance(one, Addition) and not toolbox.left_out.issuperset(one.tools)]
 
@@ -208,7 +197,7 @@ def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> l
 
 
 def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:
-    """Return whether a Thinker has any of its tools: where all are left out, it is left out, too."""
+    """Return whether any of a Thinker's tools is set up, or it needs none."""
     return not manifest.tools or not toolbox.left_out.issuperset(manifest.tools)
 
 

@@ -157,7 +157,6 @@ class ThinkerRun:
             tool_calls=len(response.tool_calls_made),
             latency_ms=round((time.perf_counter() - self.began) * 1000),
             tokens=response.tokens_used,
-            interruptible=response.interruptible,
             untrusted=self.untrusted,
             update=self.update,
         )

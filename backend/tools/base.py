@@ -113,8 +113,6 @@ class Result:
     """A remark for the model about the data, e.g. why it is a sample."""
     citations: tuple[Citation, ...] = ()
     """The sources of the data, for the user to follow."""
-    interruptible: bool = True
-    """False for what a caller must hear to its end, such as a legal notice."""
     untrusted: bool = False
     """True if it holds text of others though its tool usually does not."""
     empty: bool = False
@@ -133,7 +131,7 @@ SetUp = Callable[[Settings], bool]
 TierFor = Callable[[Settings], Tier]
 """The tier of a tool, where its credentials depend on the settings."""
 Actions = bool | frozenset[str]
-"""Some calls of a tool: all, none, or those whose argument `action` has one of these values."""
+"""Some calls of a tool: all, none, or those with one of these values as the argument `action`."""
 
 
 async def left_to_client(**_values: object) -> NoReturn:
@@ -184,17 +182,10 @@ class Tool:
     """True if the tool is offered in every turn, whatever the router picks."""
     clients: frozenset[Client] = OURS
     """The kinds of client that may see and call the tool."""
-    also_called: tuple[str, ...] = ()
-    """Further names a call may use; the tool is not offered under these."""
     searches: str = ""
     """The source that it searches, as in "the web": research makes use of all such tools that it has; empty: none."""
     source: str = LOCAL
     limits: ToolLimits = ToolLimits()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names that a call may use, the tool's own name first."""
-        return (self.name, *self.also_called)
 
     @property
     def requires_auth(self) -> bool:
@@ -210,7 +201,7 @@ class Tool:
         """Return True if a caller who reaches that much may see and call the tool."""
         if self.client_side:
             return True
-        return self.tier <= reach.tier if reach.tools is None else not reach.tools.isdisjoint(self.names)
+        return self.tier <= reach.tier if reach.tools is None else self.name in reach.tools
 
     def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:
         """Return True if the user must agree to a call with these arguments, in a turn with these rights."""
@@ -248,7 +239,6 @@ def tool(
     persistent: bool = False,
     always: bool = False,
     clients: Iterable[Client] = OURS,
-    also_called: tuple[str, ...] = (),
     searches: str = "",
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
@@ -257,8 +247,7 @@ def tool(
 
     `requires_auth` is short for the tier `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
     the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
-    counts as writing. `also_called` are further names by which calls find the tool. The function itself is unchanged
-    and can be called directly in tests.
+    counts as writing. The function itself is unchanged and can be called directly in tests.
     """
 
     allowed = frozenset(clients)
@@ -270,9 +259,8 @@ def tool(
         return least if isinstance(tier, Tier) else tier(settings)
 
     def declare(function: F) -> F:
-        for each in (name, *also_called):
-            if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", each):
-                raise BadPlugin(f"Tool name {each!r} is not a lower-case name of letters, digits, underscores.")
+        if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
+            raise BadPlugin(f"Tool name {name!r} is not a lower-case name of letters, digits, underscores.")
         asynchronous: bool = inspect.iscoroutinefunction(function)
         if not asynchronous:
             raise BadPlugin(f"Tool {name} is not an async function.")
@@ -301,7 +289,6 @@ def tool(
             persistent=persistent,
             always=always,
             clients=allowed,
-            also_called=also_called,
             searches=searches,
             limits=ToolLimits(deadline_s, output_cap),
         )

@@ -16,65 +16,29 @@ from typing import Any
 UTTERANCE_LIMIT = 200
 """Characters of an utterance that can be an agreement; a longer one says something else as well."""
 
-AGREEMENT = frozenset(
-    (
-        *[
-            "yes",
-            "y",
-            "yeah",
-            "yep",
-            "yup",
-            "ok",
-            "okay",
-            "sure",
-            "certainly",
-            "absolutely",
-            "definitely",
-            "affirmative",
-            "agreed",
-            "approved",
-            "confirmed",
-        ],
-        *[
-            "confirm",
-            "correct",
-            "alright",
-            "fine",
-            "gladly",
-            "ja",
-            "oui",
-            "sí",
-            "si",
-            "sì",
-            "sim",
-            "da",
-            "hai",
-            "tak",
-            "evet",
-            "vale",
-            "claro",
-            "certo",
-        ],
-        *("はい", "是的", "好的", "да", "👍", "✅", "ja gerne", "ja bitte", "d'accord", "of course", "all right"),
-        *("go ahead", "go on", "go for it", "do it", "do that", "do so", "do this", "please do", "sounds good"),
-        *("that is fine", "that's fine", "that is right", "that's right", "that is correct", "that's correct"),
-        *("i agree", "i confirm", "i do", "i approve", "yes i do", "you may"),
-    )
-)
+
+def _listed(text: str) -> frozenset[str]:
+    """Return the words and phrases of a text that separates them by commas."""
+    return frozenset(" ".join(each.split()) for each in text.split(","))
+
+
+AGREEMENT = _listed("""
+yes, y, yeah, yep, yup, ok, okay, sure, certainly, absolutely, definitely, affirmative, agreed, approved,
+confirmed, confirm, correct, alright, fine, gladly, of course, all right, go ahead, go on, go for it, do it,
+do that, do so, do this, please do, sounds good, that is fine, that's fine, that is right, that's right,
+that is correct, that's correct, i agree, i confirm, i do, i approve, yes i do, you may, ja, ja gerne,
+ja bitte, oui, d'accord, sí, si, sì, sim, da, hai, tak, evet, vale, claro, certo, はい, 是的, 好的, да, 👍, ✅
+""")
 """Words that agree."""
-COURTESY = frozenset(("please", "thanks", "thank you", "now", "then", "and", "well", "so", "bitte", "merci", "gracias"))
+COURTESY = _listed("please, thanks, thank you, now, then, and, well, so, bitte, merci, gracias")
 """Words that neither agree nor refuse."""
-NAMING = frozenset(
-    ("the", "a", "an", "it", "that", "this", "to", "of", "on", "in", "for", "with", "as", "my", "number")
-)
+NAMING = _listed("the, a, an, it, that, this, to, of, on, in, for, with, as, my, number")
 """Words that may stand around those that name the act."""
-REFUSAL = frozenset(
-    (
-        *("no", "not", "nope", "nah", "never", "don't", "dont", "do not", "stop", "wait", "cancel", "but", "instead"),
-        *("except", "unless", "if", "only", "later", "rather", "without", "nothing", "nobody", "none", "nein", "non"),
-        *("isn't", "won't", "can't", "cannot", "shouldn't", "wouldn't", "maybe", "perhaps", "why", "what", "how"),
-    )
-)
+REFUSAL = _listed("""
+no, not, nope, nah, never, don't, dont, do not, stop, wait, cancel, but, instead, except, unless, if, only,
+later, rather, without, nothing, nobody, none, nein, non, isn't, won't, can't, cannot, shouldn't, wouldn't,
+maybe, perhaps, why, what, how
+""")
 """Words that no agreement holds, even where they stand in the text that would be posted."""
 _LONGEST = 3
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-from backend.errors import BadPlugin, SettingsError, VoiceError
+from backend.errors import BadPlugin, VoiceError
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 PLUGIN = "plugin_"
@@ -53,16 +50,6 @@ def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
 def file_of(module: ModuleType) -> str:
     """Return the module's file, for errors; its name where it was made in memory, as tests do."""
     return str(getattr(module, "__file__", None) or module.__name__)
-
-
-def check_names(setting: str, wanted: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `SettingsError` if a setting names what is not known, with the nearest name that is."""
-    names = sorted(known)
-    for name in wanted:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
-            raise SettingsError(f"{setting} names {name}, which there is not.", hint=hint)
 
 
 def imported_module(name: str) -> ModuleType:

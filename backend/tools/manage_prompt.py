@@ -68,13 +68,11 @@ async def manage_prompt(
 
 
 def _check(action: str, text: str, id_: str) -> None:
-    """Raise `BadRequest` that lists the action's arguments."""
-    if action == "add" and (not text.strip() or id_):
-        raise BadRequest("add takes the text of a new instruction, and nothing else.")
-    if action == "delete" and (not id_ or text):
-        raise BadRequest("delete takes an instruction_id, and nothing else.", hint="List them to get the ids.")
-    if action == "list" and (text or id_):
-        raise BadRequest("list takes nothing else.", hint="To add or delete one, say so in action.")
+    """Raise `BadRequest` for an argument that is missing."""
+    if action == "add" and not text.strip():
+        raise BadRequest("add takes the text of a new instruction.")
+    if action == "delete" and not id_:
+        raise BadRequest("delete takes an instruction_id.", hint="List them to get the ids.")
 
 
 def _named(instructions: Sequence[str], id_: str) -> str:

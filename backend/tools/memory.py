@@ -23,16 +23,14 @@ from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memo
 from backend.users.text_search import WORDS_ONLY, TextSearch
 
 Action = Literal["search", "create", "update", "delete", "list", "get"]
-ARGUMENTS: dict[Action, tuple[str, ...]] = {
-    "search": ("query", "limit?"),
-    "create": ("text", "tags?"),
-    "update": ("memory_id", "text?", "tags?"),
-    "delete": ("memory_id",),
-    "list": ("limit?",),
-    "get": ("memory_id",),
+NEEDED: dict[Action, str] = {
+    "search": "query",
+    "create": "text",
+    "update": "memory_id",
+    "delete": "memory_id",
+    "get": "memory_id",
 }
-"""The arguments of each action, optional ones marked. Others are refused: a model that sends them means another
-action."""
+"""The argument that an action cannot do without."""
 SHOWN = 300
 """Characters shown of a memory among others; `get` shows the whole."""
 USUAL = 10
@@ -86,7 +84,7 @@ async def memory(
     """Raise `BadRequest`, `NotFound`, `ToolFailed` where no memories are kept, or `MemoryUnavailable`."""
     if memories is None:
         raise refused("Nothing can be remembered on this server.")
-    _check(action, query=query, memory_id=memory_id, text=text, tags=tags, limit=limit)
+    _check(action, query=query, memory_id=memory_id, text=text, tags=tags)
     user = context.user_id
     match action:
         case "search":
@@ -111,16 +109,12 @@ async def memory(
 
 
 def _check(action: Action, **given: Any) -> None:
-    """Raise `BadRequest` that lists the action's arguments."""
-    sent = {name for name, value in given.items() if value is not None and str(value).strip()}
-    taken = ARGUMENTS[action]
-    hint = f"Send action {action} with: {', '.join(taken)}."
-    if missing := [name for name in taken if not name.endswith("?") and name not in sent]:
-        raise BadRequest(f"{action} needs {' and '.join(missing)}.", hint=hint)
-    if strange := sorted(sent - {name.rstrip("?") for name in taken}):
-        raise BadRequest(f"{action} does not take {' or '.join(strange)}.", hint=hint)
-    if action == "update" and not sent & {"text", "tags"}:
-        raise BadRequest("update needs a new text, or new tags.", hint=hint)
+    """Raise `BadRequest` for an argument that is missing."""
+    needed = NEEDED.get(action)
+    if needed and not str(given[needed]).strip():
+        raise BadRequest(f"{action} needs {needed}.")
+    if action == "update" and not given["text"] and given["tags"] is None:
+        raise BadRequest("update needs a new text, or new tags.")
 
 
 async def _create(memories: Memories, user: str, text: str, tags: list[str]) -> Result:
@@ -154,6 +148,6 @@ def _whole(one: StoredMemory) -> dict[str, str | list[str]]:
 
 
 def to_you(text: str) -> str:
-    """Return what somebody said of themselves as it is said to them: "My sister" becomes "Your sister"."""
+    """Return what a user said of themselves as it is said to them: "My sister" becomes "Your sister"."""
     turned = re.sub(r"\byou was\b", "you were", _OWN.sub(lambda found: _YOURS[found[0].lower()], text))
     return turned[:1].upper() + turned[1:] + ("" if turned[-1:] in ".?!…" else ".")

@@ -17,7 +17,7 @@ from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
-from backend.tools.discovery import check_names, declared_in, file_of, package_modules
+from backend.tools.discovery import declared_in, file_of, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = ToolContext("", client="internal", rights=ToolRights(EVERYTHING, attended=False))
@@ -31,7 +31,7 @@ class Registry(Toolbox):
 
     def get_tool(self, name: str) -> Tool | None:
         """Return the tool of that name, if it is available now; an own tool takes precedence."""
-        return self._tools().get(self._own_name(name))
+        return self._tools().get(name)
 
     get_openai_tools = get_tools_schema = Toolbox.schemas
 
@@ -67,8 +67,7 @@ class Registry(Toolbox):
     def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[Json]:
         """Return those of the named tools that `client` may use now, in the order given."""
         offered = {tool.name: tool for tool in self.offered(client)}
-        wanted = dict.fromkeys(self._own_name(name) for name in names)
-        return [offered[name].schema() for name in wanted if name in offered]
+        return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
 
     def described(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
         """Return the tools `client` may use, for pages: with flags, tier and source."""
@@ -99,21 +98,17 @@ def discover(
     settings = services.get(Settings)
     for module in (*package_modules("backend.tools"), *further):
         for tool in tools_of(module):
-            for name in tool.names:
-                if name in files:
-                    raise BadPlugin(f"Two tools are called {name}: in {files[name]} and in {file_of(module)}.")
-                files[name] = file_of(module)
+            if tool.name in files:
+                raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {file_of(module)}.")
+            files[tool.name] = file_of(module)
             if settings is not None and tool.tier_with is not None:
                 tier = tool.tier_with(settings)
                 if tier is None:
                     continue
                 tool = replace(tool, tier=tier)
             found[tool.name] = tool
-    wanted = settings.agent.tools if settings is not None else []
-    check_names("TOOLS", wanted, files)
-    offered = [tool for tool in found.values() if not wanted or not set(wanted).isdisjoint(tool.names)]
-    left_out = frozenset(files) - {name for tool in offered for name in tool.names}
-    return Registry(offered, services, confirmations, sources=tuple(sources), left_out=left_out)
+    left_out = frozenset(files) - set(found)
+    return Registry(found.values(), services, confirmations, sources=tuple(sources), left_out=left_out)
 
 
 def tools_of(module: ModuleType) -> list[Tool]:

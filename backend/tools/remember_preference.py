@@ -52,4 +52,4 @@ async def remember_preference(
     except BadRequest as error:
         raise refused(str(error)) from error
     profile = await update_profile(memory, context.user_id, update)
-    return Result({"name": name, "now": profile.preferences.stored().get(name)})
+    return Result({"name": name, "now": profile.stored().get("preferences", {}).get(name)})

@@ -1,53 +1,24 @@
-"""Reminders, set, listed and cancelled in conversation. `UserReminders` is injected."""
+"""Reminders, set, listed and cancelled in conversation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, Protocol, TypedDict
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.language.moments import as_said
+from backend.notifications.reminders import ReminderJson
+from backend.notifications.service import ReminderService
 from backend.tools.base import Result, ToolContext, listed, tool
 from backend.tools.user_clock import Zone
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""
-
-
-class ListedReminder(TypedDict):
-    """A reminder as the model sees it."""
-
-    id: str
-    text: str
-    at: str | None
-    """ISO 8601 on the user's clock."""
-    repeat: str
-    """The rule it repeats by, or `none`."""
-    when: NotRequired[str]
-    """The time in words; empty where the user's time zone is not known."""
-    in_s: NotRequired[int]
-    """Seconds until then."""
-
-
-class UserReminders(Protocol):
-    """A user's reminders. Methods may raise `MemoryUnavailable`."""
-
-    async def set(self, owner: str, text: str, at: str, repeat: str, time_zone: str) -> ListedReminder:
-        """Set a reminder and return it. Raise `BadRequest` for an impossible time, or `TooMany`."""
-        ...
-
-    async def all_of(self, owner: str) -> Sequence[ListedReminder]:
-        """Return the user's reminders, the next one first."""
-        ...
-
-    async def cancel(self, owner: str, reminder_id: str) -> ListedReminder | None:
-        """Cancel a reminder and return it; None when there is no such one."""
-        ...
 
 
 @tool(
@@ -63,7 +34,7 @@ class UserReminders(Protocol):
 )
 async def reminders(
     context: ToolContext,
-    store: UserReminders | None,
+    store: ReminderService | None,
     action: Literal["create", "list", "cancel"],
     text: Annotated[str, Field(max_length=2_000, description="create: what to remind of; cancel: words of it.")] = "",
     at: Annotated[
@@ -103,7 +74,7 @@ async def reminders(
     return Result({"canceled": canceled}, spoken=spoken)
 
 
-def _when(reminder: ListedReminder) -> str:
+def _when(reminder: ReminderJson) -> str:
     """Return when a reminder comes, as it is said; without a time zone of the user's, how long it is until then."""
     if not reminder.get("when") or not reminder["at"]:
         minutes = max(0, reminder.get("in_s", 0)) // 60
@@ -112,7 +83,7 @@ def _when(reminder: ListedReminder) -> str:
     return f"on {as_said(datetime.fromisoformat(reminder['at']), None)}{again}"
 
 
-def _only_one(reminders: Sequence[ListedReminder], text: str) -> str:
+def _only_one(reminders: Sequence[ReminderJson], text: str) -> str:
     """Return the id of the one reminder with these words; without words, of the only one. Raise `BadRequest`."""
     words = set(re.findall(r"\w+", text.lower()))
     fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]

@@ -78,8 +78,6 @@ class ToolResult:
     always does: it says what was agreed to."""
     citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
-    interruptible: bool = True
-    """False if an answer based on it must be heard to its end."""
     untrusted: bool = False
     """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
     empty: bool = False
@@ -111,7 +109,7 @@ class Toolbox:
     """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all.
 
     Without `confirmations` no call is made that needs the user's agreement. `untrusted`
-    are names of tools, here or not, whose results hold text of others.
+    are names of tools, here or not, with results that hold text of others.
     """
 
     def __init__(
@@ -131,8 +129,8 @@ class Toolbox:
         self._sources = sources
         self._remote = remote
         self.left_out = left_out
-        """Names of tools that the settings leave out, or that are not set up."""
-        self._untrusted = untrusted | {name for tool in self._own.values() if tool.untrusted for name in tool.names}
+        """Names of tools that are not set up."""
+        self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
                 if kind not in OF_THE_CALL and not provided(kind, services):
@@ -149,10 +147,10 @@ class Toolbox:
         """Return True if the box holds a tool of this name, or a source could provide one."""
         if not isinstance(name, str):
             return False
-        return self._own_name(name) in self._own or any(source.owns(name) for source in self._sources)
+        return name in self._own or any(source.owns(name) for source in self._sources)
 
     def knows(self, name: str) -> bool:
-        """Return whether there is, or could be, a tool of this name, also where the settings leave it out."""
+        """Return whether there is, or could be, a tool of this name, also where it is not set up."""
         return name in self or name in self.left_out
 
     @property
@@ -162,7 +160,7 @@ class Toolbox:
 
     def only(self, names: Iterable[str]) -> Toolbox:
         """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
-        names = tuple(self._own_name(name) for name in names if name not in self.left_out)
+        names = tuple(name for name in names if name not in self.left_out)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
         if missing := [name for name in others if name not in self]:
@@ -174,7 +172,7 @@ class Toolbox:
         return self._with(own, wanted)
 
     def plus(self, *tools: Tool) -> Toolbox:
-        """Return a box with these tools added. Raise `BadPlugin` for a service nobody provides."""
+        """Return a box with these tools added. Raise `BadPlugin` for a service that is not provided."""
         own = (*self._own.values(), *tools)
         return self._with(own, self._remote)
 
@@ -186,9 +184,8 @@ class Toolbox:
         `options` are those of `Tool`, such as `tier` and `writes`. Boxes made of this one before do not have it. Raise
         `BadPlugin` for a name that is taken, or a schema that is none.
         """
-        for each in (name, *options.get("also_called", ())):
-            if each in self:
-                raise BadPlugin(f"Two tools are called {each}.")
+        if name in self:
+            raise BadPlugin(f"Two tools are called {name}.")
         if problem := schema_problem(parameters):
             raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
 
@@ -199,7 +196,7 @@ class Toolbox:
         self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
     def take_over(self, other: Toolbox) -> None:
-        """Become `other`, whose files are newer; calls under way go on with the tools they have."""
+        """Become `other`, read from newer files; calls under way go on with the tools they have."""
         self._own, self._services = other._own, other._services
         self._untrusted, self.left_out = other._untrusted, other.left_out
 
@@ -231,7 +228,7 @@ class Toolbox:
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
-        tool = self._tools().get(self._own_name(name))
+        tool = self._tools().get(name)
         if tool is None or context.client not in tool.clients:
             known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
@@ -312,10 +309,6 @@ class Toolbox:
             left_out=self.left_out,
         )
 
-    def _own_name(self, name: str) -> str:
-        """Return the name of the tool of this box that is also called `name`; otherwise `name` itself."""
-        return next((tool.name for tool in self._own.values() if name in tool.also_called), name)
-
     def _tools(self) -> dict[str, Tool]:
         """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""
         tools = dict(self._own)
@@ -360,7 +353,6 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         persistent=tool.persistent,
         citations=result.citations,
         elapsed_ms=elapsed_ms,
-        interruptible=result.interruptible,
         untrusted=tool.untrusted or result.untrusted,
         empty=result.empty,
         update=None if result.sample else result.update,

@@ -1,20 +1,18 @@
 """The profile of a user: preferences, facts, a summary, signals, mode and standing instructions, as one type.
 
-Memory keeps it as a JSON object at `user:{id}:context`. `UserProfile.read` and `stored` are the only places that know
-that form. Reading is lenient, for the object may be older or newer than this code. A part of another form is skipped
-and counted. An unknown field is carried along unread and written back. The changes that can be made are in
-`profile_updates`.
+Memory keeps it as a JSON object at `user:{id}:context`; `UserProfile.read` and `stored` are the only places that know
+that form. The changes that can be made are in `profile_updates`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
-from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import msgspec
 
+from backend.errors import MemoryUnavailable
 from backend.runtime.faults import skip_record
 from backend.storage.memory import Memory, Unwatch
 
@@ -27,28 +25,10 @@ CallPreferenceName = Literal[
 ]
 """The preferences for the user's calls and page; users choose them, and no model does."""
 CALL_PREFERENCES = frozenset(get_args(CallPreferenceName))
-UNKNOWN = "unknown"
-"""The field of each part that holds values of newer versions."""
-
-D = TypeVar("D")
-
-
-class _Part:
-    __slots__ = ()
-
-    def stored(self) -> dict[str, object]:
-        """Return what is set as JSON data, by name; the fields of a newer version come last."""
-        part: Any = self
-        written: dict[str, object] = {}
-        for one in fields(part):
-            value = getattr(part, one.name)
-            if one.name != UNKNOWN and (plain := _plain(value)):
-                written[one.name] = plain
-        return {**written, **part.unknown}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Preferences(_Part):
+class Preferences:
     """A user's preferences. An empty value is not set."""
 
     name: str = ""
@@ -75,8 +55,6 @@ class Preferences(_Part):
     """Whether the page shows what is said as text: `on` or `off`."""
     theme: str = ""
     """The page's colours: `system`, `light` or `dark`."""
-    unknown: Mapping[str, object] = field(default_factory=dict)
-    """Preferences of a newer version, as they are stored."""
 
     @property
     def speed(self) -> float:
@@ -88,22 +66,20 @@ class Preferences(_Part):
 
     def of_user(self) -> dict[str, object]:
         """Return the preferences that say something about the user, without those for calls and the page."""
-        return {name: value for name, value in self.stored().items() if name not in CALL_PREFERENCES}
+        return {name: value for name, value in _set(self).items() if name not in CALL_PREFERENCES}
 
 
 @dataclass(frozen=True, slots=True)
-class Signals(_Part):
+class Signals:
     """Counts of a user's activity. `last_active` is Unix time in seconds."""
 
     topics: Mapping[str, int] = field(default_factory=dict)
     last_active: float = 0.0
     session_count: int = 0
-    unknown: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """Signals of a newer version, as they are stored."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UserProfile(_Part):
+class UserProfile:
     """Everything known about one user."""
 
     preferences: Preferences = field(default_factory=Preferences)
@@ -118,25 +94,28 @@ class UserProfile(_Part):
     """The name of the mode the user has chosen; empty: none."""
     instructions: tuple[str, ...] = ()
     """How the user always wants to be answered, in their own words, oldest first."""
-    unknown: Mapping[str, object] = field(default_factory=dict)
-    """Parts of a newer version, as they are stored."""
 
     def __repr__(self) -> str:  # without the user's words
-        return f"UserProfile({len(self.preferences.stored())} preferences, {len(self.facts)} facts, {self.signals})"
+        return f"UserProfile({len(_set(self.preferences))} preferences, {len(self.facts)} facts, {self.signals})"
 
     @classmethod
     def read(cls, stored: Mapping[str, object]) -> UserProfile:
-        """Return the profile in its stored form; a part of another form is skipped."""
-        profile = _read(cls, stored)
-        bounded = tuple(text[:INSTRUCTION_CHARS] for text in profile.instructions[:INSTRUCTION_LIMIT])
-        return replace(profile, instructions=bounded)
+        """Return the profile in its stored form. Raises `MemoryUnavailable` for another form, which thus stays."""
+        try:
+            return msgspec.convert(stored, cls)
+        except msgspec.ValidationError as error:
+            skip_record("profile", error)
+            raise MemoryUnavailable("This server cannot read the user's profile.") from error
+
+    def stored(self) -> dict[str, Any]:
+        """Return what is set as JSON data, by name."""
+        return _set(self)
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile with only these preferences, the instructions and so many characters of the summary."""
-        chosen = {name: value for name, value in self.preferences.stored().items() if name in preferences}
-        return UserProfile(
-            _read(Preferences, chosen), summary=self.summary[:summary_chars], instructions=self.instructions
-        )
+        chosen = {name: value for name, value in _set(self.preferences).items() if name in preferences}
+        known = msgspec.convert(chosen, Preferences)
+        return UserProfile(known, summary=self.summary[:summary_chars], instructions=self.instructions)
 
     def shown(self) -> dict[str, object]:
         """Return what a model is shown of the user as JSON data: preferences without the time zone, facts, summary."""
@@ -158,42 +137,8 @@ def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile]
     return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
 
 
-def _read(kind: type[D], stored: object) -> D:
-    """Return the dataclass `kind` with the valid fields of `stored`, and the other fields as unknown ones."""
-    if not isinstance(stored, Mapping):
-        skip_record("profile", TypeError())
-        return kind()
-    types = _types(cast(Hashable, kind))
-    read = {name: _part(stored[name], type_) for name, type_ in types.items() if name in stored}
-    unknown = {name: value for name, value in stored.items() if name not in types}
-    read = {name: part for name, part in read.items() if part is not None}
-    return kind(**read, **{UNKNOWN: unknown})
-
-
-def _part(value: object, type_: Any) -> Any:
-    """Return `value` as `type_`; a list or an object keeps the items of the right form. None: the form is wrong."""
-    if isinstance(type_, type) and is_dataclass(type_):
-        return _read(type_, value)
-    try:
-        return msgspec.convert(value, type_)
-    except msgspec.ValidationError as error:
-        skip_record("profile", error)
-    items = get_args(type_)
-    if isinstance(value, list) and items:
-        return tuple(item for item in value if isinstance(item, items[0]))
-    if isinstance(value, Mapping) and items:
-        return {name: item for name, item in value.items() if isinstance(item, items[1])}
-    return None
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, _Part):
-        return value.stored()
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-@cache
-def _types(kind: Any) -> Mapping[str, Any]:
-    return {name: type_ for name, type_ in get_type_hints(kind).items() if name != UNKNOWN}
+def _set(part: object) -> dict[str, Any]:
+    """Return what is set of a part of the profile, as JSON data."""
+    data = part if isinstance(part, dict) else msgspec.to_builtins(part)
+    plain = {name: _set(value) if isinstance(value, dict) else value for name, value in data.items()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items() if value}

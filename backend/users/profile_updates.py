@@ -1,6 +1,4 @@
-"""The changes of a user's profile: each is checked when it is made, and `apply` is pure.
-
-    profile + update → profile
+"""The changes of a user's profile: each is checked when it is made, and its `apply` is pure.
 
 Preferences are overwritten, at most 20 facts are kept (deduplicated) and 10 standing instructions (one more is
 refused), the rolling summary is merged, signals are counted. Making an update is strict, for what it holds will stand
@@ -14,10 +12,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
+from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
 from backend.users.profile import (
@@ -47,6 +46,14 @@ TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
 
 
+class ProfileUpdate(Protocol):
+    """A change of a profile."""
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        """Return the profile after the update. Raises `BadRequest` for an instruction there is no room for."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SetPreference:
     """Overwrite one preference, or all watched tickers. Raises `BadRequest` for a value that is not allowed."""
@@ -63,6 +70,9 @@ class SetPreference:
             checked = tuple(dict.fromkeys(checked_ticker(one) for one in self.value))[-WATCHED_LIMIT:]
         object.__setattr__(self, "value", checked)
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return _with_preference(profile, self.name, self.value)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AssumePreference:
@@ -74,12 +84,19 @@ class AssumePreference:
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", checked_value(self.name, self.value))
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        is_known = getattr(profile.preferences, self.name)
+        return profile if is_known else _with_preference(profile, self.name, self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class DropPreference:
     """Delete one preference."""
 
     name: PreferenceName | CallPreferenceName
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return _with_preference(profile, self.name, () if self.name == "watched_tickers" else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +109,20 @@ class WatchTicker:
     def __post_init__(self) -> None:
         object.__setattr__(self, "symbol", checked_ticker(self.symbol))
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        others = tuple(one for one in profile.preferences.watched_tickers if one != self.symbol)
+        watched = (*others, self.symbol)[-WATCHED_LIMIT:] if self.watched else others
+        return _with_preference(profile, "watched_tickers", watched)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddFact:
     """Add a fact about the user, in a few words; one that is known already becomes the newest."""
 
     text: str
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, facts=_with_fact(profile.facts, shortened(self.text, FACT_CHARS)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,6 +134,9 @@ class NotePlace:
     def __post_init__(self) -> None:
         object.__setattr__(self, "place", checked_value("default_location", self.place))
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, facts=_with_place(profile.facts, self.place))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DropFact:
@@ -116,12 +144,19 @@ class DropFact:
 
     text: str
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, facts=_without(profile.facts, self.text))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteSummary:
     """Replace the summary by the user's own words; an empty text deletes it."""
 
     text: str
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        summary = shortened(self.text, SUMMARY_CHARS)
+        return replace(profile, summary=summary, summary_updated_at=0.0, turn_count_at_summary=0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,12 +174,18 @@ class MergeSummary:
     turns: int = 0
     """Turns of the user in the conversation it was written from."""
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        if not self.text.strip():
+            return profile
+        merged = _merged(profile.summary, self.over, self.text)
+        return replace(profile, summary=merged, summary_updated_at=self.at, turn_count_at_summary=self.turns)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddInstruction:
     """Add a standing instruction: how the user wants to be answered from now on. A known one stays where it is.
 
-    Raises `BadRequest` for an empty or too long text, and `apply` does when there is no room for it.
+    Raises `BadRequest` for an empty or too long text.
     """
 
     text: str
@@ -156,6 +197,9 @@ class AddInstruction:
             raise BadRequest(message)
         object.__setattr__(self, "text", line)
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, instructions=_with_instruction(profile.instructions, self.text))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DropInstruction:
@@ -163,12 +207,18 @@ class DropInstruction:
 
     text: str
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, instructions=_without(profile.instructions, self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
     """Choose a mode; the maker of the update has checked that it exists."""
 
     name: str
+
+    def apply(self, profile: UserProfile) -> UserProfile:
+        return replace(profile, mode=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +228,10 @@ class CountTopic:
     domain: str
     at: float
 
+    def apply(self, profile: UserProfile) -> UserProfile:
+        topics = _counted(profile.signals.topics, self.domain)
+        return replace(profile, signals=replace(_active(profile.signals, self.at), topics=topics))
+
 
 @dataclass(frozen=True, slots=True)
 class CountSession:
@@ -185,75 +239,21 @@ class CountSession:
 
     at: float
 
-
-ProfileUpdate = (
-    SetPreference
-    | AssumePreference
-    | DropPreference
-    | WatchTicker
-    | AddFact
-    | NotePlace
-    | DropFact
-    | WriteSummary
-    | MergeSummary
-    | AddInstruction
-    | DropInstruction
-    | SetMode
-    | CountTopic
-    | CountSession
-)
-
-
-def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
-    """Return the profile after one update. Raises `BadRequest` for an instruction there is no room for."""
-    match update:
-        case SetPreference(name, value):
-            return _with_preference(profile, name, value)
-        case AssumePreference(name, value):
-            return profile if getattr(profile.preferences, name) else _with_preference(profile, name, value)
-        case DropPreference(name):
-            return _with_preference(profile, name, () if name == "watched_tickers" else "")
-        case WatchTicker(symbol, watched):
-            return _watching(profile, symbol, watched=watched)
-        case AddFact(text):
-            return replace(profile, facts=_with_fact(profile.facts, shortened(text, FACT_CHARS)))
-        case NotePlace(place):
-            return replace(profile, facts=_with_place(profile.facts, place))
-        case DropFact(text):
-            return replace(profile, facts=_without(profile.facts, text))
-        case WriteSummary(text):
-            return replace(
-                profile, summary=shortened(text, SUMMARY_CHARS), summary_updated_at=0.0, turn_count_at_summary=0
-            )
-        case MergeSummary(text) if not text.strip():
-            return profile
-        case MergeSummary(text, over, at, turns):
-            merged = _merged(profile.summary, over, text)
-            return replace(profile, summary=merged, summary_updated_at=at, turn_count_at_summary=turns)
-        case SetMode(name):
-            return replace(profile, mode=name)
-        case AddInstruction(text):
-            return replace(profile, instructions=_with_instruction(profile.instructions, text))
-        case DropInstruction(text):
-            return replace(profile, instructions=_without(profile.instructions, text))
-        case CountTopic(domain, at):
-            topics = _counted(profile.signals.topics, domain)
-            return replace(profile, signals=replace(_active(profile.signals, at), topics=topics))
-        case CountSession(at):
-            signals = replace(_active(profile.signals, at), session_count=profile.signals.session_count + 1)
-            return replace(profile, signals=signals)
+    def apply(self, profile: UserProfile) -> UserProfile:
+        signals = replace(_active(profile.signals, self.at), session_count=profile.signals.session_count + 1)
+        return replace(profile, signals=signals)
 
 
 async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, or what `apply` raises; then nothing is changed.
+    Raises `MemoryUnavailable`, or what an update raises; then nothing is changed.
     """
 
-    changed = await memory.update_user_context(
-        user_id, lambda stored: reduce(apply, updates, UserProfile.read(stored)).stored()
-    )
-    return UserProfile.read(changed)
+    def change(stored: Json) -> Json:
+        return reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored)).stored()
+
+    return UserProfile.read(await memory.update_user_context(user_id, change))
 
 
 def _with_preference(
@@ -261,11 +261,6 @@ def _with_preference(
 ) -> UserProfile:
     changed: Any = {name: value}
     return replace(profile, preferences=replace(profile.preferences, **changed))
-
-
-def _watching(profile: UserProfile, symbol: str, *, watched: bool) -> UserProfile:
-    others = tuple(one for one in profile.preferences.watched_tickers if one != symbol)
-    return _with_preference(profile, "watched_tickers", (*others, symbol)[-WATCHED_LIMIT:] if watched else others)
 
 
 def _without(texts: tuple[str, ...], text: str) -> tuple[str, ...]:

@@ -1,15 +1,14 @@
 """Searches a user's texts by words and, where there is an embedding model, by meaning as well.
 
 This is the one search of everything that is remembered: what a turn is shown unasked, and what is searched for. Each
-text is embedded once, ever, and the question once; a model that is slow or gone leaves the words. Texts beyond what can
-be embedded while a user waits are embedded in the background, for the next time.
+text is embedded once, ever. A model that is slow or gone leaves the words; what it is still making then is there for
+the next question.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -25,14 +24,10 @@ log = logging.getLogger(__name__)
 
 EMBED_WITHIN_S = 0.6
 """Seconds the embedding model may take while a user waits; then words must do."""
-AT_ONCE = 32
-"""New texts embedded while a user waits."""
 BATCH = 64
-"""New texts of a request in the background."""
+"""New texts of one request."""
 FILLS_LIMIT = 16
-"""Users with texts that are embedded in the background at the same time; others wait for their next question."""
-QUESTIONS_LIMIT = 128
-"""Questions with a vector that is remembered, since a step and a tool of one turn may ask the same."""
+"""Users with texts that are embedded at the same time; others wait for their next question."""
 
 
 class TextSearch:
@@ -41,7 +36,6 @@ class TextSearch:
     def __init__(self, embedder: Embedder | None = None, vectors: TextVectors | None = None) -> None:
         self._embedder = embedder if vectors else None
         self._vectors = vectors
-        self._questions: OrderedDict[str, Vector] = OrderedDict()
         self._filling: dict[str, asyncio.Task[None]] = {}
 
     def __repr__(self) -> str:
@@ -62,11 +56,20 @@ class TextSearch:
             if whole:
                 await self._vectors.keep_only(user_id, texts)
             known = await self._vectors.read(user_id, texts)
-        asked, made = await self._embedded(self._embedder, self._vectors, user_id, question, texts, known)
-        if asked is None:
+        missing = list(dict.fromkeys(text for text, vector in zip(texts, known, strict=True) if vector is None))
+        asked = asyncio.ensure_future(self._embedder.embed([question]))
+        filling = self._fill(self._embedder, self._vectors, user_id, missing)
+        try:
+            await asyncio.wait({asked, filling} if filling else {asked}, timeout=EMBED_WITHIN_S)
+        finally:
+            if not asked.done():
+                asked.cancel()
+        if not asked.done() or asked.exception() is not None:
             return ranked
-        vectors = [made.get(text, vector) for text, vector in zip(texts, known, strict=True)]
-        return by_both(ranked, by_vectors(asked, vectors, limit), limit)
+        if filling:
+            with suppress(MemoryUnavailable):
+                known = await self._vectors.read(user_id, texts)
+        return by_both(ranked, by_vectors(_as_vectors(asked.result())[0], known, limit), limit)
 
     async def settle(self) -> None:
         """Wait for texts that are being embedded in the background."""
@@ -76,52 +79,25 @@ class TextSearch:
         """Give up texts that are being embedded in the background."""
         await cancel_all(list(self._filling.values()))
 
-    async def _embedded(
-        self,
-        embedder: Embedder,
-        vectors: TextVectors,
-        user_id: str,
-        question: str,
-        texts: Sequence[str],
-        known: Sequence[Vector | None],
-    ) -> tuple[Vector | None, dict[str, Vector]]:
-        """Return the question's vector, None where it did not come in time, and the new ones of texts."""
-        missing = list(dict.fromkeys(text for text, vector in zip(texts, known, strict=True) if vector is None))
-        now, later = missing[:AT_ONCE], missing[AT_ONCE:]
-        asked = self._questions.get(question)
-        made: dict[str, Vector] = {}
-        if wanted := [*([question] if asked is None else []), *now]:
-            try:
-                async with asyncio.timeout(EMBED_WITHIN_S):
-                    fresh = _as_vectors(await embedder.embed(wanted))
-            except (VoiceError, TimeoutError):
-                later = missing
-            else:
-                made = dict(zip(now, fresh[len(wanted) - len(now) :], strict=True))
-                asked = fresh[0] if asked is None else asked
-                self._remember(question, asked)
-                with suppress(MemoryUnavailable):
-                    await vectors.keep(user_id, made)
-        if later and user_id not in self._filling and len(self._filling) < FILLS_LIMIT:
-            fill = asyncio.create_task(self._fill(embedder, vectors, user_id, later), name="embed texts")
+    def _fill(
+        self, embedder: Embedder, vectors: TextVectors, user_id: str, texts: Sequence[str]
+    ) -> asyncio.Task[None] | None:
+        """Begin to embed and keep texts, unless that is under way; None: there is nothing to wait for."""
+        if user_id not in self._filling and texts and len(self._filling) < FILLS_LIMIT:
+            fill = asyncio.create_task(_embed(embedder, vectors, user_id, texts), name="embed texts")
             self._filling[user_id] = fill
             fill.add_done_callback(lambda _: self._filling.pop(user_id, None))
-        return asked, made
+        return self._filling.get(user_id)
 
-    async def _fill(self, embedder: Embedder, vectors: TextVectors, user_id: str, texts: Sequence[str]) -> None:
-        """Embed and keep texts; the embedder bounds the time of each request."""
-        try:
-            for start in range(0, len(texts), BATCH):
-                batch = texts[start : start + BATCH]
-                await vectors.keep(user_id, dict(zip(batch, _as_vectors(await embedder.embed(batch)), strict=True)))
-        except VoiceError as error:
-            log.info("%d texts are not compared by meaning yet: %s", len(texts), error)
 
-    def _remember(self, question: str, vector: Vector) -> None:
-        self._questions[question] = vector
-        self._questions.move_to_end(question)
-        if len(self._questions) > QUESTIONS_LIMIT:
-            self._questions.popitem(last=False)
+async def _embed(embedder: Embedder, vectors: TextVectors, user_id: str, texts: Sequence[str]) -> None:
+    """Embed and keep texts; the embedder bounds the time of each request."""
+    try:
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            await vectors.keep(user_id, dict(zip(batch, _as_vectors(await embedder.embed(batch)), strict=True)))
+    except VoiceError as error:
+        log.info("%d texts are not compared by meaning yet: %s", len(texts), error)
 
 
 def _as_vectors(made: Sequence[Sequence[float]]) -> list[Vector]:

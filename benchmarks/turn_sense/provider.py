@@ -332,7 +332,7 @@ class Provider:
             state = CallState(-self.unexpected, 0.25)
         self.calls[state.log.call] = state
         self.connected.setdefault(state.log.call, asyncio.Event()).set()
-        core = Realtime(MODEL, connection=len(self.connected))
+        core = Realtime(MODEL)
         abort = socket.scope["extensions"][ABORT]
         await Connection(socket, core, SceneBrain(state), SceneRecord(state), abort=abort).run()
 

@@ -19,7 +19,7 @@ from backend.testing.model import Scene, ScriptedModel
 from tests.http.world import World, world
 from tests.reasoning.world import reasoner
 from tests.support.services import budgets_over
-from tests.support.tasks import FakeQueue, add_to_stream
+from tests.support.tasks import add_to_stream
 
 STRANGER = {"X-Forwarded-For": "203.0.113.7"}
 """A proxy on this machine says where they come from."""
@@ -51,7 +51,7 @@ async def paying(
     redis = FakeAsyncRedis(server=server or FakeServer())
     made = budgets_over(redis, BudgetSettings.model_validate(budgets))
     admit = partial(admit_task, made)
-    tasks = TaskService(TaskRepository(redis, add_to_stream), FakeQueue(), kinds={"research"}, admit=admit)
+    tasks = TaskService(TaskRepository(redis, add_to_stream), kinds={"research"}, admit=admit)
     thinking = reasoner(MeteredModel(ScriptedModel(*thoughts), made))
     services = {"budgets": made, "reasoner": thinking} | options.pop("services_with", {})
     async with world(

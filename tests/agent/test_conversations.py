@@ -67,13 +67,6 @@ async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
     assert await ChatHistory(memory).load("c", "") == []
 
 
-async def test_forgetting_the_user_forgets_it() -> None:
-    store = ChatHistory(memory := FakeMemory())
-    await store.append("c", "ada", (Message("user", "x", 1.0),))
-    await memory.forget_user("ada")
-    assert await store.load("c", "ada") == []
-
-
 async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
     memory = FakeMemory()
 
@@ -114,12 +107,6 @@ async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() ->
         await agent(model, memory).create_session("c", user_id="ada").think("x", raises=True)
     await agent(model, memory).create_session("c", user_id="ada").think("x")
     assert told(model) == ["x"]
-
-
-async def test_an_answer_that_used_the_conversation_may_not_be_served_to_others() -> None:
-    memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."])
-    assert (await agent(model, memory).create_session("c", user_id="ada").think("x")).cacheable
-    assert not (await agent(model, memory).create_session("c", user_id="ada").think("y")).cacheable
 
 
 async def test_a_question_keeps_the_id_it_came_with() -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from backend.agent.events import AgentEvent, Final, StateChanged, TurnState
 from backend.agent.session import APOLOGY
-from backend.agent.turn import say_sample
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
@@ -34,25 +33,14 @@ def sent(model: ScriptedModel, request: int = -1) -> list[dict[str, Any]]:
     return messages
 
 
-async def test_words_are_handed_out_as_they_come() -> None:
+async def test_a_tool_is_called_and_its_result_told_and_words_are_handed_out_as_they_come() -> None:
+    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says ", "hi."])
     heard: list[str] = []
-    session = agent(ScriptedModel(["It is ", "mild."])).create_session("c", on_token=heard.append)
-    assert session.state is TurnState.IDLE
-    response = await session.think("weather?")
-    assert heard == ["It is ", "mild."]
-    assert (response.text, response.state, session.state) == (
-        "It is mild.",
-        TurnState.COMPLETE,
-        TurnState.COMPLETE,
-    )
-
-
-async def test_a_tool_is_called_and_its_result_told() -> None:
-    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says hi."])
     calls: list[ToolCallStarted] = []
     results: list[ToolCallFinished] = []
-    session = agent(model, echo).create_session("c", on_tool_call=calls.append, on_tool_result=results.append)
+    session = agent(model, echo).create_session("c", heard.append, calls.append, results.append)
     response = await session.think("x")
+    assert heard == ["It says ", "hi."] and response.text == "It says hi."
     assert [c.name for c in calls] == [r.name for r in results] == ["echo"]
     assert json.loads(sent(model)[-1]["content"]) == {"text": "hi"}
     assert response.tool_calls_made == ("echo",)
@@ -73,19 +61,6 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     assert isinstance(events[-1], Final)
 
 
-@tool("terms", "Reads the terms.")
-async def terms() -> Result:
-    """Must be heard to its end."""
-    return Result({"terms": "This call is recorded."}, interruptible=False)
-
-
-async def test_what_rests_on_a_tool_that_must_be_heard_to_its_end_must_be_so_too() -> None:
-    for used, interruptible in ((["terms", "echo"], False), (["echo"], True)):
-        calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
-        response = await agent(ScriptedModel(calls, ["Done."]), terms, echo).create_session("c").think("x")
-        assert response.interruptible is interruptible
-
-
 @tool("seek", "Seeks.")
 async def seek() -> Result:
     """Find nothing."""
@@ -97,13 +72,6 @@ async def test_an_answer_is_live_only_if_something_was_found() -> None:
         calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
         response = await agent(ScriptedModel(calls, ["Done."]), seek, echo).create_session("c").think("x")
         assert response.live is live
-
-
-async def test_parallel_calls_run_at_the_same_time() -> None:
-    slow = Slow()
-    calls = [call("slow", '{"seconds": 0.05}', "a"), call("slow", '{"seconds": 0.051}', "b")]
-    await agent(ScriptedModel(calls, ["Done."]), slow.tool).create_session("c").think("x")
-    assert slow.most == 2
 
 
 async def test_a_broken_tool_comes_back_as_a_result() -> None:
@@ -170,18 +138,14 @@ async def test_a_failure_that_may_pass_is_tried_once_more() -> None:
     assert response.live
 
 
-async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds() -> None:
-    calls = [call("echo", f'{{"text": "{n}"}}', f"c{n}") for n in range(30)]
-    session = agent(ScriptedModel(calls, ["Done."]), echo).create_session("c")
+@pytest.mark.parametrize("id_", ["c{}", "same"])
+async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds_and_told_apart(id_: str) -> None:
+    slow = Slow()
+    calls = [call("slow", f'{{"seconds": 0.05{n}}}', id_.format(n)) for n in range(10, 30)]
+    session = agent(ScriptedModel(calls, ["Done."]), slow.tool).create_session("c")
     response = await session.think("x")
-    assert response.tool_calls_made == ("echo",) * 8
-    assert_valid(session.get_context().messages)
-
-
-async def test_calls_with_one_id_are_told_apart() -> None:
-    calls = [call("echo", '{"text": "1"}', "same"), call("echo", '{"text": "2"}', "same")]
-    session = agent(ScriptedModel(calls, ["Done."]), echo).create_session("c")
-    await session.think("x")
+    assert response.tool_calls_made == ("slow",) * 8
+    assert slow.most == 8, "calls run side by side"
     assert_valid(session.get_context().messages)
 
 
@@ -288,15 +252,6 @@ async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> 
     assert model.requests == []
 
 
-async def test_cancel_with_nothing_running_does_nothing() -> None:
-    session = agent(ScriptedModel(["Hi."])).create_session("c")
-    session.cancel()
-    assert not session.is_cancelled()
-    await session.think("x")
-    session.cancel()
-    assert session.state is TurnState.COMPLETE
-
-
 async def test_one_turn_at_a_time() -> None:
     session = agent(ScriptedModel([30.0])).create_session("c")
     task = asyncio.create_task(session.think("x"))
@@ -393,27 +348,12 @@ async def test_voice_is_cleaned_and_chat_is_left_as_written() -> None:
     assert (await session.think("x", "chat")).text == "**72°F**"
 
 
-async def test_the_conversation_carries_on_within_a_session() -> None:
-    model = ScriptedModel(["Hello Ada."], ["Ada."])
-    session = agent(model).create_session("c")
-    await session.think("I am Ada.", "voice")
-    await session.think("Who am I?", "chat")
-    assert [m["content"] for m in sent(model)[1:]] == ["I am Ada.", "Hello Ada.", "Who am I?"]
-
-
 async def test_metrics_count_all_turns_and_time_the_last() -> None:
     session = agent(ScriptedModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
     await session.think("x")
     metrics = session.get_metrics()
     assert (metrics.total_tokens, metrics.tool_calls_count, metrics.rounds) == (30, 1, 1)
     assert metrics.first_token_latency_ms is not None
-    assert metrics.result_to_token_ms is not None
     assert metrics.total_latency_ms >= metrics.first_token_latency_ms
     await session.think("y")
     assert session.get_metrics().total_tokens == 45
-    assert session.get_metrics().result_to_token_ms is None
-
-
-@pytest.mark.parametrize("said", ["By sample data, it is one.", "Sample headlines: one.", "It is one; not real data."])
-def test_what_already_says_so_is_left_alone(said: str) -> None:
-    assert say_sample(said) == said

@@ -20,7 +20,7 @@ from backend.turns.call_options import CallOptions
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import DropPreference, SetPreference, apply, update_profile
+from backend.users.profile_updates import DropPreference, SetPreference, update_profile
 from tests.call.world import PlacedCall, placed_call, thinkers
 from tests.support.waiting import until
 
@@ -46,7 +46,7 @@ def style_of(call: PlacedCall) -> EndpointingStyle:
 def briefed(*chosen: SetPreference, options: CallOptions | None = None) -> Briefing:
     profile = UserProfile()
     for each in chosen:
-        profile = apply(profile, each)
+        profile = each.apply(profile)
     return brief(thinkers().registry, CallerBackground(profile), endpointing="local", options=options)
 
 
@@ -108,7 +108,7 @@ def test_how_a_call_is_set_up_is_nothing_a_model_is_told_of_the_user() -> None:
     briefing = briefed(SetPreference("voice", "cedar"), SetPreference("name", "Ada"), PATIENT)
     assert "Ada" in briefing.instructions
     assert "cedar" not in briefing.instructions and "patien" not in briefing.instructions
-    assert apply(UserProfile(), PATIENT).shown() == {}
+    assert PATIENT.apply(UserProfile()).shown() == {}
 
 
 @pytest.mark.parametrize(

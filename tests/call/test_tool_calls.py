@@ -64,8 +64,7 @@ class OneCall:
             empty=refuse,
             slow=never,
             steps=step_by_step,
-            passing=(self.think_later, {"late": "drop", "filler": "Nearly there."}),
-            lasting=(self.think_later, {}),
+            passing=(self.think_later, {"filler": "Nearly there."}),
         )
         self.answered = asyncio.Event()
         self.calls = self.over(registry)
@@ -212,31 +211,6 @@ async def test_an_outcome_is_counted_once_though_the_answer_goes_stale_later() -
     call.calls.settled(ThinkerChanged("c0", "complete"))
     call.calls.settled(ThinkerChanged("c0", "stale"))
     assert (call.counted("good", "complete"), call.counted("good", "stale")) == (1, 0)
-
-
-@pytest.mark.parametrize(
-    ("domain", "moved_on", "wanted"),
-    [
-        ("passing", False, True),
-        ("passing", True, False),
-        ("lasting", True, True),
-    ],
-)
-async def test_a_late_answer_that_is_to_be_dropped_is_answered_without_its_content(
-    domain: str, moved_on: bool, wanted: bool
-) -> None:
-    call = OneCall()
-    call.calls.run(RunThinker("c0", TOOL, json.dumps({"domain": domain, "query": "why"})))
-    await settle()
-    if moved_on:
-        call.take_turn()
-    call.answered.set()
-    await settle()
-    [event] = call.outcomes
-    assert isinstance(event, ThinkerFinished) and json.loads(event.output)["domain"] == domain
-    assert ("Old news." in event.output) is wanted
-    assert ("no longer wanted" in event.output) is not wanted
-    assert event.late == ("" if domain == "passing" else 'About your question "why": Old news.')
 
 
 async def test_the_filler_is_that_of_the_thinker_at_work() -> None:

@@ -41,16 +41,15 @@ async def test_a_filler_is_worded_like_the_thinker_at_work() -> None:
     assert '"Still pondering the board."' in filler.hint
 
 
-@pytest.mark.parametrize("late", ["drop", "deliver"])
 @pytest.mark.parametrize("moved_on", [True, False])
-async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late(late: str, moved_on: bool) -> None:
+async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late(moved_on: bool) -> None:
     known = asyncio.Event()
 
     async def think(_: ThinkerRun) -> Answer:
         await known.wait()
         return Answer("White wins.", "model")
 
-    registry = thinkers(chess=(think, {"late": late}))
+    registry = thinkers(chess=think)
     async with placed_call(thinkers=registry, limits=QUIET) as call:
         await ask_chess(call)
         if moved_on:
@@ -60,18 +59,17 @@ async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late(
         [result] = call.done(SubmitResult)
         last = call.told("thinker")[-1]["event"]
     assert ("White wins." in result.output) is not moved_on
-    assert ("dropped" in json.loads(result.output)) is (late == "drop" and moved_on)
     assert last == ("stale" if moved_on else "complete")
 
 
-async def test_a_late_answer_can_be_asked_for_whatever_the_thinker_does_with_late_ones() -> None:
+async def test_a_late_answer_can_be_asked_for() -> None:
     known = asyncio.Event()
 
     async def think(_: ThinkerRun) -> Answer:
         await known.wait()
         return Answer("White wins.", "model")
 
-    registry = thinkers(chess=(think, {"late": "drop"}))
+    registry = thinkers(chess=think)
     async with placed_call(thinkers=registry, limits=QUIET) as call:
         await ask_chess(call)
         with pytest.raises(BadRequest):

@@ -96,16 +96,16 @@ async def test_a_turn_is_cancelled_from_the_other_server(redis: RedisProcess, tm
         assert (await say(elsewhere, "And?", conversation_id="c1"))["text"] == "Two."
 
 
-async def test_a_retry_at_the_other_server_joins_the_turn_and_asks_no_model(
+async def test_a_retry_at_the_other_server_waits_and_then_gets_the_answer_without_a_model(
     redis: RedisProcess, tmp_path: Path
 ) -> None:
     async with two(redis, tmp_path, [["One", 0.8, "."]]) as (here, there, browser, elsewhere):
         first = asking(browser, "Hello.", message_id="m1")
         await until(lambda: bool(here.model.requests), 10)
-        retried = asking(elsewhere, "Hello.", message_id="m1")
-        assert (await first).json() == (await retried).json() and there.model.requests == []
-        other = asking(elsewhere, "Something else.", message_id="m1")
-        assert (await other).status_code == 422
+        assert (await asking(elsewhere, "Hello.", message_id="m1")).status_code == 409
+        assert (await first).json() == (await asking(elsewhere, "Hello.", message_id="m1")).json()
+        assert there.model.requests == []
+        assert (await asking(elsewhere, "Something else.", message_id="m1")).status_code == 422
 
 
 async def test_a_conversation_is_deleted_with_the_answer_another_server_is_writing(

@@ -75,12 +75,6 @@ async def test_messages_come_back_in_the_order_they_were_said(case: Case) -> Non
     assert await case.memory.recent_messages("u1", "s1", limit=0) == []
 
 
-async def test_a_message_keeps_its_mode_and_time(case: Case) -> None:
-    typed = Message("user", "typed", at=12.25, source_mode="chat")
-    await case.memory.append_messages("u1", "s1", typed)
-    assert await case.memory.recent_messages("u1", "s1") == [typed]
-
-
 async def test_only_the_newest_messages_are_kept(case: Case) -> None:
     for number in range(HISTORY_LIMIT + 5):
         await case.memory.append_messages("u1", "s1", said(str(number)))
@@ -152,17 +146,7 @@ async def test_a_cached_value_expires(case: Case) -> None:
     await case.age(6)
     assert await case.memory.cache_get("shared", "weather:1") is None
     assert await case.memory.cache_get("u1", "weather:1") == "rain at home"
-
-
-async def test_one_users_cache_is_never_anothers(case: Case) -> None:
-    await case.memory.cache_put("u1", "weather:home", "rain", ttl_s=120)
-    assert await case.memory.cache_get("u2", "weather:home") is None
-    assert await case.memory.cache_get("shared", "weather:home") is None
-    assert await case.memory.cache_get("u1", "weather:home") == "rain"
-
-
-async def test_nothing_is_known_of_a_stranger(case: Case) -> None:
-    assert await case.memory.user_context("u1") == {}
+    assert await case.memory.cache_get("u2", "weather:1") is None
 
 
 async def test_a_users_context_outlives_time(case: Case) -> None:
@@ -193,49 +177,21 @@ async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Cas
     }
 
 
-async def test_forgetting_a_user_leaves_nothing_of_them(case: Case) -> None:
-    for user in ("u1", "u2"):
-        await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
-        await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
-        await case.memory.link_fingerprint(f"print of {user}", user)
-    await case.memory.forget_user("u1")
-    assert await case.memory.user_context("u1") == {}
-    assert await case.memory.cache_get("u1", "weather:home") is None
-    assert await case.memory.user_of_fingerprint("print of u1") is None
-    assert await case.memory.user_context("u2") == {"name": "Zoë"}
-    assert await case.memory.cache_get("u2", "weather:home") == "rain"
-    assert await case.memory.user_of_fingerprint("print of u2") == "u2"
-
-
 async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(case: Case) -> None:
+    def fails(known: dict[str, Any]) -> None:
+        raise RuntimeError(known["name"])
+
     told: list[dict[str, Any]] = []
+    case.memory.listeners.add("u1", fails)
     unwatch = case.memory.listeners.add("u1", told.append)
-    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+    for _ in range(2):  # the second time, everything is left as it was
+        await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
     await case.memory.forget_user("u1")
     unwatch()
     unwatch()
     await case.memory.update_user_context("u1", lambda known: {"name": "Zoë again"})
     assert told == [{"name": "Zoë"}, {}]
-
-
-async def test_a_change_that_leaves_everything_as_it_was_is_told_to_nobody(case: Case) -> None:
-    told: list[dict[str, Any]] = []
-    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
-    case.memory.listeners.add("u1", told.append)
-    assert await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"}) == {"name": "Zoë"}
-    assert told == []
-
-
-async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case: Case) -> None:
-    def fails(known: dict[str, Any]) -> None:
-        raise RuntimeError(known["name"])
-
-    told: list[dict[str, Any]] = []
-    case.memory.listeners.add("u1", fails)
-    case.memory.listeners.add("u1", told.append)
-    assert await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"}) == {"name": "Zoë"}
-    assert told == [{"name": "Zoë"}]
 
 
 async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) -> None:

@@ -20,7 +20,7 @@ from backend.coordinator.store import ChannelEntry
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
 from backend.tools.runner import Toolbox
-from tests.coordinator.world import USER, options
+from tests.coordinator.world import USER
 from tests.support.agents import call
 from tests.support.consent import tool_context
 
@@ -87,7 +87,7 @@ async def test_a_refused_action_can_be_put_right_in_the_same_digest() -> None:
 
 
 def _decider(model: ScriptedModel) -> ModelDecider:
-    return ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, options(think_within_s=5.0))
+    return ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"})
 
 
 def _said(text: str) -> list[DigestItem]:

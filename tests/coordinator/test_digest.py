@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from backend.coordinator import decider
 from backend.coordinator.coordinator import Digest, DigestItem, due_at, fallback_text
 from backend.coordinator.decider import bounded, question
 from backend.coordinator.store import ChannelEntry, HistoryEntry
@@ -41,19 +44,20 @@ def test_a_result_goes_along_with_what_was_said() -> None:
     assert due_at([ENDED, SAID], 0.0, is_listening=False, settings=SETTINGS) == 101.0
 
 
-def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest() -> None:
+def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     history = [HistoryEntry(f"{n}", float(n), "input", "word " * 20) for n in range(100)]
-    assert [thought.id for thought in bounded(history, SETTINGS)] == [f"{n}" for n in range(60, 100)]
-    few = bounded(history, CoordinatorSettings.model_validate({"history_bytes": 1_024}))
+    assert [thought.id for thought in bounded(history)] == [f"{n}" for n in range(60, 100)]
+    monkeypatch.setattr(decider, "HISTORY_BYTES", 1_024)
+    few = bounded(history)
     assert 3 < len(few) < 10 and few[-1].id == "99"
 
 
-def test_the_model_is_shown_what_is_new_once_and_no_more_tasks_than_it_may_see() -> None:
+def test_the_model_is_shown_what_is_new_once() -> None:
     happened = [DigestItem(ENDED, a_task())]
     history = [happened[0].history_entry(), HistoryEntry("0", 1.0, "input", "before")]
-    shown = json.loads(question(Digest("d1", "ada", happened, history, [a_task()] * 30), SETTINGS))
+    shown = json.loads(question(Digest("d1", "ada", happened, history, [a_task()])))
     assert shown["happened"][0]["result"] == "They dance. They also sing."
-    assert shown["before"] == [{"kind": "input", "text": "before"}] and len(shown["tasks"]) == SETTINGS.tasks
+    assert shown["before"] == [{"kind": "input", "text": "before"}]
 
 
 def test_what_is_plain_names_the_question_and_does_not_break_off_in_a_word() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
+from backend.coordinator.coordinator import Coordinator, Decision
 from backend.coordinator.store import CaptureFeedback, Channels, CoordinatorState, CreateTask, SummarizeTaskResult
 from backend.page_events import DecisionMade
 from backend.storage.client import connect
@@ -55,12 +55,11 @@ async def test_a_digest_passes_the_documented_files() -> None:
 
     with running_redis() as server:
         redis = connect(server.url)
-        channels, state, decider = Channels(redis, "one"), CoordinatorState(redis), ScriptedDecider(fate, DECISION)
+        channels, state, decider = Channels(redis), CoordinatorState(redis), ScriptedDecider(fate, DECISION)
         tasks, notifier = RecordedTasks(world.ended(1)), FakeNotifier(world, fate)
-        dependencies = CoordinatorDependencies(
-            channels, state, tasks, decider.decide, notifier.notify, is_listening, publish
+        coordinator = Coordinator(
+            channels, state, tasks, decider.decide, notifier.notify, is_listening, publish, options()
         )
-        coordinator = Coordinator(dependencies, options(gather_s=0, listener_after_s=0))
         with files_passed() as passed:
             pipe = redis.pipeline(transaction=True)
             channels.add_result(pipe, tasks.ended)

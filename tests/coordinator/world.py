@@ -9,7 +9,7 @@ from typing import Literal
 from fakeredis import FakeServer
 
 from backend.access.principal import PUBLIC, Reach
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest
+from backend.coordinator.coordinator import Coordinator, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
 from backend.notifications.notices import Notice
@@ -44,8 +44,6 @@ class World:
     """What was done, in this order: create, cancel, notify, show."""
     now: float = 1_000.0
     listens: bool = False
-    looks: int = 0
-    """How often it was asked whether the user listens, which is asked whenever something waits."""
 
     def clock(self) -> float:
         self.now += 0.001
@@ -159,10 +157,10 @@ class Process:
         world = self.world
         self.fate = Countdown(self.dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
-        self.channels = Channels(self.redis, self.name, claim_after_s=0.0, clock=world.clock)
+        self.channels = Channels(self.redis, clock=world.clock)
         self.state = CoordinatorState(self.redis)
         self.decider = ScriptedDecider(self.fate, self.decision)
-        dependencies = CoordinatorDependencies(
+        self.coordinator = Coordinator(
             self.channels,
             self.state,
             FakeTasks(world, self.fate),
@@ -170,8 +168,9 @@ class Process:
             FakeNotifier(world, self.fate).notify,
             self._is_listening,
             self._publish,
+            self.settings,
+            world.clock,
         )
-        self.coordinator = Coordinator(dependencies, self.settings, world.clock)
 
     async def __aenter__(self) -> Process:
         return self
@@ -186,7 +185,6 @@ class Process:
         await pipe.execute()
 
     async def _is_listening(self, user_id: str) -> bool:
-        self.world.looks += 1
         return self.world.listens
 
     async def _publish(self, user_id: str, event: PageEvent) -> None:

@@ -72,8 +72,8 @@ async def test_sessions_are_shown_without_their_words_or_owners(tmp_path: Path) 
         one = here.registry.find((await place_call(browser))["session_id"])
         two = here.registry.find((await place_call(other))["session_id"])
         await here.registry.end(one, "disconnected")
-        two.publish(ErrorShown("a fault", "a hint"))
-        two.publish(TranscriptCompleted("user", "u1", "a secret"))
+        two.note(ErrorShown("a fault", "a hint"))
+        two.note(TranscriptCompleted("user", "u1", "a secret"))
         answer = await browser.get("/api/admin/overview", headers=BEARER)
         shown = answer.json()["sessions"]
     assert [each["session_id"] for each in shown] == [two.id, one.id]

@@ -29,12 +29,13 @@ async def asked(folder: Path, body: Any, *replies: Any) -> httpx2.Response:
         reply = next(coming)
         return vectors(request) if reply is vectors else reply
 
-    async with serving(handler) as api, httpx2.AsyncClient(verify=False) as http:
-        embedder = EmbeddingsAPI(http, f"{api.url}/v1", "key", "m")
+    async with serving(handler) as api:
+        embedder = EmbeddingsAPI(base_url=f"{api.url}/v1", api_key="key", model="m")
         async with world(folder, embedder=embedder) as here, here.browser() as browser:
             answer = await browser.post("/embedding", json=body)
         for request in api.requests:
             assert request.path == "/v1/embeddings" and request.headers["authorization"] == "Bearer key"
+        await embedder.close()
     return answer
 
 

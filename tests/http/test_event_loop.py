@@ -143,9 +143,8 @@ async def fetch_archive(here: Measured) -> None:
     entry = {"at": 1.0, "ms": 5, "model": "m", "messages": [message] * 10, "text": "eyJ-" * 1_900, "calls": []}
     await here.redis.rpush(model_calls_key(task), *[json.dumps(entry)] * 100)
     await here.redis.zadd(f"user:{owner}:archives", {task: 9e9})
-    for form in ("markdown", "json"):
-        answer = await here.browser.get(f"/api/tasks/{task}/archive?format={form}", timeout=60)
-        assert answer.status_code == 200 and len(answer.content) > 5_000_000
+    answer = await here.browser.get(f"/api/tasks/{task}/archive", timeout=60)
+    assert answer.status_code == 200 and len(answer.content) > 5_000_000
     exported = await here.browser.get("/api/me/export", timeout=60)
     assert exported.status_code == 200 and len(exported.content) > 5_000_000
 

@@ -29,7 +29,7 @@ WITHIN_S = 160
 """Seconds everything may take; what was waited for then stands in the traceback."""
 SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
 SETTINGS |= {"IDENTIFY_BY_FINGERPRINT": "true"}
-SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__APART_S": "0.2"}
+SETTINGS |= {"COORDINATOR__MIN_INTERVAL_S": "0.2"}
 KEPT = {
     "calls",
     "context",

@@ -12,7 +12,6 @@ from backend.access.credentials import OIDC_USER
 from backend.access.signatures import Signatures
 from backend.access.store import CACHED_S, AccessStore
 from backend.http.page_streams import PageStreams
-from backend.notifications.presence import Presence
 from backend.testing.memory import FakeMemory
 from tests.http.world import Browser, World, place_call, world
 
@@ -87,7 +86,7 @@ async def test_over_tls_the_cookie_belongs_to_this_host(tmp_path: Path) -> None:
 
 async def test_a_stream_ends_once_its_cookie_is_revoked(tmp_path: Path) -> None:
     store = AccessStore(FakeAsyncRedis(), lambda: 0.0)
-    services = {"access_store": store, "pages": PageStreams(Presence(FakeAsyncRedis()))}
+    services = {"access_store": store, "pages": PageStreams()}
     async with world(tmp_path, heartbeat_s=0.02, services_with=services) as here, here.browser() as browser:
         owner = here.registry.find((await place_call(browser))["session_id"]).owner
         async with browser.stream("GET", "/api/me/events") as stream, asyncio.timeout(5):

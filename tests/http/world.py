@@ -125,9 +125,6 @@ class FakeCall:
 
     def correct(self, command: TruncateItem | DeleteItem | CancelReply) -> None: ...
 
-    def depths(self) -> dict[str, float]:
-        return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}
-
     def hang_up(self, reason: str) -> None:
         if not self.hung_up.done():
             self.hung_up.set_result(reason)

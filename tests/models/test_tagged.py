@@ -8,7 +8,8 @@ import pytest
 
 from backend.models.base import Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions
-from backend.models.tagged import MALFORMED, TaggedChatModel
+from backend.models.tagged import TaggedChatModel
+from backend.models.tags import MALFORMED
 from backend.testing.model import ScriptedModel
 from backend.testing.services.server import serving
 from backend.tools.base import Result, tool

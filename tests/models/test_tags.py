@@ -16,18 +16,15 @@ from backend.models.tags import (
     CALL_RESULT,
     CALL_RESULT_END,
     CLOSERS,
+    MALFORMED,
     RAW_LIMIT,
     RESULT,
     RESULT_END,
     THINK,
     THINK_END,
-    Malformed,
-    ParsedCall,
-    Piece,
     TagReader,
 )
 
-TOOLS = ("weather", "clock")
 BITS = st.sampled_from(
     [
         CALL, CALL_END, f"{RESULT}>", f'{RESULT} name="x">', RESULT_END,
@@ -45,18 +42,21 @@ JSON = st.recursive(
 ARGUMENTS = st.dictionaries(st.text(max_size=6), JSON, max_size=4)
 PLAIN = st.text(st.characters(exclude_characters="<`", codec="utf-8"), max_size=30)
 
+Read = tuple[str, list[tuple[str, str]]]
+CLOCK: Read = ("", [("clock", "{}")])
 
-def read(*pieces: str) -> list[Piece]:
-    """All that comes out when the model says `pieces`; words joined."""
+
+def read(*pieces: str) -> Read:
+    """The words, and the name and arguments of each call, when the model says `pieces`; no words follow a call."""
     reader = TagReader()
-    out = [piece for text in pieces for piece in reader.feed(text)] + reader.finish()
-    joined: list[Piece] = []
-    for piece in out:
-        if isinstance(piece, TextDelta) and joined and isinstance(before := joined[-1], TextDelta):
-            joined[-1] = TextDelta(before.text + piece.text)
+    words, calls = "", list[tuple[str, str]]()
+    for piece in [piece for text in pieces for piece in reader.feed(text)] + reader.finish():
+        if isinstance(piece, TextDelta):
+            assert not calls
+            words += piece.text
         else:
-            joined.append(piece)
-    return joined
+            calls.append((piece.name, piece.arguments))
+    return words, calls
 
 
 def written(name: str, arguments: object) -> str:
@@ -65,81 +65,53 @@ def written(name: str, arguments: object) -> str:
     return f"{CALL}{body}{CALL_END}"
 
 
-def cut(text: str, places: list[int]) -> list[str]:
-    """`text` in pieces."""
-    ends = sorted({place % (len(text) + 1) for place in places})
-    return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-
-
 @given(TEXTS, st.lists(st.integers(0, 400), max_size=12))
 def test_it_does_not_matter_how_the_text_is_cut(text: str, places: list[int]) -> None:
-    assert read(*cut(text, places)) == read(text) == read(*text)
+    ends = sorted({place % (len(text) + 1) for place in places})
+    cut = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    words, calls = read(text)
+    assert read(*cut) == read(*text) == (words, calls)
+    hidden = any(opener in text for opener in CLOSERS)  # what stood around it may read like a tag now
+    assert hidden or (CALL not in words and words in text)
+    assert all(len(json.loads(raw)["text"]) <= RAW_LIMIT for name, raw in calls if name == MALFORMED)
 
 
-@given(TEXTS)
-def test_no_words_come_out_with_or_after_a_call(text: str) -> None:
-    out = read(text)
-    called = [index for index, piece in enumerate(out) if not isinstance(piece, TextDelta)]
-    assert all(not isinstance(piece, TextDelta) for piece in out[called[0] :]) if called else True
-    for piece in out:
-        if isinstance(piece, TextDelta):
-            hidden = any(opener in text for opener in CLOSERS)  # what stood around it may read like a tag now
-            assert hidden or (CALL not in piece.text and piece.text in text)
-        if isinstance(piece, Malformed):
-            assert len(piece.raw) <= RAW_LIMIT
-
-
-@given(PLAIN, st.lists(st.tuples(st.sampled_from(TOOLS), ARGUMENTS), min_size=1, max_size=3), TEXTS)
+@given(
+    PLAIN,
+    st.lists(st.tuples(st.sampled_from(("weather", "clock")), ARGUMENTS), min_size=1, max_size=3),
+    TEXTS,
+)
 def test_calls_are_read_as_they_were_meant(before: str, calls: list[tuple[str, dict[str, object]]], after: str) -> None:
     texts = [written(name, arguments) for name, arguments in calls]
-    out = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
-    made = [piece for piece in out if not isinstance(piece, TextDelta)]
-    assert all(isinstance(piece, ParsedCall) for piece in made)
-    assert [(piece.name, json.loads(piece.arguments)) for piece in made if isinstance(piece, ParsedCall)] == calls
-    assert "".join(piece.text for piece in out if isinstance(piece, TextDelta)) == before
+    words, made = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
+    assert words == before
+    assert [(name, json.loads(arguments)) for name, arguments in made] == calls
 
 
-@given(PLAIN)
-def test_words_without_tags_are_left_alone(text: str) -> None:
-    assert read(text) == ([TextDelta(text)] if text else [])
-
-
-def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it() -> None:
-    text = (
-        f'Let me look. {written("weather", {"place": "Oslo"})}\n{RESULT}>{{"rain": true}}{RESULT_END}\n'
-        f"So it rains. {written('clock', {})}"
-    )
-    assert read(text) == [TextDelta("Let me look. "), ParsedCall("weather", '{"place": "Oslo"}')]
-    assert read(f"Hm. {RESULT}>42{RESULT_END}It is 42.") == [TextDelta("Hm. It is 42.")]
-    assert read(f"Hm. {CALL_RESULT}>42{CALL_RESULT_END}It is 42.") == [TextDelta("Hm. It is 42.")]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"Look.{written('clock', {})}\n{RESULT}>1{RESULT_END} It is one. {written('clock', {})}", ("Look.", CLOCK[1])),
+        (f"Hm. {RESULT}>42{RESULT_END}It is 42.", ("Hm. It is 42.", [])),
+        (f"Hm. {CALL_RESULT}>42{CALL_RESULT_END}It is 42.", ("Hm. It is 42.", [])),
+        (f"{THINK}The user is wrong. {written('clock', {})}{THINK_END}\nFine.", ("\nFine.", [])),
+        (f"Well.{THINK}never closed", ("Well.", [])),
+        (f'{CALL}{{"name": "clock", "arguments": {{}}}}', CLOCK),
+        (f'{CALL}{{"name": "clock"}} It is noon.', CLOCK),
+        (f'{CALL}{{"name": "clock", "arguments": "{{\\"a\\": 1}}"}}{CALL_END}', ("", [("clock", '{"a": 1}')])),
+        (f'{CALL}{{"name": "clock", "parameters": {{"a": 1}}}}{CALL_END}', ("", [("clock", '{"a": 1}')])),
+        (f'{CALL}{{"name": "clock", "args": {{"a": "{CALL_END}"}}}}', ("", [("clock", f'{{"a": "{CALL_END}"}}')])),
+    ],
+)
+def test_made_up_results_and_thoughts_are_dropped_and_slips_understood(text: str, expected: Read) -> None:
+    assert read(text) == expected
 
 
 def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
     reader = TagReader()
-    reader.feed(written("clock", {}))
-    assert not reader.over
-    reader.feed("  \n")
-    assert reader.feed("It") == []
-    assert repr(reader) == "TagReader(OVER, 0 characters held back)"
+    reader.feed(written("clock", {}) + "  \n")
+    assert [reader.over, reader.feed("It"), reader.over] == [False, [], True]
     assert reader.feed("anything") == reader.finish() == []
-
-
-def test_thoughts_stay_private() -> None:
-    text = f"{THINK}The user is wrong. {written('clock', {})}{THINK_END}\nFine."
-    assert read(text) == [TextDelta("\nFine.")]
-    assert read("Well", "<thi", "nk>secret", "</thin", "k>.") == [TextDelta("Well.")]
-    assert read(f"Well.{THINK}never closed") == [TextDelta("Well.")]
-
-
-def test_a_closing_tag_may_be_missing() -> None:
-    assert read(f'{CALL}{{"name": "clock", "arguments": {{}}}}') == [ParsedCall("clock", "{}")]
-    assert read(f'{CALL}{{"name": "clock"}} It is noon.') == [ParsedCall("clock", "{}")]
-
-
-def test_a_closing_tag_within_a_text_does_not_end_the_call() -> None:
-    call = written("weather", {"place": f'a "quoted" {CALL_END} }} place'})
-    (piece,) = read(call)
-    assert isinstance(piece, ParsedCall) and json.loads(piece.arguments)["place"] == f'a "quoted" {CALL_END} }} place'
 
 
 @pytest.mark.parametrize(
@@ -160,26 +132,12 @@ def test_a_closing_tag_within_a_text_does_not_end_the_call() -> None:
     ],
 )
 def test_what_cannot_be_read_is_malformed_and_no_words(body: str) -> None:
-    out = read(f"Well. {CALL}{body}{CALL_END}")
-    assert [type(piece) for piece in out] == [TextDelta, Malformed]
-
-
-def test_arguments_may_be_text_and_may_be_called_parameters() -> None:
-    assert read(f'{CALL}{{"name": "clock", "arguments": "{{\\"a\\": 1}}"}}{CALL_END}') == [
-        ParsedCall("clock", '{"a": 1}')
-    ]
-    assert read(f'{CALL}{{"name": "clock", "parameters": {{"a": 1}}}}{CALL_END}') == [ParsedCall("clock", '{"a": 1}')]
+    words, [(name, _)] = read(f"Well. {CALL}{body}{CALL_END}")
+    assert (words, name) == ("Well. ", MALFORMED)
 
 
 def test_a_call_without_end_is_given_up() -> None:
     reader = TagReader()
     reader.feed(CALL + '{"name": "')
-    out = [piece for _ in range(CALL_LIMIT // 100 + 1) for piece in reader.feed("x" * 100)]
-    assert [type(piece) for piece in out] == [Malformed] and reader.over
-
-
-def test_words_are_handed_on_as_soon_as_they_cannot_be_a_tag() -> None:
-    reader = TagReader()
-    assert reader.feed("It is 3 < ") == [TextDelta("It is 3 < ")]
-    assert reader.feed("4 <fun") == [TextDelta("4 ")]
-    assert reader.feed("ny") == [TextDelta("<funny")]
+    [given_up] = [piece for _ in range(CALL_LIMIT // 100 + 1) for piece in reader.feed("x" * 100)]
+    assert not isinstance(given_up, TextDelta) and given_up.name == MALFORMED and reader.over

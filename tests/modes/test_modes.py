@@ -13,7 +13,7 @@ from backend.settings.settings import load_settings
 from backend.thinkers.base import Question
 from backend.users.modes import Mode, Modes, load_modes
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import SetMode, apply
+from backend.users.profile_updates import SetMode
 from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
@@ -51,14 +51,14 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_a_choice_older_than_the_file_is_the_default() -> None:
     modes = Modes([Mode(name="terse")])
     assert modes.chosen(UserProfile(mode="terse")).name == "terse"
-    for stored in ({}, {"mode": "gone"}, {"mode": 3}):
+    for stored in ({}, {"mode": "gone"}):
         assert modes.chosen(UserProfile.read(stored)).name == "default"
     with pytest.raises(NotFound, match="no such mode"):
         modes.get("gone")
 
 
 def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
-    chosen = apply(UserProfile(facts=("has a dog",)), SetMode("terse"))
+    chosen = SetMode("terse").apply(UserProfile(facts=("has a dog",)))
     assert UserProfile.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
 
 

@@ -12,7 +12,15 @@ from redis.asyncio import Redis
 
 from backend.errors import TracingUnavailable
 from backend.notifications import deletions
-from backend.notifications.deletions import DUE, KEEP_S, Deletion, DeletionNotifier, DeletionTarget, at_webhook, pause_s
+from backend.notifications.deletions import (
+    DELETIONS,
+    KEEP_S,
+    Deletion,
+    DeletionNotifier,
+    DeletionTarget,
+    at_webhook,
+    pause_s,
+)
 from backend.notifications.webhooks import WebhookClient
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 
@@ -65,8 +73,8 @@ async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_t
         assert await first.delete("u-1") == ["hook"]
         await first.close()
         other = DeletionNotifier(redis, {"hook": webhook(server)}, lambda: now[0])
-        for tries in range(1, 12):
-            now[0] += pause_s(tries) - 1
+        for _ in range(11):
+            now[0] += pause_s(now[0] - 1_000) - 1
             before = len(server.requests)
             await other.try_due()
             assert len(server.requests) == before, "it is left alone for the whole pause"
@@ -74,14 +82,14 @@ async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_t
             await other.try_due()
             assert len(server.requests) > before
         up[0] = True
-        now[0] += pause_s(12) + 1
+        now[0] += pause_s(now[0] - 1_000) + 1
         await other.try_due()
         delivered = server.requests[-1].json()
         assert (delivered["user"], delivered["at"]) == ("u-1", 1_000.0)
         assert len({request.json()["delivery"] for request in server.requests}) == 1, "twice is told by its id"
         now[0] += KEEP_S
         await other.try_due()
-        assert server.requests[-1].json() == delivered and await redis.zcard(DUE) == 0
+        assert server.requests[-1].json() == delivered and await redis.zcard(DELETIONS) == 0
         await other.close()
 
 
@@ -89,7 +97,7 @@ async def test_two_processes_make_one_try(redis: Redis) -> None:
     place, now = Place(), [0.0]
     one, other = (DeletionNotifier(redis, {"place": place.delete}, lambda: now[0]) for _ in range(2))
     await one.delete("u-1")
-    now[0] += pause_s(1) + 1
+    now[0] += pause_s(0) + 1
     await one.try_due()
     await other.try_due()
     assert place.tries == 2
@@ -98,13 +106,13 @@ async def test_two_processes_make_one_try(redis: Redis) -> None:
 async def test_a_try_whose_process_died_is_made_by_another(redis: Redis) -> None:
     place, now = Place(refuses=False), [0.0]
     dead = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
-    await dead._queue.add([Deletion("d-1", "place", "u-1", 0.0)], deletions.CLAIM_S)
+    await dead._queue.put_off(deletions.CLAIM_S, Deletion("d-1", "place", "u-1", 0.0))
     other = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await other.try_due()
     assert place.tries == 0
     now[0] += deletions.CLAIM_S + 1
     await other.try_due()
-    assert place.tries == 1 and await redis.zcard(DUE) == 0
+    assert place.tries == 1 and await redis.zcard(DELETIONS) == 0
 
 
 async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
@@ -117,7 +125,7 @@ async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
     now[0] += KEEP_S
     with caplog.at_level(logging.ERROR):
         await notifier.try_due()
-    assert "has not deleted a user within 30 days" in caplog.text and await redis.zcard(DUE) == 0
+    assert "has not deleted a user within 30 days" in caplog.text and await redis.zcard(DELETIONS) == 0
 
 
 async def test_the_number_that_waits_is_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +133,9 @@ async def test_the_number_that_waits_is_bounded(redis: Redis, monkeypatch: pytes
     notifier = DeletionNotifier(redis, {"place": Place().delete})
     for number in range(6):
         await notifier.delete(f"u-{number}")
-    assert await redis.zcard(DUE) == 3 and await redis.hlen("deletions") == 3
+    assert await redis.zcard(DELETIONS) == 3
 
 
 def test_pauses_grow_up_to_six_hours() -> None:
-    assert [pause_s(tries) for tries in (1, 2, 3)] == [30, 60, 120]
-    assert pause_s(100) == 6 * 3_600
+    assert [pause_s(waited_s) for waited_s in (0, 30, 60)] == [30, 30, 60]
+    assert pause_s(KEEP_S) == 6 * 3_600

@@ -57,7 +57,7 @@ async def process(server: RedisProcess, **settings: Any) -> AsyncIterator[Proces
         open_notifications(chosen, redis, pubsub, FakeMemory()) as notifications,
     ):
         pubsub.start()
-        notifications.reminders.start()
+        notifications.reminders.delivery.start()
         assert await pubsub.wait_until_open(5.0)
         yield Process(redis, pubsub, notifications)
 

@@ -17,7 +17,6 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from backend.app.notifications import Notifications, open_notifications
 from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
-from backend.notifications.presence import Presence
 from backend.sessions.event_log import PageMessage
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
@@ -47,7 +46,7 @@ async def server_with_reminders(
     folder: Path, *, world_with: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[Server]:
     store, now = FakeServer(), [1_795_262_400.0]
-    chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
+    chosen = NotificationSettings.model_validate(settings)
     memory = FakeMemory()
     async with (
         aclosing(FakeAsyncRedis(server=store)) as redis,
@@ -56,7 +55,7 @@ async def server_with_reminders(
             chosen, redis, (pubsub := PubSub(redis, waiting)), memory, clock=lambda: now[0]
         ) as notifications,
     ):
-        pages = PageStreams(notifications.presence)
+        pages = PageStreams()
         pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
         reminders = notifications.reminders
         services = {
@@ -206,18 +205,15 @@ async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> 
             lines = stream.aiter_lines()
             first = await event(lines)
             assert first["event"] == "notice" and first["data"]["id"] == "n1"
-            assert await at.notifications.presence.is_open(user)
             at.now[0] += 600
-            executing = asyncio.create_task(browser.post("/notification/execute"))
+            assert (await browser.post("/notification/execute")).json()["waiting"] == 1
             told = await event(lines)
             assert told["event"] == "notice" and told["data"]["text"] == "A reminder: bread"
             seen = await browser.post(f"/api/me/notices/{told['data']['id']}/seen")
             assert seen.json() == {"still_waited": True}
-            assert (await executing).json()["page"] == 1
             assert (await event(lines))["data"] == {"id": told["data"]["source"], "event": "delivered", "way": "page"}
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
         assert not (await browser.post(f"/api/me/notices/{told['data']['id']}/seen")).json()["still_waited"]
-        await until(lambda: _left(at.notifications.presence, user))
 
 
 async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
@@ -230,10 +226,6 @@ async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
                 reading.append(opened.aiter_lines())
                 assert await anext(reading[-1]) == "retry: 2000"
             assert (await browser.get("/api/me/events")).status_code == 429
-
-
-async def _left(presence: Presence, user: str) -> bool:
-    return not await presence.is_open(user)
 
 
 async def event(lines: AsyncIterator[str]) -> dict[str, Any]:

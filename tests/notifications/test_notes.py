@@ -18,9 +18,9 @@ from backend.notifications.service import ReminderService
 from backend.page_events import ReminderChanged
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
-from backend.tools.notes import TEXT_LIMIT, UserNotes, notes
+from backend.tools.stickynotes import TEXT_LIMIT, stickynotes
 from backend.users.profile_updates import SetPreference, update_profile
-from tests.notifications.world import NOW, SETTINGS, USER, Process, World
+from tests.notifications.world import NOW, USER, Process, World
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -33,10 +33,8 @@ class Desk:
     def __init__(self, process: Process, retention_s: int | None = None) -> None:
         self.process, self.world = process, process.world
         self.memory = FakeMemory()
-        self.service = ReminderService(
-            SETTINGS, process.reminders, process.delivery, process.scheduler, self.memory, self.world.clock
-        )
-        self.box = toolbox(notes, services={UserNotes: Notes(self.service, retention_s)})
+        self.service = ReminderService(process.reminders, process.delivery, self.memory, self.world.clock)
+        self.box = toolbox(stickynotes, services={Notes: Notes(self.service, retention_s)})
 
     async def live_in(self, zone: str) -> None:
         await update_profile(self.memory, USER, SetPreference("time_zone", zone))
@@ -45,7 +43,7 @@ class Desk:
         """One call; what the model is shown."""
         self.world.now += 1
         content = json.dumps({"action": action, **arguments})
-        return json.loads((await self.box.run("notes", content, tool_context(user, "c1"))).content)
+        return json.loads((await self.box.run("stickynotes", content, tool_context(user, "c1"))).content)
 
     async def trouble(self, action: str, user: str = USER, **arguments: Any) -> str:
         """What a call that fails says."""
@@ -176,12 +174,12 @@ async def test_anothers_note_does_not_exist_and_a_reminder_is_none(desk: Desk) -
 
 
 def test_third_party_programs_cannot_use_it() -> None:
-    declared = notes.__tool__  # type: ignore[attr-defined]
+    declared = stickynotes.__tool__  # type: ignore[attr-defined]
     assert declared.clients == {"voice", "chat", "internal", "copilot"} and declared.requires_auth
 
 
 async def test_without_a_store_the_tool_fails() -> None:
-    result = await toolbox(notes).run("notes", '{"action": "list"}', tool_context(USER))
+    result = await toolbox(stickynotes).run("stickynotes", '{"action": "list"}', tool_context(USER))
     assert result.error == "failed"
 
 

@@ -10,23 +10,18 @@ from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
-from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics, Routes
+from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
-from backend.notifications.service import ReminderScheduler
-from backend.notifications.webhooks import WebhookClient, WebhookFailed
+from backend.notifications.webhooks import WebhookFailed
 from backend.page_events import NoticeChanged, PageEvent
-from backend.settings.notifications import NotificationSettings
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"
 OSLO = ZoneInfo("Europe/Oslo")
 NOW = 1_795_262_400.0
-KEEP_S = 14 * 86_400.0
-LEASE_S = 10.0
-SETTINGS = NotificationSettings.model_validate({"keep_days": KEEP_S / 86_400, "lease_s": LEASE_S})
 
 
 @dataclass
@@ -40,7 +35,7 @@ class World:
     """Notices that were delivered or withdrawn, in that order."""
     on_call: bool = False
     page: bool = False
-    """Whether a page is open, and shows what it gets at once."""
+    """Whether a page is open, which confirms what it is shown."""
     webhook: bool = True
     webhook_fails: int = 0
     posts: Counter[str] = field(default_factory=Counter)
@@ -102,7 +97,8 @@ class FakeWebhook:
         if self.world.webhook_fails:
             self.world.webhook_fails -= 1
             raise WebhookFailed("The webhook's server is not ready (503).")
-        assert event == "reminder" and data["user"] == USER
+        assert event == "reminder" and data["user"] == USER and data["text"] == f"take the bread out, {data['id']}"
+        assert data["at"].endswith("+01:00") and data["state"] == "due"
         self.world.posts[delivery] += 1
         self.fate()
 
@@ -110,21 +106,16 @@ class FakeWebhook:
 class Process:
     """One process that delivers reminders, and may die at any await."""
 
-    def __init__(self, world: World, dies_after: int | None = None, webhook: WebhookClient | None = None) -> None:
+    def __init__(self, world: World, dies_after: int | None = None) -> None:
         self.world = world
         self.fate = Countdown(dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
-        self.reminders = ReminderRepository(self.redis, per_user=5, lease_s=LEASE_S)
+        self.reminders = ReminderRepository(self.redis, per_user=5)
         self.notices = FakeNotices(world, self.fate)
-        used: Any = webhook or (FakeWebhook(world, self.fate) if world.webhook else None)
+        used: Any = FakeWebhook(world, self.fate) if world.webhook else None
         self.delivery = ReminderDelivery(
-            self.reminders,
-            Routes(cast(Any, self.notices), self._show, self._has_page, used),
-            ReminderMetrics(),
-            SETTINGS,
-            world.clock,
+            self.reminders, cast(Any, self.notices), self._show, used, ReminderMetrics(), world.clock
         )
-        self.scheduler = ReminderScheduler(self.reminders, self.delivery, world.clock)
 
     async def __aenter__(self) -> Process:
         return self
@@ -151,7 +142,3 @@ class Process:
         self.world.shown.append(event)
         if isinstance(event, NoticeChanged) and self.world.page:
             await self.notices.withdraw(user_id, event.notice_id)
-
-    async def _has_page(self, user_id: str) -> bool:
-        self.fate()
-        return self.world.page

@@ -27,7 +27,6 @@ from tests.observability.world import (
 )
 from tests.support.agents import Slow, agent, call, echo
 from tests.support.waiting import until
-from tests.thinkers.world import world
 
 WEATHER = [call("get_current_weather", '{"location": "Seattle"}')]
 
@@ -82,21 +81,6 @@ async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
     ]
     assert [len(tracer.under(each)) for each in (first, second)] == [1, 0]
     assert (first.tokens, second.tokens) == (15, 0)
-
-
-async def test_a_question_asked_twice_at_once_is_computed_under_the_first_and_joined_by_the_second() -> None:
-    tracer = FakeTracer()
-    async with world([0.02, "Because."]) as thinking:
-
-        async def ask(name: str) -> None:
-            with within(tracer.session("s1").open("thinker", name)) as span:
-                await thinking.ask("knowledge", "Why?")
-                span.end()
-
-        await asyncio.gather(ask("first"), ask("second"))
-    first, second = sorted(tracer.ended("thinker"), key=lambda record: record.name)
-    assert (first.facts["cache"], second.facts["cache"]) == ("miss", "joined")
-    assert (len(tracer.under(first)), len(tracer.under(second))) == (1, 0)
 
 
 async def test_a_thinker_that_fails_is_traced_as_failed() -> None:

@@ -21,7 +21,6 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
-from tests.coordinator.world import options
 from tests.http.world import settings_with
 from tests.support.agents import call
 from tests.support.chats import chat_over
@@ -109,7 +108,7 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
 async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
-    decider = ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, options(), tracer)
+    decider = ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, tracer)
     entry = ChannelEntry("1-0", "input", 1.0, "I love bees.", "api")
     await decider.decide(Digest("d1", "ada", [DigestItem(entry)]))
     [digest] = tracer.ended("digest")

@@ -14,7 +14,8 @@ from backend.realtime.serving.parts import Begin, Call, End, ReplyPart, ReplySou
 from tests.realtime.talking import events, message
 from tests.support.examples import examples
 
-ITEM_IDS = st.sampled_from(["item_1_3", "item_1_7", "item_1_12", "mine", "root"])
+ITEM_IDS = st.one_of(st.sampled_from(["mine", "root"]), st.integers(0, 3))
+"""Names of items, or their places in the conversation."""
 CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.integers(0, 400).map(
         lambda ms: {"type": "input_audio_buffer.append", "audio": base64.b64encode(bytes(ms * 48)).decode()}
@@ -71,7 +72,10 @@ class Walk:
             for reply in self.stopping:
                 self.take(self.core.stopped(reply))
         elif isinstance(step, dict):
-            self.take(self.core.receive(step))
+            items = [item.id for item in self.core.conversation] or ["none"]
+            place = step.get("item_id")
+            named = {"item_id": items[place % len(items)]} if isinstance(place, int) else {}
+            self.take(self.core.receive(step | named))
         else:
             for reply in self.replies:
                 self.take(self.core.said(reply, step))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.models.tagged import MALFORMED
+from backend.models.tags import MALFORMED
 from backend.reasoning.generate import call_function, generate
 from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel

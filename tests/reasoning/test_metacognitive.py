@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from backend.reasoning.metacognitive import (
     stopped,
 )
 from backend.reasoning.model_reasoners import DualModelReasoner, MonoModelReasoner
-from backend.runtime.prompts import Prompts
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from tests.reasoning.world import Cast, reasoner
@@ -153,14 +151,6 @@ def test_what_is_concluded_has_neither_thoughts_nor_tags() -> None:
 )
 def test_the_output_is_a_section_of_the_deliverable(text: str, output: str) -> None:
     assert output_of(text) == output
-
-
-async def test_an_operators_prompts_are_used(tmp_path: Path) -> None:
-    (tmp_path / "reasoning").mkdir()
-    (tmp_path / "reasoning" / "deliverable.md").write_text("Deliver like this.\n")
-    model = ScriptedModel([DELIVERED])
-    await reasoner(model, prompts=Prompts(tmp_path)).infer("x", "mono")
-    assert "Deliver like this." in model.requests[0]["messages"][0]["content"]
 
 
 async def test_the_first_words_of_one_model_that_ignores_the_form_are_its_answer() -> None:

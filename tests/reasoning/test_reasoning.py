@@ -11,9 +11,7 @@ import pytest
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
-from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
-from backend.reasoning.metacognitive import deliverable
-from backend.settings.agent import ReasoningSettings
+from backend.reasoning.base import NOT_FINISHED, ReasoningRequest, Stage, without_thoughts
 from backend.testing.model import ScriptedModel
 from backend.testing.services.server import Reply, Request, serving
 from backend.testing.tracer import FakeTracer
@@ -48,8 +46,7 @@ def test_unless_tools_are_named_those_may_be_used_that_look_up_what_is_no_users_
     async def mine() -> Result:
         return Result({})
 
-    assert reasoner(ScriptedModel(), echo, jot, mine, tools="").tools == ("echo",)
-    assert reasoner(ScriptedModel(), echo, jot, mine, tools="jot, gone").tools == ("jot",)
+    assert reasoner(ScriptedModel(), echo, jot, mine).tools == ("echo",)
 
 
 async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
@@ -99,19 +96,6 @@ def test_what_a_model_thinks_aloud_is_left_out(text: str, left: str) -> None:
     assert without_thoughts(text) == left
 
 
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ("I say <deliverable> it </deliverable> and more", "it"),
-        ("<deliverable>cut off", "cut off"),
-        ("<deliverable> </deliverable>", None),
-        ("nothing", None),
-    ],
-)
-def test_a_deliverable_stands_between_its_marks(text: str, result: str | None) -> None:
-    assert deliverable(text) == result
-
-
 async def test_sample_data_is_said_to_be_one() -> None:
     @tool("made_up", "Makes it up.")
     async def made_up() -> Result:
@@ -136,11 +120,6 @@ async def test_a_cancelled_task_stops_its_models() -> None:
 async def test_a_task_is_neither_empty_nor_endless(task: str) -> None:
     with pytest.raises(BadRequest, match="8,000"):
         await reasoner(ScriptedModel()).infer(task)
-
-
-def test_where_no_models_are_named_the_thinkers_models_do() -> None:
-    assert "planner advanced, executor fast" in repr(reasoner(ScriptedModel(), planner_model="", executor_model=""))
-    assert ReasoningSettings().rounds == ROUND_LIMIT  # type: ignore[call-arg]
 
 
 async def test_two_models_over_the_wire() -> None:

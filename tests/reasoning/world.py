@@ -7,8 +7,6 @@ from typing import Any
 
 from backend.models.base import ChatModel
 from backend.reasoning.reasoner import Reasoner
-from backend.runtime.prompts import Prompts
-from backend.settings.agent import ReasoningSettings
 from backend.testing.model import Line, Scene, ScriptedModel
 from tests.support.agents import agent
 
@@ -31,9 +29,6 @@ class Cast(ScriptedModel):
         return [request for request in self.requests if request["model"] == name]
 
 
-def reasoner(model: ChatModel, *functions: Any, prompts: Prompts | None = None, **settings: Any) -> Reasoner:
+def reasoner(model: ChatModel, *functions: Any, **options: Any) -> Reasoner:
     """A reasoner with these `@tool` functions; its models are called `planner` and `executor`."""
-    names = {"planner_model": "planner", "executor_model": "executor"}
-    names["tools"] = ", ".join(function.__tool__.name for function in functions)
-    chosen = ReasoningSettings(**(names | settings))
-    return Reasoner(agent(model, *functions), chosen, fast="fast", advanced="advanced", prompts=prompts)
+    return Reasoner(agent(model, *functions), planner="planner", executor="executor", **options)

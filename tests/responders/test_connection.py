@@ -115,13 +115,13 @@ async def test_behind_a_slow_network_audio_is_joined_and_arrives_whole_and_in_or
     async with dialled(speak) as responder:
         frames = [Frame(n.to_bytes(2, "little") * (FRAME_BYTES // 2)) for n in range(30_000)]
         sent = iter(frames)
-        while responder.backlog < 3:  # until the kernel's buffers are full, too
+        while len(responder._outbox) < 3:  # until the kernel's buffers are full, too
             responder.send_audio(next(sent))
             await asyncio.sleep(0)
         slow.set()
         rest = list(sent)
         responder.send(do.ClearInput())
-        await until(lambda: not responder.backlog)
+        await until(lambda: not responder._outbox)
         await responder.close()
     assert b"".join(received) == b"".join(frames[: len(frames) - len(rest)])
 

@@ -13,12 +13,10 @@ from backend import page_events
 from backend.citations import Citation
 from backend.page_events import (
     ChatTurnFinished,
-    ConfirmationAsked,
     DecisionMade,
     NoticeChanged,
     NoticeContent,
     PageEvent,
-    ReminderChanged,
     ReplyWorded,
     SessionEnded,
     TaskChanged,
@@ -56,11 +54,6 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
         {"call_id": "c1", "event": "complete", **SHOWN_WORK, "source": "live", "citations": [], "task_id": "t1"},
     ),
     (
-        ThinkerChanged("c1", "failed", ThinkerWork("weather", "Weather", "rain?", 40, 1, 700, error="No.")),
-        "thinker",
-        {"call_id": "c1", "event": "failed", **SHOWN_WORK, "error": "No."},
-    ),
-    (
         ThinkerChanged("c1", "working", WORK, "calling fetch", ToolProgress("1", "fetch", "started")),
         "thinker",
         {
@@ -73,20 +66,9 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
     ),
     (NoticeChanged("n1", "told"), "notice", {"id": "n1", "state": "told"}),
     (
-        NoticeChanged("n1", "waiting", NoticeContent("result", "Done.", "t1")),
-        "notice",
-        {"id": "n1", "kind": "result", "text": "Done.", "source": "t1", "state": "waiting"},
-    ),
-    (
         NoticeChanged("n1", "waiting", NoticeContent("result", "Done.", "t1", 12.5)),
         "notice",
         {"id": "n1", "kind": "result", "text": "Done.", "source": "t1", "at": 12.5, "state": "waiting"},
-    ),
-    (ReminderChanged("r1", "set"), "reminder", {"id": "r1", "event": "set"}),
-    (
-        ReminderChanged("r1", "delivered", "call"),
-        "reminder",
-        {"id": "r1", "event": "delivered", "way": "call"},
     ),
     (
         DecisionMade("d1", "Do it.", ("t1",), "", ("create_task",), ("5-0",), "research: Why? (queued)"),
@@ -117,17 +99,6 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "result": "So.",
             "source": "live",
             "citations": [{"title": "A book", "url": ""}],
-        },
-    ),
-    (
-        ConfirmationAsked("q1", "c1", "github_issue", {"action": "close", "number": 1}, 300.0),
-        "confirmation.asked",
-        {
-            "id": "q1",
-            "conversation_id": "c1",
-            "tool": "github_issue",
-            "arguments": {"action": "close", "number": 1},
-            "expires_at": 300.0,
         },
     ),
     (ChatTurnFinished({"text": "Yes."}), "final", {"text": "Yes."}),

@@ -13,7 +13,7 @@ from backend.access.principal import Reach, Tier
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import SessionRegistry
-from backend.sessions.session import QUEUES, LiveCall, Session, SessionRequest, SessionState
+from backend.sessions.session import LiveCall, Session, SessionRequest, SessionState
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from tests.call.world import settle
@@ -48,10 +48,8 @@ class Calls:
             future.set_result(reason)
 
     def live(self, session_id: str) -> LiveCall:
-        """A call of which only its end and its queues are asked."""
-        queues = {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
-        asked = SimpleNamespace(depths=lambda: queues, hang_up=partial(self.hang_up, session_id))
-        return cast(LiveCall, asked)
+        """A call of which only its end is asked."""
+        return cast(LiveCall, SimpleNamespace(hang_up=partial(self.hang_up, session_id)))
 
 
 def a_directory(cap: int = 0) -> tuple[SessionRegistry, Calls]:
@@ -224,15 +222,6 @@ async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
     first, _other, last = (registry.reserve(SessionRequest(owner)) for owner in ("ada", "bob", "ada"))
     assert registry.owned_by("ada") == [last, first]
     assert registry.owned_by("eve") == []
-    await registry.close()
-
-
-async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
-    registry, _ = a_directory()
-    await connected(registry)
-    await connected(registry, "bob")
-    registry.reserve(SessionRequest("eve"))
-    assert [registry.depth(queue) for queue in QUEUES] == [4, 6, 800]
     await registry.close()
 
 

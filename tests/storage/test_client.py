@@ -10,7 +10,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage import client as module
-from backend.storage.client import REST_S, CircuitBreaker, Lease, Pipe, RedisClient, connect
+from backend.storage.client import Lease, Pipe, RedisClient, connect
 from backend.storage.memory import briefly
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -126,14 +126,3 @@ async def test_a_call_that_is_cancelled_at_any_moment_ends_cancelled(server: Red
                 with pytest.raises(asyncio.CancelledError):
                     await calling
         await client.redis.aclose()
-
-
-def test_the_breaker_lets_one_probe_through_after_each_rest() -> None:
-    breaker = CircuitBreaker(REST_S)
-    assert breaker.allows(0.0)
-    breaker.failed(1.0)
-    assert not breaker.allows(1.9)
-    assert breaker.allows(2.0)
-    assert not breaker.allows(2.1)
-    breaker.succeeded()
-    assert breaker.allows(2.2)

@@ -54,17 +54,12 @@ async def test_what_was_said_survives_a_restart(tmp_path: Path) -> None:
     assert "; survives a restart" in opened.label
     assert opened.label.startswith("embedded Redis ")
     assert str(tmp_path) in opened.label
+    assert stat.S_IMODE((tmp_path / "redis").stat().st_mode) == 0o700
     await remember_hello(opened)
     assert redis_servers_in(tmp_path / "redis") == []
     again = await open_memory(None, tmp_path)
     assert await again.memory.recent_messages("u1", "s1") == [HELLO]
     await again.memory.close()
-
-
-async def test_the_folder_is_ours_alone(tmp_path: Path) -> None:
-    opened = await open_memory(None, tmp_path)
-    assert stat.S_IMODE((tmp_path / "redis").stat().st_mode) == 0o700
-    await opened.memory.close()
 
 
 @needs_carried

@@ -20,7 +20,6 @@ from backend.errors import MemoryUnavailable
 from backend.settings.memory import complete_redis_url, read_password
 from backend.storage.client import RedisClient, connect
 from backend.storage.redis_server import find_binary
-from backend.tasks.queue import open_queue
 from tests.support.certificates import certificate
 from tests.support.nginx import free_port
 from tests.support.redis_server import USERS
@@ -130,9 +129,6 @@ async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_
             await asked(complete_redis_url(bare, password=PASSWORD), "PING")
         with pytest.raises(MemoryUnavailable):
             await RedisClient(connect(f"redis://127.0.0.1:{port}/0")).call(lambda redis: redis.ping())
-        async with open_queue(url) as queue:
-            await queue.enqueue("t1")
-            assert await asked(url, "XLEN", queue.docket.stream_key) == 1
 
 
 def test_a_password_and_a_ca_complete_an_address_and_one_that_has_them_stays() -> None:

@@ -53,27 +53,6 @@ async def stuck(memory: Memory) -> None:
     await asyncio.Event().wait()
 
 
-async def test_jobs_are_done_in_the_order_they_were_put() -> None:
-    notes: list[int] = []
-    outbox = Outbox(FakeMemory())
-    for number in range(10):
-        outbox.enqueue(noting(notes, number))
-    assert outbox.depth == 10
-    await outbox.drain(1.0)
-    assert notes == list(range(10))
-    assert (outbox.depth, outbox.dropped, outbox.failed) == (0, 0, 0)
-
-
-async def test_a_full_outbox_drops_the_oldest() -> None:
-    notes: list[int] = []
-    outbox = Outbox(FakeMemory(), limit=3)
-    for number in range(5):
-        outbox.enqueue(noting(notes, number))
-    assert outbox.dropped == 2
-    await outbox.drain(1.0)
-    assert notes == [2, 3, 4]
-
-
 async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     memory = FakeMemory()

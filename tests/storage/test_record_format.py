@@ -14,8 +14,6 @@ from backend.coordinator.store import HistoryEntry, Plan
 from backend.notifications.deletions import Deletion
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
-from backend.notifications.repository import ReminderRepository
-from backend.runtime.faults import skipped_records
 from backend.storage.messages import Message
 from backend.storage.record_format import FORMAT
 from backend.tasks.task import Task
@@ -78,17 +76,3 @@ async def test_an_older_and_a_newer_server_change_one_list(redis: Redis) -> None
     assert [each.id for each in exported[:-1]] == ["m2"]
     await older.erase("ann")
     assert await newer.read("ann") == [] == await older.export("ann")
-
-
-async def test_a_reminder_of_a_newer_server_hides_no_other(redis: Redis) -> None:
-    reminders = ReminderRepository(redis)
-    await reminders.add(Reminder("r1", "ann", "tea", 1.0, 2.0))
-    key = (await redis.keys("*ann*reminders*"))[0]
-    newer = msgspec.to_builtins(Reminder("r2", "ann", "coffee", 1.0, 2.0)) | {"format": FORMAT + 1}
-    await redis.hset(key, "r2", msgspec.json.encode(newer))
-    skipped_records.clear()
-    assert [each.id for each in await reminders.all_of("ann")] == ["r1"]
-    assert skipped_records["reminder"] == 1
-    assert [msgspec.json.decode(raw)["text"] for raw in await reminders.unreadable_of("ann")] == ["coffee"]
-    await reminders.erase("ann")
-    assert not await redis.exists(key)

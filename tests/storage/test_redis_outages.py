@@ -107,18 +107,3 @@ async def test_a_message_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer
     assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["hi"]
     assert await client.lindex(key, 0) == b'{"role": "director"}'
     await client.aclose()
-
-
-async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, memory: Memory) -> None:
-    other = Memory(connect(server.url))
-
-    def one_more(known: dict[str, Any]) -> dict[str, Any]:
-        return {"count": known.get("count", 0) + 1}
-
-    async def fifty(through: Memory) -> None:
-        for _ in range(50):
-            await through.update_user_context("u1", one_more)
-
-    await asyncio.gather(fifty(memory), fifty(other))
-    await other.close()
-    assert await memory.user_context("u1") == {"count": 100}

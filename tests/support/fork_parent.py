@@ -41,7 +41,7 @@ PROGRAMS = (
 )
 WHEN_USED = (
     *("aiosqlite", "alembic.command", "alembic.config", "alembic.runtime.migration", "anyio._backends._asyncio"),
-    *("docket", "docket.tasks", "httpcore2", "numpy.fft", "openai.resources.chat"),
+    *("httpcore2", "numpy.fft", "openai.resources.chat"),
     *("uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl"),
 )
 """What the server's modules import where they first use it."""

@@ -30,13 +30,13 @@ async def page_world(
     """A `World` that serves the project's own page, with notices and reminders."""
     (folder / "page").symlink_to(FRONTEND, target_is_directory=True)
     store = FakeServer()
-    chosen = NotificationSettings.model_validate({"deliver": "when_asked"})
+    chosen = NotificationSettings.model_validate({})
     async with (
         contextlib.aclosing(FakeAsyncRedis(server=store)) as redis,
         contextlib.aclosing(FakeAsyncRedis(server=store)) as waiting,
         open_notifications(chosen, redis, PubSub(redis, waiting), FakeMemory()) as notifications,
     ):
-        pages = PageStreams(notifications.presence)
+        pages = PageStreams()
         services: dict[str, Any] = {
             "reminders": notifications.reminders,
             "notices": notifications.dispatcher,

@@ -1,32 +1,32 @@
-"""Stand-ins around background tasks: a queue that remembers what was asked of it, and a plain stream of results."""
+"""Helpers around background tasks: a plain stream of results, and a run begun without a worker."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from backend.tasks.queue import DocketQueue
+from redis.asyncio import Redis
+
+from backend.tasks.repository import QUEUE, TURNS, TaskRepository
 from backend.tasks.task import Task
 
 RESULTS = "tasks:results"
 
 
-class FakeQueue(DocketQueue):
-    """A queue without Redis whose tasks nobody runs."""
-
-    def __init__(self) -> None:
-        self.waiting: list[str] = []
-        self.canceled: list[str] = []
-
-    async def enqueue(self, task_id: str) -> None:
-        if task_id not in self.waiting:
-            self.waiting.append(task_id)
-
-    async def cancel(self, task_id: str) -> None:
-        self.canceled.append(task_id)
-        if task_id in self.waiting:
-            self.waiting.remove(task_id)
-
-
 def add_to_stream(transaction: Any, task: Task) -> None:
     """Add a result to the one Redis stream of `{task_id, owner, state}`."""
     transaction.xadd(RESULTS, {"task_id": task.id, "owner": task.owner, "state": task.state.value})
+
+
+async def begun(repository: TaskRepository, task_id: str) -> Task:
+    """Begin a run of that task, as a worker does whose turn it is, and as if an earlier worker were dead."""
+    found = await repository.find(task_id)
+    assert found is not None
+
+    async def make_next(redis: Redis) -> None:
+        await redis.zadd(QUEUE, {task_id: -1.0}, xx=True)
+        await redis.zadd(TURNS, {found.owner: -1.0})
+
+    await repository._client.call(make_next)
+    taken = await repository.take()
+    assert taken is not None and taken.id == task_id
+    return taken

@@ -6,28 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from backend.citations import Citation
 from backend.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
+from backend.tasks import broadcaster
 from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
 from backend.tasks.repository import EVENTS, TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.tasks import FakeQueue, add_to_stream
+from tests.support.tasks import add_to_stream, begun
 from tests.support.waiting import until
-
-
-class QueueOfThreeWorkers(FakeQueue):
-    """A queue with three workers at it."""
-
-    async def workers(self) -> int:
-        return 3
 
 
 @dataclass
@@ -55,22 +49,21 @@ async def rig(*here: str) -> AsyncIterator[Rig]:
         redis, ours, waiting = connect(server.url), connect(server.url), connect(server.url, waiting=True)
         repository, registry = TaskRepository(redis, add_to_stream), CollectorRegistry()
         shown: list[tuple[str, TaskChanged]] = []
-        queue: Any = QueueOfThreeWorkers()
-        metrics = TaskMetrics(TaskRepository(ours, add_to_stream), queue)
-        registry.register(metrics)
+        metrics = TaskMetrics()
+        metrics.show_in(registry)
         pubsub = PubSub(ours, waiting)
-        broadcaster = TaskBroadcaster(
+        shows = TaskBroadcaster(
             TaskRepository(ours, add_to_stream),
             metrics,
             is_here=lambda owner: owner in here,
             publish=lambda owner, event: shown.append((owner, event)),
         )
-        pubsub.subscribe(EVENTS, broadcaster.on_message)
+        pubsub.subscribe(EVENTS, shows.on_message)
         pubsub.start()
-        running = asyncio.create_task(broadcaster.run())
+        running = asyncio.create_task(shows.run())
         try:
             assert await pubsub.wait_until_open(5.0)
-            yield Rig(server, repository, TaskService(repository, queue, kinds={"research"}), pubsub, registry, shown)
+            yield Rig(server, repository, TaskService(repository, kinds={"research"}), pubsub, registry, shown)
         finally:
             running.cancel()
             await pubsub.close()
@@ -81,7 +74,7 @@ async def rig(*here: str) -> AsyncIterator[Rig]:
 
 async def test_an_owner_with_a_session_here_is_shown_every_change() -> None:
     async with rig("ana") as at:
-        task = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
+        task = await begun(at.repository, (await at.service.create("ana", "research", "Why?")).id)
         await at.repository.report_progress(task, "searching")
         await at.repository.finish(task, TaskResult("Because.", "live", (Citation("A book"),)))
         await until(lambda: len(at.shown) == 4)
@@ -99,14 +92,15 @@ async def test_nobody_is_shown_the_tasks_of_others() -> None:
         assert {owner for owner, _ in at.shown} == {"ana"}
 
 
-async def test_the_metrics_are_those_of_all_processes() -> None:
+async def test_the_metrics_are_those_of_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broadcaster, "REFRESH_S", 0.05)
     async with rig() as at:
-        running = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
+        running = await begun(at.repository, (await at.service.create("ana", "research", "Why?")).id)
         await at.service.create("ana", "research", "And why not?")
-        await at.repository.fail(running, "no answer", retries=1, retry_after_s=5)
+        await at.repository.fail(running, "no answer", retry=True)
         wanted = (
-            'voice_tasks{state="queued"} 2.0',
+            'voice_task_events_total{event="queued"} 2.0',
             'voice_task_events_total{event="retrying"} 1.0',
-            "voice_task_workers 3.0",
+            "voice_tasks_waiting 1.0",
         )
         await until(lambda: all(line in at.metrics() for line in wanted), 5.0)

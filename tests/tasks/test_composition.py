@@ -40,10 +40,8 @@ async def background(
     outbox = Outbox(opened.memory)
     model_calls = ModelCallLog(opened.redis, outbox)
     notices: Any = None
-    async with (
-        open_task_store(settings, opened, notices) as store,
-        open_background(settings, store, some_thinkers(), model_calls) as service,
-    ):
+    store = open_task_store(settings, opened, notices)
+    async with open_background(settings, store, some_thinkers(), model_calls) as service:
         yield service, store.repository
     await outbox.drain(1.0)
 
@@ -85,7 +83,7 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
         stack.push_async_callback(joined.memory.close)
         model_calls = ModelCallLog(joined.redis, Outbox(joined.memory))
         notices: Any = None
-        store = await stack.enter_async_context(open_task_store(ELSEWHERE, joined, notices))
+        store = open_task_store(ELSEWHERE, joined, notices)
         worker = make_worker(ELSEWHERE, store, some_thinkers(), model_calls)
         await stack.enter_async_context(worker.working())
         assert (await ended(repository, task)).state is TaskState.DONE

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.call.record import CallRecord
@@ -25,7 +27,7 @@ from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
 from backend.turns.turn import TurnMachine
 from tests.call.world import settle, think_at_once, thinkers
-from tests.support.tasks import FakeQueue, add_to_stream
+from tests.support.tasks import add_to_stream
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
@@ -44,7 +46,7 @@ class OneCall:
 
     def __post_init__(self) -> None:
         self.repository = TaskRepository(FakeAsyncRedis(), add_to_stream)
-        self.service = TaskService(self.repository, FakeQueue(), kinds={"research", "slow"})
+        self.service = TaskService(self.repository, kinds={"research", "slow"})
         self.handoff = BackgroundHandoff(self.service)
         self.thinkers = thinkers(
             research=(plans_and_waits, {"background": True}),
@@ -99,42 +101,25 @@ async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:
     assert await call.repository.steps(task.id) == {"plan": ["the web"]}
 
 
-async def test_work_whose_caller_hangs_up_goes_on_from_its_steps() -> None:
+@pytest.mark.parametrize(
+    ("before", "go_on", "goes_on"),
+    [((), True, True), (("cancel",), True, True), ((), False, False), (("dismiss", "cancel"), True, False)],
+    ids=["hung up", "cancelled by the end", "to be forgotten", "dismissed"],
+)
+async def test_work_goes_on_from_its_steps_when_its_caller_hangs_up(
+    before: Sequence[str], go_on: bool, goes_on: bool
+) -> None:
     call = OneCall()
     call.ask("research")
     await settle()
-    await call.calls.close(go_on=True)
-    [task] = await call.tasks()
-    assert await call.repository.steps(task.id) == {"plan": ["the web"]}
-
-
-async def test_work_that_the_end_of_the_call_cancels_first_goes_on_all_the_same() -> None:
-    call = OneCall()
-    call.ask("research")
-    await settle()
-    call.calls.cancel("call-research")
-    await settle()
-    await call.calls.close(go_on=True)
-    assert len(await call.tasks()) == 1
-
-
-async def test_work_of_a_caller_who_is_to_be_forgotten_ends_with_the_call() -> None:
-    call = OneCall()
-    call.ask("research")
-    await settle()
-    await call.calls.close()
-    assert await call.tasks() == []
-
-
-async def test_work_that_is_dismissed_is_over() -> None:
-    call = OneCall()
-    call.ask("research")
-    await settle()
-    call.calls.dismiss("call-research")
-    call.calls.cancel("call-research")
-    await settle()
-    await call.calls.close(go_on=True)
-    assert await call.tasks() == []
+    for act in before:
+        getattr(call.calls, act)("call-research")
+        await settle()
+    await call.calls.close(go_on=go_on)
+    tasks = await call.tasks()
+    assert len(tasks) == goes_on
+    for task in tasks:
+        assert await call.repository.steps(task.id) == {"plan": ["the web"]}
 
 
 async def test_work_of_other_thinkers_stays_with_its_call() -> None:

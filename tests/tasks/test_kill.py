@@ -16,7 +16,6 @@ from redis.asyncio import Redis
 
 from backend.coordinator.store import Channels
 from backend.storage.client import connect
-from backend.tasks.queue import open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
@@ -138,7 +137,7 @@ class Shared:
 
     async def results(self) -> int:
         """Of ana's tasks, waiting in her channel: no server is there to think about them."""
-        return len(await Channels(self.redis, "test").waiting("ana"))
+        return len(await Channels(self.redis).waiting("ana"))
 
 
 @asynccontextmanager
@@ -147,7 +146,6 @@ async def shared_redis() -> AsyncIterator[Shared]:
         redis = connect(running.url)
         repository = TaskRepository(redis, add_to_stream)
         try:
-            async with open_queue(running.url) as queue:
-                yield Shared(running.url, redis, repository, TaskService(repository, queue, kinds={"research"}))
+            yield Shared(running.url, redis, repository, TaskService(repository, kinds={"research"}))
         finally:
             await redis.aclose()

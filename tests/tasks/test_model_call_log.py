@@ -16,7 +16,7 @@ from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, ToolCall
 from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.storage.outbox import Outbox
-from backend.tasks.model_call_log import ENTRIES_LIMIT, TEXT_LIMIT, LoggedModel, ModelCallLog, as_markdown, redacted
+from backend.tasks.model_call_log import ENTRIES_LIMIT, TEXT_LIMIT, LoggedModel, ModelCallLog, redacted
 from backend.tasks.repository import model_calls_key, record_key
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
@@ -195,14 +195,6 @@ def test_dates_and_figures_stay(text: str) -> None:
 
 def test_a_long_text_says_how_much_is_missing() -> None:
     assert redacted("x" * (TEXT_LIMIT + 5)).endswith("… (5 characters more)")
-
-
-def test_it_can_be_read_by_people() -> None:
-    entry = {"at": 0.0, "ms": 12, "model": "m1", "tokens_in": 3, "tokens_out": 4, "reason": "stop", "text": "Blue."}
-    entry |= {"messages": [{"role": "user", "content": "Why?\nReally."}], "calls": [{"name": "f", "arguments": "{}"}]}
-    page = as_markdown("t1", [entry, {"at": 1.0, "ms": 5, "model": "m1", "attempt": 1, "error": "It broke."}])
-    for expected in ("## 1. m1, 1970-01-01", "> Why?\n> Really.", "3 tokens in, 4 out", "> Blue.", "`f`", "It broke."):
-        assert expected in page
 
 
 @pytest.mark.parametrize("piece", ["a", "a.b", "eyJ-", "sk-", "token ", "token:", "+1 ", "://a:", "a@", "- ", "0 "])

@@ -15,11 +15,11 @@ from redis.asyncio import Redis
 from backend.citations import Citation
 from backend.errors import BadRequest, TooMany
 from backend.storage.client import connect
-from backend.tasks.repository import COUNTS, EVENTS, OPEN, PROGRESS_LIMIT, RUNNING, TaskRepository, record_key
+from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
 from tests.support.redis_server import RedisProcess
-from tests.support.tasks import RESULTS, FakeQueue, add_to_stream
+from tests.support.tasks import RESULTS, add_to_stream, begun
 
 ANSWER = TaskResult("It is blue.", "live", (Citation("Some source"),))
 
@@ -38,13 +38,8 @@ def repository(redis: Redis) -> TaskRepository:
 
 
 @pytest.fixture
-def queue() -> FakeQueue:
-    return FakeQueue()
-
-
-@pytest.fixture
-def service(repository: TaskRepository, queue: FakeQueue) -> TaskService:
-    return TaskService(repository, queue, kinds={"research", "medical"})
+def service(repository: TaskRepository) -> TaskService:
+    return TaskService(repository, kinds={"research", "medical"})
 
 
 async def results(redis: Redis) -> list[dict[str, str]]:
@@ -58,10 +53,9 @@ async def names(redis: Redis) -> set[str]:
     return {name.decode() for name in found}
 
 
-async def test_a_task_is_queued_and_found_by_its_owner_alone(service: TaskService, queue: FakeQueue) -> None:
+async def test_a_task_is_queued_and_found_by_its_owner_alone(service: TaskService) -> None:
     task = await service.create("ana", "research", " Why is the sky blue? ", "c1")
     assert (task.state, task.instruction, task.conversation_id) == (TaskState.QUEUED, "Why is the sky blue?", "c1")
-    assert queue.waiting == [task.id]
     assert await service.get("ana", task.id) == task
     assert await service.list("ana") == [task]
     assert await service.get("ben", task.id) is None
@@ -71,9 +65,9 @@ async def test_a_task_is_queued_and_found_by_its_owner_alone(service: TaskServic
     assert await service.get("ana", task.id) == task
 
 
-async def test_the_newest_task_comes_first(repository: TaskRepository, queue: FakeQueue) -> None:
+async def test_the_newest_task_comes_first(repository: TaskRepository) -> None:
     now = iter(range(100, 200))
-    service = TaskService(repository, queue, kinds={"research"}, clock=lambda: next(now))
+    service = TaskService(repository, kinds={"research"}, clock=lambda: next(now))
     for question in ("one", "two", "three"):
         await service.create("ana", "research", question)
     assert [task.instruction for task in await service.list("ana", limit=2)] == ["three", "two"]
@@ -82,7 +76,7 @@ async def test_the_newest_task_comes_first(repository: TaskRepository, queue: Fa
 async def test_asking_twice_is_one_task_as_long_as_it_is_open(service: TaskService, repository: TaskRepository) -> None:
     first = await service.create("ana", "research", "Why is the sky blue?")
     assert await service.create("ana", "research", "why is the  sky blue") == first
-    running = await repository.begin(first.id)
+    running = await begun(repository, first.id)
     assert await service.create("ana", "research", "Why is the sky blue?") == running
     assert (await service.create("ben", "research", "Why is the sky blue?")).id != first.id
     assert (await service.create("ana", "medical", "Why is the sky blue?")).id != first.id
@@ -94,7 +88,7 @@ async def test_a_named_request_creates_one_task_though_it_is_repeated_when_that_
     service: TaskService, repository: TaskRepository
 ) -> None:
     first = await service.create("ana", "research", "Why is the sky blue?", once="d1:0")
-    done = await repository.finish(await repository.begin(first.id), ANSWER)
+    done = await repository.finish(await begun(repository, first.id), ANSWER)
     assert await service.create("ana", "research", "Why is the sky blue?", once="d1:0") == done
     assert (await service.create("ana", "research", "Why is the sky blue?", once="d1:1")).id != first.id
     assert (await service.create("ben", "research", "Why is the sky blue?", once="d1:0")).id != first.id
@@ -130,54 +124,52 @@ async def test_a_user_may_have_so_many_open_and_no_more(service: TaskService) ->
     await service.create("ana", "research", "One more")
 
 
-async def test_cancelling_says_what_became_of_it(service: TaskService, queue: FakeQueue) -> None:
+async def test_cancelling_says_what_became_of_it(service: TaskService) -> None:
     task = await service.create("ana", "research", "Why?")
     assert await service.cancel("ana", "nonsense") == "not_found"
     assert await service.cancel("ana", task.id) == "canceled"
     assert await service.cancel("ana", task.id) == "already_done"
-    assert queue.canceled == [task.id]
 
 
 async def test_the_end_and_the_results_entry_are_one(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
-    late = await repository.begin(task.id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
+    late = await begun(repository, task.id)
     with pytest.raises(Superseded):
         await repository.finish(task, ANSWER)
     assert await results(redis) == []
     await repository.finish(late, ANSWER)
     with pytest.raises(Superseded):
         await repository.finish(late, ANSWER)
-    with pytest.raises(Superseded):
-        await repository.begin(task.id)
+    assert await repository.take() is None
     assert await results(redis) == [{"task_id": task.id, "owner": "ana", "state": "done"}]
 
 
 async def test_only_the_last_failure_is_a_result(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
-    assert (await repository.fail(task, "no answer", retries=1, retry_after_s=5)).state is TaskState.QUEUED
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
+    assert (await repository.fail(task, "no answer", retry=True)).state is TaskState.QUEUED
     assert await results(redis) == []
-    again = await repository.begin(task.id)
-    assert (await repository.fail(again, "no answer", retries=1, retry_after_s=5)).state is TaskState.FAILED
+    again = await begun(repository, task.id)
+    assert (await repository.fail(again, "no answer", retry=True)).state is TaskState.FAILED
     assert [entry["state"] for entry in await results(redis)] == ["failed"]
 
 
 async def test_of_many_runs_that_finish_at_once_one_does(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     ends = await asyncio.gather(*(repository.finish(task, ANSWER) for _ in range(8)), return_exceptions=True)
     assert sum(not isinstance(end, Superseded) for end in ends) == 1
     assert len(await results(redis)) == 1
 
 
 async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskService, repository: TaskRepository) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?", steps={"plan": [1]})).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?", steps={"plan": [1]})).id)
     await repository.save_step(task, "found", {"words": "blü"})
-    again = await repository.begin(task.id)
+    again = await begun(repository, task.id)
     assert await repository.steps(task.id) == {"plan": [1], "found": {"words": "blü"}}
     with pytest.raises(Superseded):
         await repository.save_step(task, "found", {})
@@ -186,7 +178,7 @@ async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskServic
 
 
 async def test_progress_is_kept_in_order_and_bounded(service: TaskService, repository: TaskRepository) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     for number in range(PROGRESS_LIMIT):
         await repository.report_progress(task, f"step {number}")
     progress = await service.progress("ana", task.id)
@@ -199,7 +191,7 @@ async def test_progress_is_kept_in_order_and_bounded(service: TaskService, repos
 async def test_every_change_is_published(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
     async with redis.pubsub() as subscription:
         await subscription.subscribe(EVENTS)
-        task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+        task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
         await repository.report_progress(task, "searching")
         await repository.finish(task, ANSWER)
         received: list[dict[str, str]] = []
@@ -212,40 +204,59 @@ async def test_every_change_is_published(service: TaskService, repository: TaskR
     assert "Why" not in json.dumps(received)
 
 
-async def test_events_and_open_tasks_are_counted(service: TaskService, repository: TaskRepository) -> None:
-    tasks = [await service.create("ana", "research", f"Question {number}") for number in range(3)]
-    running = await repository.begin(tasks[0].id)
-    counts = await repository.counts()
-    assert (counts["queued"], counts["running"], counts["queued_now"], counts["running_now"]) == (3, 1, 2, 1)
-    await repository.fail(running, "no answer", retries=1, retry_after_s=5)
-    counts = await repository.counts()
-    assert (counts["retrying"], counts["queued_now"], counts["running_now"]) == (1, 3, 0)
+async def test_owners_take_turns_however_many_tasks_one_of_them_has(
+    service: TaskService, repository: TaskRepository
+) -> None:
+    for number in range(12):
+        await service.create("greedy", "research", f"number {number}")
+    await service.create("newcomer", "research", "only this")
+    taken = [await repository.take() for _ in range(3)]
+    assert [(task.owner, task.instruction) for task in taken if task] == [
+        ("greedy", "number 0"),
+        ("newcomer", "only this"),
+        ("greedy", "number 1"),
+    ]
+    assert await repository.waiting() == 10
 
 
-async def test_open_tasks_that_do_not_move_are_found(
+async def test_a_running_task_is_taken_again_once_its_lease_is_over(redis: Redis) -> None:
+    now = [100.0]
+    repository = TaskRepository(redis, add_to_stream, lease_s=10, clock=lambda: now[0])
+    await TaskService(repository, kinds={"research"}, clock=lambda: now[0]).create("ana", "research", "Why?")
+    first = await repository.take()
+    assert first is not None and await repository.take() is None
+    now[0] += 9
+    await repository.renew(first)
+    now[0] += 9
+    assert await repository.take() is None
+    now[0] += 2
+    second = await repository.take()
+    assert second is not None and (second.run, second.setbacks.deaths) == (2, 1)
+    with pytest.raises(Superseded):
+        await repository.renew(first)
+
+
+async def test_a_task_whose_record_is_gone_leaves_the_queue(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
     task = await service.create("ana", "research", "Why?")
-    assert await repository.unmoved(task.changed_at - 1) == []
-    assert await repository.unmoved(task.changed_at + 1) == [task]
     await redis.delete(record_key(task.id))
-    assert await repository.unmoved(task.changed_at + 1) == []
-    assert await redis.zcard(OPEN) == 0
+    assert await repository.take() is None and await redis.zcard(QUEUE) == 0
 
 
 async def test_everything_of_a_task_expires(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     await repository.save_step(task, "plan", [1])
     await repository.report_progress(task, "searching")
     everything = await names(redis)
-    shared = {OPEN, RUNNING, COUNTS}
+    shared = {QUEUE}
     assert [name for name in everything - shared if await redis.ttl(name) <= 0] == []
 
 
 async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     await repository.report_progress(task, "searching")
     await service.create("ana", "research", "What else?")
     other = await service.create("ben", "research", "Why?")

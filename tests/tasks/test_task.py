@@ -51,7 +51,7 @@ def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
     attempts: list[Callable[[], object]] = [
         lambda: progressed(again, 1, "late", 4.0),
         lambda: done(again, 1, ANSWER, 4.0),
-        lambda: failed(again, 1, "late", 4.0, retries=1, retry_after_s=5),
+        lambda: failed(again, 1, "late", 4.0, retry=True),
         lambda: handed_back(again, 1, 4.0),
     ]
     for attempt in attempts:
@@ -61,9 +61,9 @@ def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
 
 
 def test_a_failure_is_retried_once_and_then_it_has_failed() -> None:
-    first = failed(begun(queued(), 2.0), 1, "no answer", 3.0, retries=1, retry_after_s=5)
+    first = failed(begun(queued(), 2.0), 1, "no answer", 3.0, retry=True)
     assert (first.state, first.setbacks.ready_at, first.error) == (TaskState.QUEUED, 8.0, "no answer")
-    second = failed(begun(first, 8.0), 2, "no answer", 9.0, retries=1, retry_after_s=5)
+    second = failed(begun(first, 8.0), 2, "no answer", 9.0, retry=True)
     assert (second.state, second.ended_at, second.error) == (TaskState.FAILED, 9.0, "no answer")
 
 

@@ -13,13 +13,10 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.runtime.faults import skipped_records
-from backend.runtime.supervisor import restarts
-from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.queue import open_queue
 from backend.tasks.repository import (
-    OPEN,
+    QUEUE,
     TaskRepository,
     model_calls_key,
     progress_key,
@@ -27,12 +24,9 @@ from backend.tasks.repository import (
     steps_key,
 )
 from backend.tasks.service import TaskService
-from backend.tasks.task import Superseded, Task, TaskResult, TaskState
-from backend.tasks.worker import TaskRun, Worker
+from backend.tasks.task import Task, TaskResult, TaskState
 from backend.testing.memory import FakeMemory
-from tests.support.redis_server import RedisProcess
-from tests.support.tasks import FakeQueue, add_to_stream
-from tests.support.waiting import until
+from tests.support.tasks import add_to_stream, begun
 
 BAD = "bad"
 GARBAGE = b"\x00{not json"
@@ -50,7 +44,7 @@ def repository(redis: Redis) -> TaskRepository:
 
 @pytest.fixture
 def service(repository: TaskRepository) -> TaskService:
-    return TaskService(repository, FakeQueue(), kinds={"research"})
+    return TaskService(repository, kinds={"research"})
 
 
 async def spoil(redis: Redis, task: Task) -> None:
@@ -64,55 +58,28 @@ async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis
     exported = await service.export("ana")
     assert exported[0].id == good.id and exported[1:] == [{"unreadable": GARBAGE.decode()}]
     assert skipped_records["task record"] >= 3
-    with pytest.raises(Superseded):
-        await service.repository.begin(bad.id)
+    assert await service.repository.take() == await service.get("ana", good.id)
     await service.erase("ana")
     assert not await redis.exists(record_key(bad.id), progress_key(bad.id)), "an erasure leaves it nowhere"
 
 
-async def test_lost_tasks_are_found_behind_any_number_of_records_that_cannot_be_decoded(
+async def test_a_task_is_taken_behind_any_number_of_records_that_cannot_be_decoded(
     redis: Redis, repository: TaskRepository, service: TaskService
 ) -> None:
-    lost = await service.create("ana", "research", "Why?")
-    await redis.zadd(OPEN, {lost.id: 500.0})
+    good = await service.create("ana", "research", "Why?")
     for number in range(120):
-        await redis.zadd(OPEN, {f"{BAD}{number}": float(number)})
+        await redis.zadd(QUEUE, {f"{BAD}{number}": float(number)})
         await redis.set(record_key(f"{BAD}{number}"), GARBAGE)
-    assert await repository.unmoved(1_000.0) == []
-    assert await repository.unmoved(1_000.0) == [lost]
+    taken = await repository.take()
+    assert taken is not None and taken.id == good.id
     assert await redis.exists(record_key(f"{BAD}0")), "it is left for a version that can decode it"
-    assert await redis.zcard(OPEN) == 121
-
-
-@pytest.mark.parametrize("message", [{"garbage": "1"}, {"function": "think", "key": "k", "args": GARBAGE}])
-async def test_a_worker_goes_on_after_a_queue_message_it_cannot_decode(
-    server: RedisProcess, redis: Redis, message: dict[Any, Any]
-) -> None:
-    async def work(run: TaskRun) -> TaskResult:
-        return TaskResult("Because.", "live")
-
-    repository, before = TaskRepository(redis, add_to_stream), restarts["task worker"]
-    settings = BackgroundSettings.model_validate({"lease_s": 0.6})
-    async with open_queue(server.url) as queue, Worker(queue, repository, work, settings).working():
-        service, stream = TaskService(repository, queue, kinds={"research"}), queue.docket.stream_key
-
-        async def are_done() -> bool:
-            through = not await redis.xlen(stream)
-            return through and all(task.state is TaskState.DONE for task in await service.list("ana"))
-
-        await service.create("ana", "research", "Why?")
-        await until(are_done)
-        await redis.xadd(stream, message)
-        for text in ("Why not?", "And then?"):
-            await service.create("ana", "research", text)
-        await until(are_done, 10.0)
-    assert skipped_records["queue message"] == 1 and restarts["task worker"] == before + 1
+    assert await redis.zcard(QUEUE) == 121
 
 
 async def test_steps_progress_and_model_calls_that_cannot_be_decoded_are_left_out(
     redis: Redis, repository: TaskRepository, service: TaskService
 ) -> None:
-    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     await repository.save_step(task, "plan", [1])
     calls = ModelCallLog(redis, Outbox(FakeMemory()))
     lists: Any = redis
@@ -134,9 +101,9 @@ async def test_an_older_version_reads_a_newer_ones_record_and_a_newer_an_older_o
     newer = msgspec.json.decode(msgspec.json.encode(task)) | {"priority": {"level": 7}}
     await redis.set(record_key(task.id), json.dumps(newer))
     assert await repository.find(task.id) == task
-    done = await repository.finish(await repository.begin(task.id), TaskResult("Because.", "live"))
+    done = await repository.finish(await begun(repository, task.id), TaskResult("Because.", "live"))
     assert done.state is TaskState.DONE
     first = {"id": "t1", "owner": "ana", "conversation_id": "", "kind": "research", "instruction": "Why?"}
     await redis.set(record_key("t1"), json.dumps(first | {"created_at": 1.0, "changed_at": 1.0}))
-    assert (await repository.begin("t1")).state is TaskState.RUNNING
+    assert await repository.find("t1") is not None
     assert not skipped_records

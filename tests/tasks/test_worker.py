@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,18 +17,26 @@ from backend.citations import Citation
 from backend.errors import BadRequest, MemoryUnavailable, NoAnswer
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.client import connect
-from backend.tasks.queue import DocketQueue, _WarnOnceInAWhile, open_queue
+from backend.tasks import task as tasks
+from backend.tasks import worker as module
 from backend.tasks.repository import EVENTS, TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, TaskWork, Worker
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import running_redis
 from tests.support.tasks import RESULTS, add_to_stream
 from tests.support.waiting import until
 
 LEASE_S = 0.6
 CHECK_S = 0.05
-QUICK = BackgroundSettings.model_validate({"lease_s": LEASE_S, "retry_after_s": 0.3})
+QUICK = BackgroundSettings.model_validate({"lease_s": LEASE_S})
+RETRY_AFTER_S = 0.3
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "RETRY_AFTER_S", RETRY_AFTER_S)
+    monkeypatch.setattr(module, "POLL_S", 0.05)
 
 
 @dataclass
@@ -39,7 +46,6 @@ class Rig:
     redis: Redis
     repository: TaskRepository
     service: TaskService
-    queue: DocketQueue
     worker: Worker
     begun: list[str] = field(default_factory=list)
 
@@ -64,14 +70,11 @@ class Rig:
 
 
 @asynccontextmanager
-async def rigged(
-    redis: Redis, server: RedisProcess | None, work: TaskWork, settings: BackgroundSettings = QUICK
-) -> AsyncIterator[Rig]:
-    repository = TaskRepository(redis, add_to_stream)
-    async with open_queue(server.url if server else None) as queue:
-        worker = Worker(queue, repository, work, settings, check_s=CHECK_S)
-        async with worker.working():
-            yield Rig(redis, repository, TaskService(repository, queue, kinds={"research"}), queue, worker)
+async def rigged(redis: Redis, work: TaskWork, settings: BackgroundSettings = QUICK) -> AsyncIterator[Rig]:
+    repository = TaskRepository(redis, add_to_stream, lease_s=settings.lease_s)
+    worker = Worker(repository, work, settings, check_s=CHECK_S)
+    async with worker.working():
+        yield Rig(redis, repository, TaskService(repository, kinds={"research"}), worker)
 
 
 async def published(redis: Redis, event: str) -> None:
@@ -94,15 +97,15 @@ async def forever(run: TaskRun) -> TaskResult:
     raise AssertionError
 
 
-async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, at_once) as rig:
+async def test_a_task_is_run_and_its_result_is_one(redis: Redis) -> None:
+    async with rigged(redis, at_once) as rig:
         task = await rig.service.create("ana", "research", "the sky")
         ended = await rig.becomes(task, TaskState.DONE)
         assert (ended.result, ended.citations, ended.run) == ("About the sky", (Citation("A source"),), 1)
         assert await rig.results() == 1
 
 
-async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: RedisProcess) -> None:
+async def test_a_running_task_is_stopped_within_a_second(redis: Redis) -> None:
     stopped = asyncio.Event()
 
     async def work(run: TaskRun) -> TaskResult:
@@ -111,41 +114,32 @@ async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: R
         finally:
             stopped.set()
 
-    async with rigged(redis, server, work) as rig:
+    async with rigged(redis, work) as rig:
         task = await rig.service.create("ana", "research", "the sky")
         await rig.becomes(task, TaskState.RUNNING)
         async with asyncio.timeout(1.0):
             assert await rig.service.cancel("ana", task.id) == "canceled"
             await stopped.wait()
-        await until(lambda: rig.worker._runner.running == 0, 1.0)
+        await until(lambda: rig.worker.running == 0, 1.0)
         assert await rig.results() == 0
 
 
-async def test_a_cancellation_whose_message_was_lost_is_found_in_the_record(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, forever) as rig:
-        task = await rig.service.create("ana", "research", "the sky")
-        await rig.becomes(task, TaskState.RUNNING)
-        await rig.repository.cancel(task.id)  # and the queue does not know
-        await until(lambda: rig.worker._runner.running == 0, 1.0)
-
-
-async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis, server: RedisProcess) -> None:
+async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis) -> None:
     begun: list[float] = []
 
     async def work(run: TaskRun) -> TaskResult:
         begun.append(time.monotonic())
         raise NoAnswer("The model cannot be reached.")
 
-    async with rigged(redis, server, work) as rig:
+    async with rigged(redis, work) as rig:
         task = await rig.service.create("ana", "research", "the sky")
         ended = await rig.becomes(task, TaskState.FAILED)
         assert (ended.error, ended.run) == ("The model cannot be reached.", 2)
-        assert begun[1] - begun[0] >= QUICK.retry_after_s
+        assert begun[1] - begun[0] >= RETRY_AFTER_S
         assert await rig.results() == 1
-        assert (await rig.repository.counts())["retrying"] == 1
 
 
-async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server: RedisProcess) -> None:
+async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis) -> None:
     done: list[str] = []
 
     async def work(run: TaskRun) -> TaskResult:
@@ -158,60 +152,57 @@ async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server
                 await run.save(step, {"done": step})
         return TaskResult("Done.", "live")
 
-    async with rigged(redis, server, work) as rig:
+    async with rigged(redis, work) as rig:
         await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
     assert done == ["plan", "broken", "search", "write"]
 
 
-async def test_what_will_not_pass_is_not_tried_again(redis: Redis, server: RedisProcess) -> None:
+async def test_what_will_not_pass_is_not_tried_again(redis: Redis) -> None:
     async def work(run: TaskRun) -> TaskResult:
         raise BadRequest("There is no such domain.")
 
-    async with rigged(redis, server, work) as rig:
+    async with rigged(redis, work) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.FAILED)
         assert ended.run == 1
 
 
-async def test_broken_work_fails_without_its_text(
-    redis: Redis, server: RedisProcess, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_broken_work_fails_without_its_text(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     async def work(run: TaskRun) -> TaskResult:
         raise RuntimeError("the user's own words")
 
-    async with rigged(redis, server, work) as rig:
+    async with rigged(redis, work) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.FAILED)
         assert "words" not in ended.error
     assert "own words" not in caplog.text
 
 
-async def test_it_is_hurried_first_and_stopped_later(redis: Redis, server: RedisProcess) -> None:
+async def test_it_is_hurried_first_and_stopped_later(redis: Redis) -> None:
     async def hurries(run: TaskRun) -> TaskResult:
         await until(lambda: run.hurried, 2.0)
         return TaskResult("What there is.", "live")
 
-    patient = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 4.0})
-    async with rigged(redis, server, hurries, patient) as rig:
+    patient = QUICK.model_copy(update={"hard_limit_s": 2.0})
+    async with rigged(redis, hurries, patient) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
         assert ended.result == "What there is."
-    short = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 0.5})
-    async with rigged(redis, server, forever, short) as rig:
+    short = QUICK.model_copy(update={"hard_limit_s": 0.5})
+    async with rigged(redis, forever, short) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sea"), TaskState.FAILED)
         assert (ended.error, ended.run) == ("It took longer than 0.5 seconds.", 1)
 
 
-async def test_so_many_run_at_once_and_no_more(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, forever, QUICK.model_copy(update={"concurrency": 2})) as rig:
+async def test_so_many_run_at_once_and_no_more(redis: Redis) -> None:
+    async with rigged(redis, forever, QUICK.model_copy(update={"concurrency": 2})) as rig:
         for number in range(4):
             await rig.service.create("ana", "research", f"question {number}")
-        await until(lambda: rig.worker._runner.running == 2, 2.0)
+        await until(lambda: rig.worker.running == 2, 2.0)
         await asyncio.sleep(0.3)
-        assert rig.worker._runner.running == 2
-        counts = await rig.repository.counts()
-        assert (counts["running_now"], counts["queued_now"]) == (2, 2)
+        assert rig.worker.running == 2
+        assert await rig.repository.waiting() == 2
 
 
-async def test_progress_is_saved_while_it_works(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, forever) as rig:
+async def test_progress_is_saved_while_it_works(redis: Redis) -> None:
+    async with rigged(redis, forever) as rig:
         waiting = asyncio.create_task(published(redis, "progress"))
         task = await rig.service.create("ana", "research", "the sky")
         async with asyncio.timeout(3):
@@ -219,52 +210,28 @@ async def test_progress_is_saved_while_it_works(redis: Redis, server: RedisProce
         assert (await rig.repository.find(task.id) or task).progress == "thinking"
 
 
-async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis, server: RedisProcess) -> None:
+async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis) -> None:
     async with AsyncExitStack() as stack:
-        async with rigged(redis, server, forever) as first:
+        async with rigged(redis, forever) as first:
             task = await first.service.create("ana", "research", "the sky")
             await first.becomes(task, TaskState.RUNNING)
         back = await TaskRepository(redis, add_to_stream).find(task.id)
         assert back is not None
         assert (back.state, back.setbacks.deaths) == (TaskState.QUEUED, 0)
         began = time.monotonic()
-        second = await stack.enter_async_context(rigged(redis, server, at_once))
+        second = await stack.enter_async_context(rigged(redis, at_once))
         ended = await second.becomes(task, TaskState.DONE)
         assert time.monotonic() - began < LEASE_S
         assert (ended.run, ended.setbacks.deaths) == (2, 0)
         assert await second.results() == 1
 
 
-async def test_a_task_that_never_got_into_the_queue_is_found(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, at_once) as rig:
-        lost = Task("lost", "ana", "", "research", "the sky", created_at=1.0, changed_at=1.0)
-        await rig.repository.create(lost, {})
-        await rig.becomes(lost, TaskState.DONE)
-
-
-async def test_many_workers_and_many_tasks_make_one_result_each(redis: Redis, server: RedisProcess) -> None:
-    async with rigged(redis, server, at_once) as one, rigged(redis, server, at_once) as two:
+async def test_many_workers_and_many_tasks_make_one_result_each(redis: Redis) -> None:
+    async with rigged(redis, at_once) as one, rigged(redis, at_once) as two:
         tasks = [await rig.service.create("ana", "research", f"q {n}") for n, rig in enumerate([one, two] * 8)]
         for task in tasks:
             assert (await one.becomes(task, TaskState.DONE)).run == 1
         assert await one.results() == len(tasks)
-
-
-def test_the_librarys_warnings_are_logged_once_in_a_while_and_without_tracebacks() -> None:
-    calm = _WarnOnceInAWhile()
-
-    def passes(level: int, message: str, at: float) -> bool:
-        record = logging.LogRecord("docket.worker", level, "", 1, message, (), (ValueError, ValueError("words"), None))
-        record.created = at
-        passed = bool(calm.filter(record))
-        assert level < logging.WARNING or record.exc_info is None
-        return passed
-
-    assert passes(logging.WARNING, "Redis is unavailable", 100.0)
-    assert not passes(logging.WARNING, "Redis is unavailable", 101.0)
-    assert passes(logging.ERROR, "Error sending worker heartbeat", 101.0)
-    assert passes(logging.WARNING, "Redis is unavailable", 131.0)
-    assert passes(logging.INFO, "begun", 131.0) and passes(logging.INFO, "begun", 131.1)
 
 
 async def test_a_task_outlives_its_redis_for_a_moment() -> None:
@@ -276,7 +243,7 @@ async def test_a_task_outlives_its_redis_for_a_moment() -> None:
 
     with running_redis() as server:
         redis = connect(server.url)
-        async with rigged(redis, server, work) as rig:
+        async with rigged(redis, work) as rig:
             task = await rig.service.create("ana", "research", "the sky")
             await rig.becomes(task, TaskState.RUNNING)
             server.freeze()
@@ -291,7 +258,7 @@ async def test_a_task_outlives_its_redis_for_a_moment() -> None:
 async def test_a_worker_finds_a_redis_again_that_came_back_empty() -> None:
     with running_redis() as server:
         redis = connect(server.url)
-        async with rigged(redis, server, at_once) as rig:
+        async with rigged(redis, at_once) as rig:
             await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
             server.kill()
             await asyncio.sleep(0.3)

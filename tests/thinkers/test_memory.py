@@ -69,15 +69,6 @@ async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_no
         assert len(w.model.requests) == 2
 
 
-async def test_while_memory_is_down_it_is_answered_as_usual() -> None:
-    memory = FakeMemory()
-    async with world(["As usual."], memory=memory) as w:
-        await ask_for(w, BRIEFLY)
-        memory.down = True
-        assert (await w.ask("weather", "Will it rain?")).text == "As usual."
-        assert "<standing_instructions>" not in w.system()
-
-
 async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() -> None:
     memories = Memories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from backend.errors import NoAnswer
-from backend.settings.settings import load_settings
 from tests.support.agents import call
-from tests.thinkers.world import NOWHERE, world
+from tests.thinkers.world import world
 
 QUESTION = "Three tickets cost twelve dollars each; what change do I get from fifty?"
 
@@ -29,20 +28,7 @@ async def test_a_task_is_thought_through_and_only_the_outcome_is_told() -> None:
     assert "on the phone" in here.system(0)
 
 
-async def test_two_models_may_share_it() -> None:
-    settings = load_settings(_env_file=None, reasoning={"voice_strategy": "dual"}, **NOWHERE)
-    scenes = (["SECRET: multiply first."], ["<deliverable>Fourteen dollars.</deliverable>"])
-    async with world(*scenes, settings=settings) as here:
-        answer = await here.ask("reason", QUESTION)
-        assert answer.text == "Fourteen dollars."
-        assert [request["model"] for request in here.model.requests] == [
-            settings.models.thinker_model_advanced,
-            settings.models.thinker_model,
-        ]
-    assert "SECRET" not in f"{answer}{here.progress}"
-
-
-async def test_it_is_thought_about_anew_every_time() -> None:
+async def test_it_is_thought_about_again_every_time() -> None:
     async with world(["One."], ["Two."]) as here:
         assert [(await here.ask("reason", QUESTION)).text for _ in range(2)] == ["One.", "Two."]
 

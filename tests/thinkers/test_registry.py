@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer, SettingsError
-from backend.settings.settings import load_settings
+from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from tests.support.agents import call
-from tests.thinkers.world import NOWHERE, world
+from tests.thinkers.world import world
 
 MOON_THINKER = """
 from backend.thinkers.base import Answer, Manifest
@@ -98,9 +97,8 @@ async def test_a_thinker_with_code_of_its_own_is_run_by_it(tmp_path: Path) -> No
         ({"a.py": "MANIFEST = 3"}, "Manifest"),
         ({"a.py": "this is not Python"}, "a.py"),
         ({"a.py": "manifest = 3"}, "neither"),
-        ({"a.py": OWN_CODE.format(body="pass").replace('"dice",', '"dice", takes_unknown=True,', 1)}, "unknown"),
     ],
-    ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "nothing", "two catch-alls"],
+    ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "nothing"],
 )
 async def test_a_broken_file_is_refused_at_the_start(tmp_path: Path, files: dict[str, str], complaint: str) -> None:
     for name, text in files.items():
@@ -165,33 +163,8 @@ async def test_every_failure_is_no_answer_and_safe_to_speak(trouble: Exception) 
 OWN_WEATHER = MOON_THINKER.replace('domain="moon"', 'domain="weather"').replace('tools=("moon_phase",),', "")
 
 
-async def test_the_settings_choose_thinkers_and_tools() -> None:
-    offered = load_settings(_env_file=None, thinkers=["weather", "knowledge"], **NOWHERE)
-    async with world(settings=offered) as w:
-        assert [each.domain for each in w.thinkers.registry.manifests] == ["knowledge", "weather"]
-    without_weather = load_settings(_env_file=None, tools=["calculate", "kb_search"], **NOWHERE)
-    async with world(settings=without_weather) as w:
-        registry = w.thinkers.registry
-        assert set(registry.dependencies.toolbox.names) == {"calculate", "kb_search"}
-        domains = [each.domain for each in registry.manifests]
-        assert "weather" not in domains and "knowledge" in domains, "without any of its tools a Thinker is left out"
-    for wrong, complaint, nearest in (
-        ({"thinkers": ["wether"]}, "THINKERS names wether", "weather"),
-        ({"tools": ["calculat"]}, "TOOLS names calculat", "calculate"),
-    ):
-        with pytest.raises(SettingsError, match=complaint) as caught:
-            async with world(settings=load_settings(_env_file=None, **wrong, **NOWHERE)):
-                pass
-        assert nearest in caught.value.hint
-
-
-async def test_a_plugin_replaces_a_thinker_only_where_it_says_so(tmp_path: Path) -> None:
+async def test_a_plugin_takes_the_place_of_the_thinker_of_its_domain(tmp_path: Path) -> None:
     (tmp_path / "own_weather.py").write_text(OWN_WEATHER)
-    with pytest.raises(BadPlugin, match=r"Two Thinkers claim weather: .*weather.py and .*own_weather.py") as caught:
-        async with world(folders=(tmp_path,)):
-            pass
-    assert "replaces=True" in caught.value.hint
-    (tmp_path / "own_weather.py").write_text(OWN_WEATHER.replace("cache_ttl_s=0", "cache_ttl_s=0, replaces=True"))
     async with world(["By the moon."], folders=(tmp_path,)) as w:
         assert (await w.ask("weather", "Is it cold?")).text == "By the moon."
         assert "You know the moon." in w.system()

@@ -137,10 +137,11 @@ async def test_a_call_repeated_by_the_model_is_never_made_however_often_and_in_w
     assert await error_of(registry, "erase", tool_context("ada", "c"), what="all", confirm=True) == "invalid_arguments"
 
 
-async def test_a_yes_carries_out_that_act_once() -> None:
+async def test_a_yes_carries_out_that_act_once_and_no_other() -> None:
     asked = confirmations()
     registry, ada = box(asked), tool_context("ada", "c")
     assert await error_of(registry, "erase", ada, what="all") == "needs_confirmation"
+    assert (await asked.ask(ada, "erase", {"what": "more"}))[0] is Consent.BUSY
     await asked.take_answer("ada", "c", "Yes.", message="m2")
     assert await error_of(registry, "erase", ada, what="all") is None
     assert await error_of(registry, "erase", ada, what="all") == "needs_confirmation"
@@ -193,16 +194,6 @@ async def test_the_message_that_led_to_the_question_is_no_answer_when_it_is_sent
     await asked.ask(context, "erase", {"what": "all"})
     await asked.take_answer("ada", "c", "Yes.", message="m1")
     assert (await asked.ask(context, "erase", {"what": "all"}))[0] is not Consent.GRANTED
-
-
-async def test_one_yes_never_means_two_acts() -> None:
-    asked = confirmations()
-    ada = tool_context("ada", "c")
-    assert (await asked.ask(ada, "erase", {"what": "a"}))[0] is Consent.ASKED
-    assert (await asked.ask(ada, "erase", {"what": "b"}))[0] is Consent.BUSY
-    await asked.take_answer("ada", "c", "Yes.", message="m2")
-    assert (await asked.ask(ada, "erase", {"what": "a"}))[0] is Consent.GRANTED
-    assert (await asked.ask(ada, "erase", {"what": "b"}))[0] is Consent.ASKED
 
 
 async def test_an_answer_by_id_is_its_own_users_only() -> None:

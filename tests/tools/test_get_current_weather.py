@@ -9,9 +9,8 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
-from backend.settings.settings import load_settings
 from backend.testing.services import open_meteo
-from backend.testing.services.server import Handler, Reply, Request, json_reply, serving, text_reply
+from backend.testing.services.server import Handler, Reply, Request, serving, text_reply
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
 from backend.tools.own_profile import OwnProfile
@@ -59,21 +58,6 @@ async def test_what_is_said_is_of_now_or_of_the_day_that_is_asked_about() -> Non
         assert (await weather("Seattle", day=day)).spoken == now
 
 
-@pytest.mark.parametrize(
-    ("code", "ending"),
-    [(2, "and partly cloudy; it"), (0, ", with a clear sky; it"), (61, ", with light rain; it")],
-)
-async def test_the_sky_is_said_as_people_say_it(code: int, ending: str) -> None:
-    def handler(request: Request) -> Reply:
-        if request.path == "/v1/search":
-            return open_meteo.answering(request)
-        forecast = open_meteo.forecast(request.query)
-        forecast["current"]["weather_code"] = code
-        return json_reply(forecast)
-
-    assert ending in (await weather("Seattle", handler)).spoken
-
-
 async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
     assert (await weather("Seattle")).data["unit"] == "fahrenheit"
     assert (await weather("London")).data["unit"] == "celsius"
@@ -104,37 +88,32 @@ async def test_no_such_place_is_said_and_never_made_up(nowhere: str) -> None:
     assert not caught.value.retryable
 
 
-@pytest.mark.parametrize("where", ["/v1/search", "/v1/forecast"])
-async def test_trouble_gives_a_sample_that_is_labelled(where: str) -> None:
-    result = await weather(
-        "Seattle", lambda request: Reply(503) if request.path == where else open_meteo.answering(request)
-    )
-    assert result.sample
-    assert "sample" in result.note
-    assert result.data["place"] == {"name": "Seattle"}
-    assert "local_time" not in result.data["current"]
+def with_current(**changed: Any) -> Handler:
+    """A service whose current weather is another."""
 
-
-async def test_nobody_there_gives_a_labelled_sample() -> None:
-    settings = load_settings(_env_file=None, open_meteo_geocoding_url="http://127.0.0.1:9/v1/search")
-    async with httpx2.AsyncClient(verify=False) as http:
-        result = await get_current_weather(http, settings, STRANGER, "Springville, Utah")
-    assert result.sample
-    assert (result.data["place"]["name"], result.data["current"]["temperature"]) == ("Springville, Utah", 59)
-
-
-async def test_a_request_that_is_refused_is_a_failure_and_no_sample() -> None:
-    with pytest.raises(ToolFailed, match="refuses"):
-        await weather("Seattle", lambda request: json_reply({"error": True, "reason": "no"}, 400))
-
-
-@pytest.mark.parametrize("wrong", [float("inf"), float("nan"), "warm", None])
-async def test_a_temperature_that_is_none_gives_a_labelled_sample(wrong: Any) -> None:
     def handler(request: Request) -> Reply:
         if request.path == "/v1/search":
             return open_meteo.answering(request)
         forecast = open_meteo.forecast(request.query)
-        forecast["current"]["temperature_2m"] = wrong
+        forecast["current"] |= changed
         return text_reply(json.dumps(forecast).replace("Infinity", "1e999"))
 
-    assert (await weather("Seattle", handler)).sample
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [(2, "and partly cloudy; it"), (0, ", with a clear sky; it"), (61, ", with light rain; it")],
+)
+async def test_the_sky_is_said_as_people_say_it(code: int, ending: str) -> None:
+    assert ending in (await weather("Seattle", with_current(weather_code=code))).spoken
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [lambda _: Reply(503), *(with_current(temperature_2m=each) for each in (float("inf"), float("nan"), "warm", None))],
+)
+async def test_trouble_gives_a_sample_that_is_labelled(trouble: Handler) -> None:
+    result = await weather("Seattle", trouble)
+    assert result.sample and "sample" in result.note and "local_time" not in result.data["current"]
+    assert (result.data["place"], result.data["current"]["temperature"]) == ({"name": "Seattle"}, 59)

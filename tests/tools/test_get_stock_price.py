@@ -98,28 +98,6 @@ async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> No
     assert server.requests == []
 
 
-async def test_the_key_travels_in_a_header_only() -> None:
-    _, server = await asked("AAPL", finnhub.answering)
-    assert all(finnhub.KEY not in str(request.query) for request in server.requests)
-
-
-async def test_a_wrong_key_is_a_failure_and_no_sample() -> None:
-    with pytest.raises(ToolFailed, match="401"):
-        await price("AAPL", key="wrong")
-
-
-async def test_trouble_gives_a_sample_that_is_labelled() -> None:
-    result = await price("Apple", lambda request: Reply(503))
-    assert result.sample
-    assert "sample" in result.note
-    assert "as_of" not in result.data
-
-
-@pytest.mark.parametrize("quote", ['{"c": 1e999}', '{"c": 5, "dp": "high"}', '{"c": NaN}', '{"c": null}'])
-async def test_numbers_that_are_none_give_a_labelled_sample(quote: str) -> None:
-    assert (await price("AAPL", lambda request: text_reply(quote))).sample
-
-
 @pytest.mark.parametrize(
     ("named", "symbol"),
     [
@@ -148,3 +126,13 @@ async def test_of_watched_shares_those_without_a_price_are_named() -> None:
         await update_profile(memory, "ada", WatchTicker("AAPL", watched=False))
         with pytest.raises(ToolFailed, match="ZZZ"):
             await get_stock_price(http, settings(server.url), own)
+
+
+QUOTES = ['{"c": 1e999}', '{"c": 5, "dp": "high"}', '{"c": NaN}', '{"c": null}']
+
+
+@pytest.mark.parametrize("reply", [Reply(503), *map(text_reply, QUOTES)])
+async def test_trouble_gives_a_sample_that_is_labelled(reply: Reply) -> None:
+    result, server = await asked("AAPL", lambda request: reply)
+    assert result.sample and "sample" in result.note and "as_of" not in result.data
+    assert finnhub.KEY not in str(server.requests[0].query), "the key travels in a header only"

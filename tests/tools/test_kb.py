@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from backend.citations import Citation
-from backend.errors import SetupError, ToolFailed
+from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools.base import Result
-from backend.tools.kb_search import SECTION_LIMIT, KnowledgeBase, kb_path, kb_search, sections_of
+from backend.tools.kb_search import SECTION_LIMIT, KnowledgeBase, kb_search, sections_of
 
 HANDBOOK = """# Handbook
 
@@ -86,18 +86,13 @@ async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Pat
     assert "Error: There is nothing at" in missing.stderr
 
 
-async def test_words_are_found_without_their_accents(tmp_path: Path) -> None:
-    base(tmp_path, handbook=HANDBOOK)
-    assert (await asked(tmp_path, "cafe")).data["passages"][0]["section"] == "Café"
-
-
 @pytest.mark.parametrize(
     "query", ['"', "AND OR NOT", "NEAR(", "q* -b ^z", "document:x", "'; DROP TABLE sections", "🙂"]
 )
 async def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
     base(tmp_path, handbook=HANDBOOK)
     assert (await asked(tmp_path, query)).data["passages"] == []
-    assert (await asked(tmp_path, "holiday")).data["passages"]
+    assert (await asked(tmp_path, "cafe")).data["passages"][0]["section"] == "Café", "without its accent"
 
 
 async def test_no_documents_is_said(tmp_path: Path) -> None:
@@ -105,13 +100,6 @@ async def test_no_documents_is_said(tmp_path: Path) -> None:
     assert result.data["passages"] == []
     assert result.empty
     assert "No documents" in result.note
-
-
-async def test_an_index_that_is_garbage_is_a_failure(tmp_path: Path) -> None:
-    settings = load_settings(_env_file=None, data_dir=tmp_path)
-    kb_path(settings).write_text("this is no database, and it is long enough to look like one" * 10)
-    with pytest.raises(ToolFailed, match="cannot be read"):
-        await kb_search(settings, "x")
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")
@@ -154,14 +142,6 @@ def test_hidden_files_and_other_kinds_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "docs" / "plain.TXT").write_text("apples")
     assert kb.add(tmp_path / "docs") == 2
     assert len(kb.search("apples", 9)) == 2
-
-
-def test_what_cannot_be_added_is_said(tmp_path: Path) -> None:
-    kb = base(tmp_path)
-    with pytest.raises(SetupError, match="nothing at"):
-        kb.add(tmp_path / "missing")
-    with pytest.raises(SetupError, match="no document"):
-        kb.add(tmp_path / "docs")
 
 
 def test_long_sections_are_cut_between_paragraphs(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from backend.access.principal import Reach, Tier
 from backend.agent.session import Agent
 from backend.errors import BadPlugin, ToolFailed
 from backend.models.base import ToolCall
 from backend.settings.settings import Settings
 from backend.testing.model import ScriptedModel
-from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Result, Tool, tool
+from backend.tools.base import CLIENTS, EVERYONE, Client, Result, Tool, tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.registry import Registry, discover, tools_of
 from tests.support.agents import echo, toolbox
@@ -34,12 +33,6 @@ async def open_(x: int = 1) -> Result:
 async def spoken() -> Result:
     """Nothing."""
     return Result({})
-
-
-@tool("jotter", "Keeps lines.", clients=EVERYONE, also_called=("scribbles",), untrusted=True)
-async def jotter(line: str = "") -> Result:
-    """Says the line again."""
-    return Result({"kept": line})
 
 
 @tool("steady", "Always there.", always=True)
@@ -84,10 +77,6 @@ SEEN: dict[Client, list[str]] = {
 }
 
 
-def test_a_tool_that_names_no_client_is_for_this_server_only() -> None:
-    assert cast(Any, echo).__tool__.clients == OURS == {"voice", "chat", "internal"}
-
-
 def test_a_kind_of_client_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadPlugin, match="butler"):
         tool("bad", "Bad.", clients=["butler"])(open_)  # type: ignore[list-item]
@@ -98,6 +87,10 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
     registry = box()
     shown = [each["function"]["name"] for each in registry.get_openai_tools(client)]
     assert shown == [each["name"] for each in registry.get_mcp_tools(client)] == SEEN[client]
+    named = registry.get_openai_tools_by_names(["spoken", "no_such", "open", "open"], client)
+    assert {each["function"]["name"] for each in named} == {"spoken", "open"} & set(shown)
+    assert registry.guidance(client) == ["Open well.", *(["Speak well."] if "spoken" in shown else [])]
+    assert registry.get_mcp_tools(client)[0]["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
     for name in ("open", "spoken", "steady"):
         result = await registry.call_tool(name, {}, tool_context("ada", client=client))
         assert result.error == (None if name in shown else "unknown_tool")
@@ -111,33 +104,12 @@ async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() 
     assert "steady" not in hidden.content
 
 
-def test_guidance_is_for_those_who_see_the_tool() -> None:
-    assert box().guidance("voice") == ["Open well.", "Speak well."]
-    assert box().guidance("external") == ["Open well."]
-
-
 def test_always_and_routed_tools_are_two_halves() -> None:
     registry = box()
     assert [each.name for each in registry.get_always_tools("chat")] == ["steady"]
     assert registry.get_always_tools("external") == []
     assert registry.get_routed_tools_catalog("chat") == {"open": "For everyone.", "echo": "Says it again."}
     assert set(registry.get_routed_tools_catalog()) == {"open", "spoken", "echo"}
-
-
-def test_by_name_only_what_is_there_and_allowed_is_given() -> None:
-    found = box().get_openai_tools_by_names(["spoken", "no_such", "open", "open"], "external")
-    assert [each["function"]["name"] for each in found] == ["open"]
-
-
-def test_a_tool_is_found_by_name() -> None:
-    registry = box()
-    assert (found := registry.get_tool("open")) and found.description == "For everyone."
-    assert registry.get_tool("no_such") is None
-
-
-def test_mcp_gets_the_schema_under_its_own_name() -> None:
-    [shown] = [each for each in box().get_mcp_tools("external") if each["name"] == "open"]
-    assert shown["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
 
 
 async def test_another_servers_tools_come_and_go() -> None:
@@ -163,11 +135,6 @@ async def test_a_narrowed_box_takes_another_servers_tool_when_it_comes() -> None
     other.now = {each: far(each).__tool__ for each in ("far__find", "far__else")}
     assert list(narrow.names) == ["open", "far__find"]
     assert list(narrow.only(["far__else", "open"]).names) == ["open"]
-
-
-def test_a_tool_nobody_could_have_is_refused() -> None:
-    with pytest.raises(BadPlugin, match="near__find"):
-        box(Other()).only(["near__find"])
 
 
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
@@ -236,40 +203,15 @@ def test_what_a_conversation_always_has_at_hand_and_what_stays_in_it() -> None:
     assert {"memory", "manage_prompt"} <= {name for name, tool in tools.items() if tool.persistent}
 
 
-async def test_a_tool_answers_to_its_further_names_and_is_offered_under_its_own() -> None:
-    registry = toolbox(jotter, echo)
-    for client in CLIENTS:
-        assert "scribbles" not in str([registry.schemas(client), registry.get_mcp_tools(client)])
-    assert "scribbles" not in registry.names and "scribbles" in registry
-    for name in ("jotter", "scribbles"):
-        assert await registry.execute(name, {"line": "milk"}, "ada") == {"kept": "milk"}
-        assert (await registry.call_tool(name, {"line": "milk"})).name == "jotter"
-        assert registry.get_tool(name) is registry.only([name]).offered()[0] is cast(Any, jotter).__tool__
-        assert registry.get_openai_tools_by_names([name], "chat") == [cast(Any, jotter).__tool__.schema()]
-        assert registry.only(["echo"]).brings_untrusted(name)
-        assert cast(Any, jotter).__tool__.is_within(Reach(Tier.ANONYMOUS, frozenset({name})))
-
-
-def test_the_notes_answer_as_stickynotes() -> None:
-    [notes] = [tool for module in package_modules("backend.tools") for tool in tools_of(module) if tool.name == "notes"]
-    assert notes.also_called == ("stickynotes",)
-
-
 async def test_a_name_that_two_tools_have_is_refused_with_both_files(tmp_path: Path) -> None:
-    path = tmp_path / "pinboard.py"
-    for name, also in (("pinboard", "stickynotes"), ("pinboard", "notes"), ("stickynotes", "pinboard")):
-        path.write_text(PINBOARD.format(name=name, also=also))
-        with pytest.raises(BadPlugin, match=r"Two tools are called \w*notes: in .*notes\.py and in .*pinboard\.py"):
-            discover({}, folder_modules(tmp_path))
-    with pytest.raises(BadPlugin, match="Two tools are called scribbles"):
-        toolbox(jotter).register("scribbles", "", PLACE, height)
-    with pytest.raises(BadPlugin, match="lower-case name"):
-        tool("bad", "Bad.", also_called=("Sticky notes",))(open_)
+    (tmp_path / "pinboard.py").write_text(PINBOARD)
+    with pytest.raises(BadPlugin, match=r"Two tools are called stickynotes: in .*notes\.py and in .*pinboard\.py"):
+        discover({}, folder_modules(tmp_path))
 
 
 PINBOARD = """
 from backend.tools.base import Result, tool
-@tool("{name}", "Pins.", also_called=("{also}",))
+@tool("stickynotes", "Pins.")
 async def pinboard() -> Result:
-    return Result({{}})
+    return Result({})
 """

@@ -13,8 +13,8 @@ from tests.support.consent import tool_context
 ANA = tool_context("ana")
 
 
-class Kept:
-    """`UserReminders` in a list."""
+class InAList:
+    """Reminders in a list."""
 
     def __init__(self, *texts: str) -> None:
         self.kept: list[dict[str, Any]] = [
@@ -29,6 +29,9 @@ class Kept:
 
     async def cancel(self, owner: str, reminder_id: str) -> Any:
         return next((each for each in await self.all_of(owner) if each["id"] == reminder_id), None)
+
+
+Kept: Any = InAList
 
 
 async def test_one_is_set_for_who_asks() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from datetime import date
 from typing import Annotated, Any
 
 import pytest
@@ -74,15 +73,6 @@ async def test_a_refusal_names_the_argument_and_not_its_value() -> None:
     assert "987654" not in result.content
 
 
-async def test_no_arguments_may_be_an_empty_string() -> None:
-    @tool("ping", "Pings.")
-    async def ping() -> Result:
-        return Result({"pong": True})
-
-    _, content = await run(toolbox(ping), "ping", "")
-    assert content == {"pong": True}
-
-
 async def test_services_are_injected_by_type() -> None:
     @tool("time", "Tells the time.")
     async def time_(clock: Clock) -> Result:
@@ -104,18 +94,10 @@ def test_a_service_nobody_provides_is_found_when_the_box_is_made() -> None:
 async def test_only_a_known_user_may_call_what_needs_one() -> None:
     _, content = await run(toolbox(whoami), "whoami", context=NOBODY)
     assert error_of(content) == "not_allowed"
-    _, content = await run(toolbox(whoami), "whoami")
-    assert content == {"user": "ada"}
-
-
-async def test_what_depends_on_who_asks_is_never_cached() -> None:
-    result, _ = await run(toolbox(whoami), "whoami")
-    assert not result.cacheable
-
-
-async def test_the_model_cannot_name_the_principal() -> None:
+    result, content = await run(toolbox(whoami), "whoami", "")  # no arguments may be an empty string
+    assert content == {"user": "ada"} and not result.cacheable
     _, content = await run(toolbox(whoami), "whoami", '{"context": {"user_id": "bob"}}')
-    assert error_of(content) == "invalid_arguments"
+    assert error_of(content) == "invalid_arguments", "the model cannot name the user"
 
 
 async def test_a_deadline_ends_a_tool() -> None:
@@ -164,15 +146,6 @@ async def test_what_is_no_result_or_no_json_is_a_broken_tool_and_raises_nothing(
 
     _, content = await run(toolbox(odd), "odd")
     assert error_of(content) == "failed"
-
-
-async def test_what_json_does_not_know_is_written_as_text() -> None:
-    @tool("today", "Tells the date.")
-    async def today() -> Result:
-        return Result({"date": date(2026, 11, 21)})
-
-    _, content = await run(toolbox(today), "today")
-    assert content == {"date": "2026-11-21"}
 
 
 async def test_a_sample_is_labelled_and_never_cached() -> None:

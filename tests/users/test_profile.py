@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.errors import BadRequest
-from backend.runtime.faults import skipped_records
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage.client import connect
 from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
 from backend.users.context_update import ContextUpdate, merged
-from backend.users.profile import PreferenceName, Preferences, UserProfile, load_profile
+from backend.users.profile import PreferenceName, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
     FACT_LIMIT,
@@ -32,7 +32,6 @@ from backend.users.profile_updates import (
     SetPreference,
     WatchTicker,
     WriteSummary,
-    apply,
     shortened,
     update_profile,
 )
@@ -43,7 +42,7 @@ def after(*updates: ProfileUpdate, stored: dict[str, Any] | None = None) -> dict
     """The stored form of what comes of these updates."""
     context = UserProfile.read(stored or {})
     for update in updates:
-        context = apply(context, update)
+        context = update.apply(context)
     return context.stored()
 
 
@@ -185,48 +184,18 @@ def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
         {"signals": {"topics": {"weather": "often"}}},
     ],
 )
-def test_a_context_of_another_form_counts_as_nothing(stored: dict[str, Any]) -> None:
-    assert UserProfile.read(stored) == UserProfile()
+async def test_a_context_of_another_form_is_neither_read_nor_replaced(stored: dict[str, Any]) -> None:
+    memory = FakeMemory()
+    await memory.update_user_context("ana", lambda _: stored)
+    with pytest.raises(MemoryUnavailable):
+        await update_profile(memory, "ana", AddFact("has a dog"))
+    assert await memory.user_context("ana") == stored
 
 
 def test_a_context_does_not_show_its_words_in_a_log() -> None:
     updates = (SetPreference("name", "Ana"), AddFact("Ana is ill"), MergeSummary("Ana is ill", over="Ana"))
     context = UserProfile.read(after(*updates))
     assert "Ana" not in repr(context) + "".join(map(repr, updates))
-
-
-NEWER: dict[str, Any] = {
-    "preferences": {"name": "Ana", "pronouns": "she", "watched_tickers": ["AAPL"]},
-    "facts": ["keeps bees"],
-    "signals": {"session_count": 2, "streak": {"days": 3}},
-    "goals": [{"text": "learn Norwegian"}],
-}
-"""A profile as a newer version stores it: with a preference, a signal and a part that are not known here."""
-
-
-def test_an_older_process_carries_along_what_a_newer_one_has_stored() -> None:
-    changed = after(SetPreference("name", "Bob"), CountSession(9), AddFact("has a dog"), stored=NEWER)
-    assert changed == {
-        "preferences": {"name": "Bob", "pronouns": "she", "watched_tickers": ["AAPL"]},
-        "facts": ["keeps bees", "has a dog"],
-        "signals": {"session_count": 3, "last_active": 9.0, "streak": {"days": 3}},
-        "goals": [{"text": "learn Norwegian"}],
-    }
-    assert UserProfile.read(NEWER).stored() == NEWER
-
-
-def test_a_newer_process_reads_what_an_older_one_has_stored() -> None:
-    older = {"preferences": {"name": "Ana"}}
-    assert UserProfile.read(older) == UserProfile(Preferences(name="Ana"))
-    assert UserProfile.read(older).stored() == older
-
-
-def test_parts_of_another_form_are_skipped_and_counted_and_the_others_stand() -> None:
-    skipped = skipped_records["profile"]
-    stored = {"preferences": {"name": 7, "language": "Norwegian"}, "facts": ["keeps bees", {"text": "?"}], "summary": 1}
-    profile = UserProfile.read(stored)
-    assert profile == UserProfile(Preferences(language="Norwegian"), facts=("keeps bees",))
-    assert skipped_records["profile"] == skipped + 3
 
 
 updates = st.one_of(

@@ -7,12 +7,10 @@ without an API version; a key goes into the `api-key` header, a token of Microso
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 
-from backend.errors import ResponderUnavailable, SetupError
+from backend.errors import SetupError
 from backend.extension import Extension
 from backend.extensions.azure.entra import open_tokens
 from backend.extensions.azure.settings import AzureOpenAISettings
@@ -29,18 +27,16 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     azure = settings.of(AzureOpenAISettings)
     key = azure.api_key.get_secret_value()
     tokens = await open_tokens(azure, stack)
-    if not azure.endpoint or not azure.deployment or not (key or azure.token_file or tokens):
+    if not azure.endpoint or not azure.deployment or not (key or tokens):
         raise SetupError(
             "The settings of the Responder azure are incomplete.",
-            hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY, _TOKEN_FILE, "
-            "_CLIENT_SECRET, _FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
+            hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY, _CLIENT_SECRET, "
+            " _FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
         )
 
     async def headers() -> Mapping[str, str]:
         if tokens:
             return {"Authorization": f"Bearer {await tokens.token()}"}
-        if azure.token_file:
-            return {"Authorization": f"Bearer {await _token(azure.token_file)}"}
         return {"api-key": key}
 
     base = azure.endpoint.rstrip("/").removesuffix(PATH)
@@ -50,17 +46,6 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     )
     about = ResponderInfo("Azure OpenAI", azure.deployment, offline=False)
     return OpenedProvider(realtime_provider("azure", about, endpoint, f" at {api.base_url}"), api, has_models=bool(key))
-
-
-async def _token(file: Path) -> str:
-    """Return the token in the file; it is read for every connection, since tokens are replaced every hour."""
-    try:
-        return (await asyncio.to_thread(file.read_text)).strip()
-    except OSError as error:
-        raise ResponderUnavailable(
-            f"The token for Azure OpenAI cannot be read ({type(error).__name__}).",
-            hint="Check AZURE_OPENAI__TOKEN_FILE.",
-        ) from error
 
 
 EXTENSION = Extension(

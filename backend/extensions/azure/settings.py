@@ -15,9 +15,6 @@ class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
     endpoint: str = Field("", pattern=r"^(https?://[^/\s]+.*)?$", description="https://NAME.openai.azure.com.")
     deployment: str = Field("", description="The deployment of a realtime model, named as its model is elsewhere.")
     api_key: SecretStr = Field(SecretStr(""), description="A key of the resource, sent as `api-key`.")
-    token_file: Path | None = Field(
-        None, description="File with a Microsoft Entra token in place of a key, read again for every connection."
-    )
     tenant_id: str = Field(
         "", pattern=r"^[\w.-]*$", description="Microsoft Entra's tenant, for a token in place of a key."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -16,10 +15,11 @@ from redis.asyncio import Redis
 from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.extensions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.extensions.cluster.metrics import merged
-from backend.extensions.cluster.remote import RemoteEventLog, RemoteHandle
-from backend.extensions.cluster.replicator import HEARTBEAT_S, SessionReplicator
+from backend.extensions.cluster.remote import RemoteHandle, next_events
+from backend.extensions.cluster.replicator import SessionReplicator
 from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.registry import Watcher, no_session
@@ -34,37 +34,13 @@ GATHER_WITHIN_S = 1.5
 """Seconds all the other processes together may take to answer."""
 
 
-class _Arguments(msgspec.Struct, frozen=True):
-    """The arguments of all RPC methods together. Unknown ones of a newer version are ignored."""
-
-    session: str = ""
-    text: str = ""
-    pictures: tuple[str, ...] = ()
-    call: str = ""
-    reason: str = ""
-    sdp: str = ""
-    asked: SessionRequest | None = None
-    count: int = 0
-    allowed: bool = True
-    on: bool = False
-    shared: bool = False
-    program: str = ""
-
-
-_arguments = msgspec.json.Decoder(_Arguments)
-
-
-_OF_A_SESSION: Mapping[str, Callable[[LocalHandle, _Arguments], Awaitable[Any]]] = {
-    "describe": lambda handle, _: handle.describe(),
-    "transcript": lambda handle, _: handle.transcript(),
-    "type_text": lambda handle, args: handle.type_text(args.text, args.pictures, shared=args.shared),
-    "cancel_thinker": lambda handle, args: handle.cancel_thinker(args.call),
-    "say_answer": lambda handle, args: handle.say_answer(args.call),
-    "allow_interruptions": lambda handle, args: handle.allow_interruptions(args.allowed),
-    "record": lambda handle, args: handle.record(args.on),
-    "end": lambda handle, args: handle.end(args.reason),
-}
-"""The requests that another process may make of a session here, as of a handle."""
+OF_A_SESSION = frozenset(
+    (
+        *("describe", "transcript", "type_text", "cancel_thinker", "say_answer", "allow_interruptions", "record"),
+        *("is_read", "end"),
+    )
+)
+"""The methods of a handle that another process may call of a session here, with the same arguments."""
 
 
 class Cluster(SessionLocator):
@@ -88,20 +64,14 @@ class Cluster(SessionLocator):
         self._group = group or self.node
         self._here = here
         self._registry = ClusterRegistry(redis)
-        self._rpc = Rpc(waiting, self.node, self._answer)
+        self._rpc = Rpc(redis, waiting, self.node, self._answer)
         self._replicator = SessionReplicator(redis, self.node, self._state)
-        self._sidebands = SidebandHost(redis)
-        self._followed: dict[str, RemoteEventLog] = {}
+        self._sidebands = SidebandHost()
         self._tasks: list[asyncio.Task[None]] = []
         here.registry.watcher = self._replicator
 
     def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._followed)} followed)"
-
-    @property
-    def depth(self) -> int:
-        """The number of events that wait to be written for the other processes."""
-        return self._replicator.depth
+        return f"Cluster({self.node[:6]}…, {self._replicator}, {self._rpc})"
 
     async def find(self, session_id: str) -> SessionHandle:
         with suppress(NotFound):
@@ -109,7 +79,7 @@ class Cluster(SessionLocator):
         entry = await self._registry.entry(session_id)
         if entry is None or entry.node == self.node:
             raise no_session()
-        return RemoteHandle(entry, self._rpc, self._registry, self._event_log)
+        return RemoteHandle(entry, self._rpc, self._registry)
 
     async def owned_by(self, owner: str) -> list[SessionHandle]:
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
@@ -124,7 +94,7 @@ class Cluster(SessionLocator):
             log.warning("only this process's sessions are listed: Redis does not answer")
             entries = []
         known += [
-            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry, self._event_log))
+            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry))
             for entry in entries
             if entry.session_id not in here_ids and entry.node != self.node
         ]
@@ -175,11 +145,8 @@ class Cluster(SessionLocator):
 
     async def __aenter__(self) -> Cluster:
         """Answer and follow the other processes, and let them know of this one."""
-        self._tasks = [
-            supervised("cluster RPC", self._rpc.run),
-            supervised("session replicator", self._replicator.run),
-            supervised("cluster watch", self._watch_others),
-        ]
+        await self._rpc.open()
+        self._tasks = [supervised("session replicator", self._replicator.run)]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -191,31 +158,34 @@ class Cluster(SessionLocator):
         """Stop without a word to the other processes."""
         self._sessions.watcher = Watcher()
         await self._sidebands.stop()
+        await self._rpc.close()
         await cancel_all(self._tasks)
 
     async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
         """Return the answer to another process that calls the method `what`. Raises `VoiceError` as a handle does."""
-        args = _arguments.decode(raw)
+        args: Json = msgspec.json.decode(raw)
         match what:
             case "offer":
-                return await self._answer_offer(args)
+                return await self._answer_offer(args["sdp"], msgspec.convert(args["asked"], SessionRequest))
             case "newest":
-                return self._sessions.newest(args.count)
+                return self._sessions.newest(args["count"])
             case "figures":
                 return generate_latest(self._here.metrics.registry).decode()
             case "sideband_receive":
-                return await self._sidebands.find(args.program).receive(args.text)
-            case "sideband_renew":
-                return self._sidebands.find(args.program).renew()
+                return await self._sidebands.find(args["program"]).receive(args["text"])
+            case "sideband_events":
+                return await self._sidebands.find(args["program"]).events()
             case "sideband_leave":
-                return self._sidebands.find(args.program).end()
-        session = self._sessions.find(args.session)
+                return self._sidebands.find(args["program"]).leave()
+        session = self._sessions.find(args.pop("session"))
         handle = LocalHandle(self._sessions, session)
-        if ask := _OF_A_SESSION.get(what):
-            return await ask(handle, args)
+        if what in OF_A_SESSION:
+            return await getattr(handle, what)(**args)
         match what:
+            case "events":
+                return await next_events(handle, **args)
             case "sideband_open":
-                return await self._sidebands.open(handle, args.program)
+                return await self._sidebands.open(handle, args["program"])
             case "forget":
                 await handle.forget()
                 return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
@@ -223,11 +193,9 @@ class Cluster(SessionLocator):
                 return self._sessions.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
-    async def _answer_offer(self, args: _Arguments) -> PlacedCall:
-        if args.asked is None:
-            raise BadRequest("The offer is for no session.", hint="Do all processes run the same version?")
-        session = self._sessions.reserve(args.asked)
-        answer = await self._sessions.answer(session, self._here.accept_offer, args.sdp)
+    async def _answer_offer(self, sdp: str, asked: SessionRequest) -> PlacedCall:
+        session = self._sessions.reserve(asked)
+        answer = await self._sessions.answer(session, self._here.accept_offer, sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 
@@ -244,28 +212,6 @@ class Cluster(SessionLocator):
         found = zip(nodes, answers, strict=True)
         return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
-    async def _watch_others(self) -> None:
-        """End the streams of readers here when the process of their session has died: its calls died with it."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_S)
-            for session_id, event_log in list(self._followed.items()):
-                try:
-                    entry = await self._registry.entry(session_id)
-                    known = await (
-                        self._registry.is_alive(entry.node) if entry else self._registry.is_known(session_id)
-                    )
-                    if not known:
-                        event_log.lost()
-                except VoiceError:
-                    break
-
     def _state(self) -> NodeState:
         load, accepts = self._here.load()
         return NodeState(self.node, self._group, self._sessions.live, load, accepts)
-
-    def _event_log(self, session_id: str) -> RemoteEventLog:
-        if session_id not in self._followed:
-            self._followed[session_id] = RemoteEventLog(
-                session_id, self._rpc, self._registry, lambda: self._followed.pop(session_id, None)
-            )
-        return self._followed[session_id]

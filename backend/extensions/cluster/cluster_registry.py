@@ -1,7 +1,6 @@
 """The cluster's registry in Redis: where every session is, and which processes there are. The replicator writes it.
 
     session:{id}:card      a session and the process that has it, as JSON
-    session:{id}:events    stream: the session's page events
     user:{id}:calls        sorted set: a user's sessions by the second at which they may be forgotten
     fleet:nodes            set of processes
     fleet:{process}        a process as JSON, which it renews with every heartbeat
@@ -15,7 +14,6 @@ from __future__ import annotations
 import msgspec
 
 from backend.runtime.faults import decode_all, decode_or_skip
-from backend.runtime.json_objects import Json
 from backend.sessions.session import SessionDescription
 from backend.storage.client import RedisStore
 
@@ -43,15 +41,6 @@ class NodeState(msgspec.Struct, frozen=True):
     accepts: bool
 
 
-class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
-    """A page event as its stream holds it: a JSON array, of which a newer version may add elements at the end."""
-
-    type: str
-    at: float
-    data: Json
-
-
-decode_event = msgspec.json.Decoder(StoredEvent).decode
 _entry_decoder = msgspec.json.Decoder(SessionEntry)
 _node_decoder = msgspec.json.Decoder(NodeState)
 
@@ -63,10 +52,6 @@ class ClusterRegistry(RedisStore):
         """Return where that session is, or was in the last ten minutes."""
         raw = await self._client.call(lambda redis: redis.get(entry_key(session_id)))
         return None if raw is None else decode_or_skip("session entry", raw, _entry_decoder.decode)
-
-    async def is_known(self, session_id: str) -> bool:
-        """Return whether there is an entry of that session, even one that cannot be decoded."""
-        return bool(await self._client.call(lambda redis: redis.exists(entry_key(session_id))))
 
     async def entries_of(self, owner: str) -> list[SessionEntry]:
         """Return the owner's sessions, in no order."""
@@ -91,20 +76,10 @@ class ClusterRegistry(RedisStore):
         states = decode_all("process entry", (raw for raw in found if raw is not None), _node_decoder.decode)
         return sorted(states, key=lambda state: (state.load, state.live))
 
-    async def events(self, session_id: str) -> list[tuple[int, bytes]]:
-        """Return the numbers and contents of the session's page events, as far as they are kept."""
-        entries = await self._client.call(lambda redis: redis.xrange(events_key(session_id)))
-        return [(int(raw_id.split(b"-")[0]), fields.get(b"v", b"")) for raw_id, fields in entries]
-
-    async def last_event(self, session_id: str) -> int:
-        """Return the number of its last event; 0 when there is none."""
-        entries = await self._client.call(lambda redis: redis.xrevrange(events_key(session_id), count=1))
-        return int(entries[0][0].split(b"-")[0]) if entries else 0
-
     async def forget(self, session_id: str, owner: str) -> None:
         """Delete the stored data of a session."""
         pipe = self._client.pipeline(transaction=False)
-        pipe.delete(entry_key(session_id), events_key(session_id))
+        pipe.delete(entry_key(session_id))
         pipe.zrem(calls_key(owner), session_id)
         await self._client.execute(pipe)
 
@@ -121,11 +96,6 @@ class ClusterRegistry(RedisStore):
 def entry_key(session_id: str) -> str:
     """Return the key of a session's entry."""
     return f"session:{session_id}:card"
-
-
-def events_key(session_id: str) -> str:
-    """Return the key of the stream of a session's page events."""
-    return f"session:{session_id}:events"
 
 
 def calls_key(owner: str) -> str:

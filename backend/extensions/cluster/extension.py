@@ -24,7 +24,6 @@ async def open_cluster(ground: Ground) -> AsyncIterator[Opened]:
     async def locate(here: CallsHere) -> AsyncIterator[SessionLocator]:
         group = f"{socket.gethostname()}:{os.getppid()}" if ground.settings.server.workers > 1 else None
         async with Cluster(ground.redis, ground.waiting, here, group=group) as cluster:
-            here.metrics.watch_queue("fleet_events", lambda: cluster.depth)
             yield cluster
 
     yield Opened(user_data={"calls": ClusterRegistry(ground.redis)}, locate=locate)

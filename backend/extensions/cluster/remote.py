@@ -1,21 +1,23 @@
-"""A session with its call in another process: requests go there, and its events are followed here."""
+"""A session with its call in another process: requests go there, and so does the question for its next events."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from backend.errors import MemoryUnavailable, VoiceError
-from backend.extensions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
-from backend.extensions.cluster.rpc import Rpc
+import msgspec
+
+from backend.errors import MemoryUnavailable, NotFound, VoiceError
+from backend.extensions.cluster.cluster_registry import ClusterRegistry, SessionEntry
+from backend.extensions.cluster.rpc import ANSWER_WITHIN_S, Rpc
 from backend.extensions.cluster.sidebands import RemoteSideband
 from backend.page_events import SessionEnded
-from backend.runtime.faults import decode_or_skip
-from backend.sessions.event_log import EventLog, LoggedEvent, name_of
-from backend.sessions.handles import SessionHandle
+from backend.sessions.event_log import LoggedEvent, page_message
+from backend.sessions.handles import LocalHandle, SessionHandle
 from backend.sessions.registry import END_WITHIN_S
 from backend.sessions.session import SessionDescription, SessionState
 from backend.sessions.sideband import Send, Sideband
@@ -25,71 +27,33 @@ log = logging.getLogger(__name__)
 
 LOST = "server_lost"
 """The reason a session ended when its process died."""
+WAIT_S = 2.0
+"""Seconds an answer waits for events."""
+PAUSE_S = 0.1
+"""Seconds between two questions for events: those of that time come together."""
 
 
-class RemoteEventLog:
-    """The events of a session of another process, for any number of readers here; followed while there is one."""
+class EventBatch(msgspec.Struct):
+    """The next events of a session of another process; `over`: none will follow."""
 
-    def __init__(self, session_id: str, rpc: Rpc, registry: ClusterRegistry, on_idle: Callable[[], object]) -> None:
-        self._session_id = session_id
-        self._rpc = rpc
-        self._registry = registry
-        self._on_idle = on_idle
-        self._log = EventLog()
-        self._readers = 0
-        self._begun = False
+    events: list[LoggedEvent] = []
+    over: bool = False
 
-    def __repr__(self) -> str:
-        return f"RemoteEventLog({self._session_id[:6]}…, {self._readers} readers, {self._log})"
 
-    async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield events numbered above `after`, as `EventLog.follow` does."""
-        self._readers += 1
-        try:
-            await self._begin()
-            async with aclosing(self._log.follow(after, quiet_s)) as stream:
-                async for events in stream:
-                    yield events
-        finally:
-            self._readers -= 1
-            if not self._readers:
-                self._rpc.unfollow(events_key(self._session_id))
-                self._on_idle()
-
-    def lost(self) -> None:
-        """End the streams of the readers, which would hang forever: its process is gone."""
-        self._log.publish(SessionEnded(LOST))
-        self._log.close()
-
-    async def _begin(self) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        last = 0
-        for number, content in await self._registry.events(self._session_id):
-            self._on_entry(number, content)
-            last = number
-        await self._rpc.follow(events_key(self._session_id), last, self._on_entry)
-
-    def _on_entry(self, number: int, content: bytes) -> None:
-        event = decode_or_skip("session event", content, decode_event)
-        if event is None:
-            return
-        self._log.restore(LoggedEvent(number, event.type, event.at, event.data))
-        if event.type == name_of(SessionEnded):
-            self._log.close()
+async def next_events(handle: LocalHandle, after: int, wait_s: float) -> EventBatch:
+    """Return the events numbered above `after`, as another process gets them; wait so long for one."""
+    async with aclosing(handle.follow(after, wait_s)) as stream:
+        events = await anext(stream, None)
+    return EventBatch(list(events or ()), over=events is None)
 
 
 class RemoteHandle(SessionHandle):
     """A session with its call in another process."""
 
-    def __init__(
-        self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, event_log: Callable[[str], RemoteEventLog]
-    ) -> None:
+    def __init__(self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry) -> None:
         self._entry = entry
         self._rpc = rpc
         self._registry = registry
-        self._event_log = event_log
         self.id, self.owner = entry.session_id, entry.owner
 
     def __repr__(self) -> str:
@@ -100,7 +64,7 @@ class RemoteHandle(SessionHandle):
         try:
             shown: SessionDescription = await self.ask("describe")
         except MemoryUnavailable:
-            if await self._registry.is_alive(self._entry.node):
+            if not await self._is_lost():
                 raise
             shown = self._entry.description.copy()
             if shown["state"] != SessionState.ENDED:
@@ -129,11 +93,11 @@ class RemoteHandle(SessionHandle):
         return recording_id
 
     async def open_sideband(self, send: Send) -> Sideband:
-        return await RemoteSideband(self.ask, self._rpc, send).open()
+        return await RemoteSideband(self.ask, send).open()
 
     async def end(self, reason: str) -> None:
         """End the call in order; one in a process that is gone has ended."""
-        if await self._registry.is_alive(self._entry.node):
+        if not await self._is_lost():
             await self.ask("end", within_s=END_WITHIN_S + 1, reason=reason)
 
     async def forget(self) -> None:
@@ -145,14 +109,47 @@ class RemoteHandle(SessionHandle):
         await self._registry.forget(self.id, self.owner)
 
     async def is_read(self, after: int) -> bool:
-        over = self._entry.description["state"] == SessionState.ENDED or not await self._registry.is_alive(
-            self._entry.node
-        )
-        return over and await self._registry.last_event(self.id) <= after
+        """Return whether nothing is left to read; of a process that is gone, nothing is but that it is gone."""
+        try:
+            return bool(await self.ask("is_read", after=after))
+        except MemoryUnavailable:
+            return after > 0 and await self._is_lost()
 
-    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        return self._event_log(self.id).follow(after, quiet_s)
+    async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
+        heard_at = time.monotonic()
+        while True:
+            try:
+                batch = await self._next_events(after, min(quiet_s, WAIT_S))
+            except NotFound:  # it has been forgotten, or handed over to another process
+                return
+            if batch.events:
+                after, heard_at = batch.events[-1].id, time.monotonic()
+                yield batch.events
+            if batch.over:
+                return
+            if time.monotonic() >= heard_at + quiet_s:
+                heard_at = time.monotonic()
+                yield ()
+            await asyncio.sleep(PAUSE_S)
 
-    async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
+    async def _next_events(self, after: int, wait_s: float) -> EventBatch:
+        """Return the next events; that the session is lost is the last of one with a process that has died."""
+        try:
+            found = await self.ask("events", wait_s + ANSWER_WITHIN_S, after=after, wait_s=wait_s)
+        except MemoryUnavailable:
+            if not await self._is_lost():
+                return EventBatch()
+            name, data = page_message(SessionEnded(LOST))
+            return EventBatch([LoggedEvent(after + 1, name, time.time(), data)], over=True)
+        return msgspec.convert(found, EventBatch)
+
+    async def _is_lost(self) -> bool:
+        """Return whether its process has died; False where Redis cannot say so."""
+        try:
+            return not await self._registry.is_alive(self._entry.node)
+        except MemoryUnavailable:
+            return False
+
+    async def ask(self, what: str, within_s: float = ANSWER_WITHIN_S, **args: Any) -> Any:
         """Call a method of its process's `Cluster`. Raises what that raises, or `MemoryUnavailable`."""
         return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)

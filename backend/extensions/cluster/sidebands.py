@@ -1,12 +1,9 @@
-"""Programs beside a client that reached another process than its call did: events by a stream, everything else by RPC.
+"""Programs beside a client that reached another process than its call did. They ask the call's process for its events,
+again and again; each time the answer waits a moment for some.
 
     program  ──WebSocket──  RemoteSideband  ──RPC──►  SidebandHost  ──  the call
-                                            ◄─stream──
 
-Either side notices within `LOST_S` that the other is gone: the program's side asks every `RENEW_S`. While Redis is away
-events wait, up to a bound; then the program is given up, and connects again.
-
-    fleet:program:{id}     stream: server events as JSON, in order; an empty one is the end
+A program that has not asked for `LOST_S` is gone. One that gets no answer is given up, and connects again.
 """
 
 from __future__ import annotations
@@ -19,29 +16,22 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-from redis.asyncio import Redis
-
-from backend.errors import MemoryUnavailable, NotFound, VoiceError
-from backend.extensions.cluster.rpc import AWAY, Rpc
+from backend.errors import NotFound, VoiceError
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among
 from backend.sessions.handles import LocalHandle
 from backend.sessions.sideband import Send, Sideband
-from backend.storage.client import RedisClient
 
-RENEW_S = 4.0
-"""Seconds between two signs of life of a program."""
+WAIT_S = 2.0
+"""Seconds an answer waits for events."""
 LOST_S = 12.0
-"""Seconds without a sign after which the other side counts as gone."""
+"""Seconds without a question after which a program counts as gone."""
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks whether a program is still there."""
 GATHER_S = 0.02
-"""Seconds for which events gather before they are written together."""
-RETRY_S = 0.5
-"""Seconds between two attempts while Redis does not answer."""
+"""Seconds for which events gather before they are sent together."""
 EVENTS_LIMIT = 2_000
-"""Events that may wait for Redis, or for the program's process."""
-STREAM_TTL_S = 30
-"""Seconds a stream outlasts its last event."""
+"""Events that may wait for a program; one this far behind is let go."""
 
 Ask = Callable[..., Awaitable[Any]]
 """Calls a method of the call's process, as `RemoteHandle.ask` does."""
@@ -50,106 +40,106 @@ Ask = Callable[..., Awaitable[Any]]
 class RemoteSideband(Sideband):
     """A program of this process that follows a call of another one."""
 
-    def __init__(self, ask: Ask, rpc: Rpc, send: Send) -> None:
-        """`send` is given the call's events once `open` has returned."""
+    def __init__(self, ask: Ask, send: Send) -> None:
+        """`send` is given the call's events while `over` waits."""
         self._ask = ask
-        self._rpc = rpc
         self._send = send
         self._id = secrets.token_hex(12)
-        self._ended = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"RemoteSideband({self._id[:6]}…{', over' if self._ended.is_set() else ''})"
+        return f"RemoteSideband({self._id[:6]}…)"
 
     async def open(self) -> RemoteSideband:
         """Begin to follow. Raises what `LocalHandle.open_sideband` does, or `MemoryUnavailable`."""
         await self._ask("sideband_open", program=self._id)
-        with suppress(*AWAY):  # the read that goes on anyway finds the stream
-            await self._rpc.follow(_key(self._id), 0, self._on_entry)
         return self
 
     async def receive(self, text: str) -> None:
         await self._ask("sideband_receive", program=self._id, text=text)
 
     async def over(self) -> None:
-        answered_at = time.monotonic()
-        while True:
-            await event_or_timeout(self._ended, RENEW_S)
-            if self._ended.is_set():
-                return
+        more = True
+        while more:
             try:
-                await self._ask("sideband_renew", program=self._id)
-                answered_at = time.monotonic()
-            except MemoryUnavailable:
-                if time.monotonic() > answered_at + LOST_S:
-                    return
+                news = await self._ask("sideband_events", program=self._id)
             except VoiceError:
                 return
+            more = not news["over"]
+            for event in news["events"]:
+                self._send(event)
 
     async def leave(self) -> None:
-        self._rpc.unfollow(_key(self._id))
         with suppress(VoiceError):
             await self._ask("sideband_leave", program=self._id)
-
-    def _on_entry(self, _: int, content: bytes) -> None:
-        if content:
-            self._send(msgspec.json.decode(content))
-        else:
-            self._ended.set()
 
 
 class HostedProgram:
     """A program of another process that follows a call of this one."""
 
-    def __init__(self, program_id: str) -> None:
-        self.id = program_id
-        self.sideband: Sideband | None = None
-        self.waiting: deque[tuple[int, bytes]] = deque()
-        """Events to write, each with its number."""
-        self.wake = asyncio.Event()
-        self._number = 0
-        self._renewed_at = time.monotonic()
-        self._ended = False
+    def __init__(self, sideband_of: Callable[[Send], Awaitable[Sideband]]) -> None:
+        self._sideband_of = sideband_of
+        self._sideband: Sideband | None = None
+        self._events: deque[Json] = deque()
+        self._wake = asyncio.Event()
+        self._asked_at = time.monotonic()
+        self._leaving = asyncio.Event()
+        self._over = False
 
     def __repr__(self) -> str:
-        return f"HostedProgram({self.id[:6]}…, {len(self.waiting)} events to write)"
+        return f"HostedProgram({len(self._events)} events to send)"
 
-    @property
-    def is_followed(self) -> bool:
-        """Return whether the other side still reads."""
-        return not self._ended and time.monotonic() < self._renewed_at + LOST_S and len(self.waiting) <= EVENTS_LIMIT
+    async def open(self) -> None:
+        """Begin to follow. Raises what `open_sideband` does."""
+        self._sideband = await self._sideband_of(self._put)
+
+    async def events(self) -> dict[str, object]:
+        """Return the events since the last time, and whether the call is over; wait a moment for one of the two."""
+        self._asked_at = time.monotonic()
+        await event_or_timeout(self._wake, WAIT_S)
+        await asyncio.sleep(GATHER_S)
+        self._wake.clear()
+        found, self._events = list(self._events), deque()
+        return {"events": found, "over": self._over}
 
     async def receive(self, text: str) -> None:
         """Carry out an event of the program's."""
-        assert self.sideband is not None
-        await self.sideband.receive(text)
+        assert self._sideband is not None
+        await self._sideband.receive(text)
 
-    def send(self, event: Json) -> None:
-        """Send the program an event of the call's."""
-        if len(self.waiting) <= EVENTS_LIMIT:
-            self._append(msgspec.json.encode(event))
+    def leave(self) -> None:
+        """Follow no more."""
+        self._leaving.set()
 
-    def renew(self) -> None:
-        """Note that the program is still there."""
-        self._renewed_at = time.monotonic()
+    async def serve(self) -> None:
+        """Keep the program's place until it leaves or is gone."""
+        assert self._sideband is not None
+        over = asyncio.create_task(self._sideband.over(), name="sideband of another process")
+        over.add_done_callback(lambda _: self._end())
+        try:
+            while self._is_there:
+                await event_or_timeout(self._leaving, LOOK_EVERY_S)
+        finally:
+            await self._sideband.leave()
+            await cancel_all([over])
 
-    def end(self) -> None:
-        """End the program's following."""
-        if not self._ended:
-            self._ended = True
-            self._append(b"")
+    @property
+    def _is_there(self) -> bool:
+        keeps_up = len(self._events) <= EVENTS_LIMIT
+        return keeps_up and not self._leaving.is_set() and time.monotonic() < self._asked_at + LOST_S
 
-    def _append(self, content: bytes) -> None:
-        self._number += 1
-        self.waiting.append((self._number, content))
-        self.wake.set()
+    def _put(self, event: Json) -> None:
+        self._events.append(event)
+        self._wake.set()
+
+    def _end(self) -> None:
+        self._over = True
+        self._wake.set()
 
 
 class SidebandHost:
     """The programs of other processes that follow calls of this one."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._client = RedisClient(redis)
+    def __init__(self) -> None:
         self._programs: dict[str, HostedProgram] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -158,10 +148,10 @@ class SidebandHost:
 
     async def open(self, handle: LocalHandle, program_id: str) -> None:
         """Let a program follow the call of `handle`. Raises what `open_sideband` does."""
-        program = HostedProgram(program_id)
-        program.sideband = await handle.open_sideband(program.send)
+        program = HostedProgram(handle.open_sideband)
+        await program.open()
         self._programs[program_id] = program
-        start_among(self._tasks, "sideband of another process", self._serve(program, program.sideband))
+        start_among(self._tasks, "program of another process", self._serve(program_id, program))
 
     def find(self, program_id: str) -> HostedProgram:
         """Return a program that follows. Raises `NotFound`."""
@@ -173,39 +163,8 @@ class SidebandHost:
         """Let all programs go."""
         await cancel_all(self._tasks)
 
-    async def _serve(self, program: HostedProgram, sideband: Sideband) -> None:
-        over = asyncio.create_task(sideband.over(), name="sideband")
-        over.add_done_callback(lambda _: program.end())
+    async def _serve(self, program_id: str, program: HostedProgram) -> None:
         try:
-            while program.is_followed:
-                await event_or_timeout(program.wake, RENEW_S)
-                await asyncio.sleep(GATHER_S)
-                await self._write(program)
-            program.end()
-            await self._write(program)
+            await program.serve()
         finally:
-            del self._programs[program.id]
-            await sideband.leave()
-            await cancel_all([over])
-
-    async def _write(self, program: HostedProgram) -> None:
-        program.wake.clear()
-        events = list(program.waiting)
-        if not events:
-            return
-        pipe = self._client.pipeline(transaction=False)
-        for number, content in events:
-            pipe.xadd(_key(program.id), {"v": content}, id=f"{number}-0", maxlen=EVENTS_LIMIT, approximate=True)
-        pipe.expire(_key(program.id), STREAM_TTL_S)
-        try:  # what a lost answer makes us write twice is refused the second time: its number is not higher
-            await self._client.call(lambda _: pipe.execute(raise_on_error=False))
-        except MemoryUnavailable:
-            await asyncio.sleep(RETRY_S)
-            program.wake.set()
-        else:
-            for _ in events:
-                program.waiting.popleft()
-
-
-def _key(program_id: str) -> str:
-    return f"fleet:program:{program_id}"
+            del self._programs[program_id]

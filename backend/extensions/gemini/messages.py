@@ -13,14 +13,12 @@ class Blob(Struct):
     """Some media; base64 on the wire."""
 
     data: bytes = b""
-    mimeType: str = ""  # noqa: N815 - the wire's name
 
 
 class Part(Struct):
     """One part of what the model makes."""
 
-    inlineData: Blob | None = None  # noqa: N815
-    text: str = ""
+    inlineData: Blob | None = None  # noqa: N815 - the wire's name
 
 
 class GeminiTurn(Struct):

@@ -13,12 +13,12 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from websockets.exceptions import ConnectionClosed
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gemini.codec import CAPABILITIES, GeminiCodec
+from backend.extensions.gemini.settings import GeminiSettings
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
@@ -31,40 +31,29 @@ CALLED_WITHIN_S = 1.0
 """Seconds without a message after which a tool call counts as the end of its reply: not every model says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class GeminiEndpoint:
-    """The address and key of a Live API, and the model and voice asked for there."""
-
-    url: str
-    """The address, ws:// or wss://, down to the method's name."""
-    api_key: str = field(repr=False)
-    model: str
-    voice: str
-
-
 async def connect_gemini(
-    endpoint: GeminiEndpoint, briefing: Briefing, history: Sequence[PastMessage]
+    settings: GeminiSettings, briefing: Briefing, history: Sequence[PastMessage]
 ) -> GeminiResponder:
     """Connect, brief, and put the history back. Raises `ResponderRejected` or `ResponderUnavailable`."""
-    codec = GeminiCodec(endpoint.model, endpoint.voice)
+    codec = GeminiCodec(settings.model, settings.voice)
     codec.briefing = briefing
-    connection = await _open(endpoint, codec, codec.setup())
+    connection = await _open(settings, codec, codec.setup())
     for message in codec.restore(history):
         connection.write(message)
-    return GeminiResponder(endpoint, connection, codec)
+    return GeminiResponder(settings, connection, codec)
 
 
-async def probe_gemini(endpoint: GeminiEndpoint) -> None:
+async def probe_gemini(settings: GeminiSettings) -> None:
     """Find out whether a call would be served. Raises as `connect_gemini` does."""
-    codec = GeminiCodec(endpoint.model, endpoint.voice)
-    connection = await _open(endpoint, codec, codec.setup())
+    codec = GeminiCodec(settings.model, settings.voice)
+    connection = await _open(settings, codec, codec.setup())
     connection.transport.abort()
 
 
-async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
+async def _open(settings: GeminiSettings, codec: GeminiCodec, setup: bytes) -> RealtimeConnection:
     """Return a connection after its setup was accepted."""
     async with connecting("Gemini", "the settings GEMINI__*"):
-        connection = await dial(f"{endpoint.url}?key={endpoint.api_key}")
+        connection = await dial(f"{settings.url}?key={settings.api_key.get_secret_value()}")
         try:
             connection.write(setup)
             while codec.decode(await connection.next_message())[0].setupComplete is None:
@@ -78,8 +67,8 @@ async def _open(endpoint: GeminiEndpoint, codec: GeminiCodec, setup: bytes) -> R
 class GeminiResponder(Responder):
     """One session, over one connection after another; made by `connect_gemini`."""
 
-    def __init__(self, endpoint: GeminiEndpoint, connection: RealtimeConnection, codec: GeminiCodec) -> None:
-        self._endpoint = endpoint
+    def __init__(self, settings: GeminiSettings, connection: RealtimeConnection, codec: GeminiCodec) -> None:
+        self._settings = settings
         self._connection = connection
         self._codec = codec
         self._outbox = MessageOutbox(connection)
@@ -99,10 +88,6 @@ class GeminiResponder(Responder):
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
-
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
         self._send(self._codec.append(frame))
@@ -192,7 +177,7 @@ class GeminiResponder(Responder):
     async def _cross(self, setup: bytes) -> None:
         """Go on over another connection; what is sent meanwhile waits in the outbox."""
         try:
-            following = await _open(self._endpoint, self._codec, setup)
+            following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:
             self._failure = error
             self._connection.transport.abort()

@@ -5,168 +5,79 @@ Only what a voice call may need is here: whatever else the API documents is refu
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import msgspec
-from msgspec import Struct
-
-
-class Strict(Struct, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """A message or a part of one; unknown fields are refused."""
-
-
-class Empty(Strict):
-    """A message without fields."""
-
-
-class InlineData(Strict):
-    """A file within a message."""
-
-    mime_type: Literal["image/jpeg", "image/png"]
-    data: bytes
-
-
-class Part(Strict):
-    """Some text, or a picture."""
-
-    text: str = ""
-    inline_data: InlineData | None = None
-
-
-class Content(Strict):
-    """One turn of the conversation."""
-
-    parts: list[Part]
-    role: Literal["user", "model"] | None = None
-
-
-class PrebuiltVoiceConfig(Strict):
-    """A voice by its name."""
-
-    voice_name: str
-
-
-class VoiceConfig(Strict):
-    """The choice of a voice."""
-
-    prebuilt_voice_config: PrebuiltVoiceConfig
-
-
-class SpeechConfig(Strict):
-    """The voice of the model."""
-
-    voice_config: VoiceConfig
-
-
-class GenerationConfig(Strict):
-    """The form of the output."""
-
-    response_modalities: list[Literal["AUDIO"]]
-    speech_config: SpeechConfig
-
-
-class FunctionDeclaration(Strict):
-    """A tool."""
-
-    name: str
-    description: str
-    parameters_json_schema: dict[str, Any] | None = None
-    behavior: Literal["BLOCKING", "NON_BLOCKING"] | None = None
-
-
-class Tool(Strict):
-    """Tools of one kind."""
-
-    function_declarations: list[FunctionDeclaration]
-
-
-class AutomaticActivityDetection(Strict):
-    """Return whether the provider finds the turns."""
-
-    disabled: bool = False
-
-
-class RealtimeInputConfig(Strict):
-    """How the caller's speech is taken."""
-
-    automatic_activity_detection: AutomaticActivityDetection
-
-
-class SessionResumption(Strict):
-    """Asks for handles; with one, goes on with its session."""
-
-    handle: str | None = None
-
-
-class ContextWindowCompression(Strict):
-    """How a long conversation is kept short."""
-
-    sliding_window: Empty
-
-
-class Setup(Strict):
-    """The first message of a connection."""
-
-    model: str
-    generation_config: GenerationConfig
-    system_instruction: Content | None = None
-    tools: list[Tool] = []
-    realtime_input_config: RealtimeInputConfig | None = None
-    input_audio_transcription: Empty | None = None
-    output_audio_transcription: Empty | None = None
-    session_resumption: SessionResumption | None = None
-    context_window_compression: ContextWindowCompression | None = None
-
-
-class ClientContent(Strict):
-    """Turns for the conversation; `turn_complete` asks for a reply."""
-
-    turns: list[Content] = []
-    turn_complete: bool = False
-
-
-class Blob(Strict):
-    """Some media."""
-
-    mime_type: Literal["audio/pcm;rate=16000"]
-    data: bytes
-
-
-class RealtimeInput(Strict):
-    """Speech, or where it begins and ends."""
-
-    audio: Blob | None = None
-    activity_start: Empty | None = None
-    activity_end: Empty | None = None
-
-
-class FunctionResponse(Strict):
-    """The result of a tool."""
-
-    id: str
-    name: str
-    response: dict[str, Any]
-    scheduling: Literal["SILENT", "WHEN_IDLE", "INTERRUPT"] | None = None
-
-
-class ToolResponse(Strict):
-    """Results of tools."""
-
-    function_responses: list[FunctionResponse]
-
-
-class ClientMessage(Strict):
-    """One message; exactly one of its fields is set."""
-
-    setup: Setup | None = None
-    client_content: ClientContent | None = None
-    realtime_input: RealtimeInput | None = None
-    tool_response: ToolResponse | None = None
-
-
-def parse(text: str | bytes) -> ClientMessage:
-    """Return the message. Raises `msgspec.ValidationError`, which says what is wrong with it."""
-    message = msgspec.json.decode(text, type=ClientMessage)
-    if sum(getattr(message, name) is not None for name in message.__struct_fields__) != 1:
-        raise msgspec.ValidationError("A message has exactly one of its fields")
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from backend.runtime.json_objects import Json
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "": ("setup", "clientContent", "realtimeInput", "toolResponse"),
+    "setup": (
+        *("model", "generationConfig", "systemInstruction", "tools", "realtimeInputConfig", "sessionResumption"),
+        *("inputAudioTranscription", "outputAudioTranscription", "contextWindowCompression"),
+    ),
+    "generationConfig": ("responseModalities", "speechConfig"),
+    "speechConfig": ("voiceConfig",),
+    "voiceConfig": ("prebuiltVoiceConfig",),
+    "prebuiltVoiceConfig": ("voiceName",),
+    "systemInstruction": ("parts",),
+    "tools": ("functionDeclarations",),
+    "functionDeclarations": ("name", "description", "parametersJsonSchema", "behavior"),
+    "realtimeInputConfig": ("automaticActivityDetection",),
+    "automaticActivityDetection": ("disabled",),
+    "sessionResumption": ("handle",),
+    "contextWindowCompression": ("slidingWindow",),
+    "clientContent": ("turns", "turnComplete"),
+    "turns": ("role", "parts"),
+    "parts": ("text", "inlineData"),
+    "inlineData": ("mimeType", "data"),
+    "realtimeInput": ("audio", "activityStart", "activityEnd"),
+    "audio": ("mimeType", "data"),
+    "toolResponse": ("functionResponses",),
+    "functionResponses": ("id", "name", "response", "scheduling"),
+}
+"""The fields of each object by its name; one without an entry has none."""
+OPEN = ("parametersJsonSchema", "response")
+"""Objects with any fields."""
+VALUES: Mapping[str, tuple[object, ...]] = {
+    "responseModalities": ("AUDIO",),
+    "role": ("user", "model"),
+    "mimeType": ("audio/pcm;rate=16000", "image/jpeg", "image/png"),
+    "behavior": ("BLOCKING", "NON_BLOCKING"),
+    "scheduling": ("SILENT", "WHEN_IDLE", "INTERRUPT"),
+}
+
+
+class WrongMessage(ValueError):
+    """The message is not one that the API takes; `str(error)` says why."""
+
+
+def parse(text: str | bytes) -> Json:
+    """Return the message, which has exactly one field. Raises `WrongMessage`."""
+    try:
+        message: Json = json.loads(text)
+    except ValueError as error:
+        raise WrongMessage(str(error)) from None
+    if len(message) != 1:
+        raise WrongMessage("A message has exactly one of its fields")
+    for fault in _faults("", message):
+        raise WrongMessage(fault)
     return message
+
+
+def _faults(name: str, value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for field, inner in value.items():
+                if field not in FIELDS.get(name, ()):
+                    yield f"{name} has no {field}"
+                elif field not in OPEN:
+                    yield from _faults(field, inner)
+                elif not isinstance(inner, dict):
+                    yield f"{field} is an object"
+        case list():
+            for each in value:
+                yield from _faults(name, each)
+        case _ if value not in VALUES.get(name, (value,)):
+            yield f"{name} has another value"

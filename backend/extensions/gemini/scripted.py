@@ -10,18 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
-from backend.extensions.gemini.schema import (
-    ClientContent,
-    ClientMessage,
-    Content,
-    Part,
-    RealtimeInput,
-    Setup,
-    ToolResponse,
-    parse,
-)
+from backend.extensions.gemini.schema import WrongMessage, parse
 from backend.media.resample import Resampler
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import CloseConnection, Effect, Send
@@ -46,53 +35,55 @@ class GeminiRealtime(Realtime):
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client message, or hang up with its fault as the reason."""
         try:
-            message = parse(json.dumps(event))
-            events = [*self._as_ours(message)]
-        except msgspec.DecodeError as error:  # a validation error is one
+            events = [*self._as_ours(parse(json.dumps(event)))]
+        except WrongMessage as error:
             return [CloseConnection(INVALID, str(error)[:120])]
         return [effect for each in events for effect in super(GeminiRealtime, self).receive(each)]
 
-    def _as_ours(self, message: ClientMessage) -> Iterator[Event]:
-        if (message.setup is None) is not self._set_up:
-            raise msgspec.ValidationError("A setup is the first message, and no other")
-        if message.setup:
-            self._set_up = True
-            yield _session(message.setup)
-        if message.client_content:
-            yield from self._told(message.client_content)
-        if message.tool_response:
-            yield from self._results(message.tool_response)
-        if message.realtime_input:
-            yield from self._listened(message.realtime_input)
+    def _as_ours(self, message: Event) -> Iterator[Event]:
+        [(kind, content)] = message.items()
+        if (kind == "setup") is self._set_up:
+            raise WrongMessage("A setup is the first message, and no other")
+        match kind:
+            case "setup":
+                self._set_up = True
+                yield _session(content)
+            case "clientContent":
+                yield from self._told(content)
+            case "toolResponse":
+                yield from self._results(content["functionResponses"])
+            case "realtimeInput":
+                yield from self._listened(content)
 
-    def _told(self, content: ClientContent) -> Iterator[Event]:
+    def _told(self, content: Event) -> Iterator[Event]:
         yield from self._interrupted()
-        yield from ({"type": "conversation.item.create", "item": _message(turn)} for turn in content.turns)
-        if content.turn_complete:
+        yield from ({"type": "conversation.item.create", "item": _message(turn)} for turn in content.get("turns", ()))
+        if content.get("turnComplete"):
             yield from self._replied()
 
-    def _results(self, response: ToolResponse) -> Iterator[Event]:
-        for each in response.function_responses:
-            if each.id not in self._open_calls:
-                raise msgspec.ValidationError(f"No open call is {each.id}")
-            self._open_calls.remove(each.id)
-            item = {"type": "function_call_output", "call_id": each.id, "output": json.dumps(each.response)}
+    def _results(self, results: list[Event]) -> Iterator[Event]:
+        for each in results:
+            if each["id"] not in self._open_calls:
+                raise WrongMessage(f"No open call is {each['id']}")
+            self._open_calls.remove(each["id"])
+            item = {"type": "function_call_output", "call_id": each["id"], "output": json.dumps(each["response"])}
             yield {"type": "conversation.item.create", "item": item}
 
-    def _listened(self, given: RealtimeInput) -> Iterator[Event]:
-        starts, ends = given.activity_start is not None, given.activity_end is not None
+    def _listened(self, given: Event) -> Iterator[Event]:
+        starts, ends = "activityStart" in given, "activityEnd" in given
         if starts is self._in_activity:
-            raise msgspec.ValidationError("Activities begin and end in turn, and audio is within one")
+            raise WrongMessage("Activities begin and end in turn, and audio is within one")
         if starts:
             self._in_activity, self._audio_bytes = True, 0
             yield from self._interrupted()
-        if given.audio:
-            self._audio_bytes += len(given.audio.data)
-            pcm = self._resampler.push(given.audio.data)
+        if "audio" in given:
+            heard = base64.b64decode(given["audio"]["data"])
+            self._audio_bytes += len(heard)
+            pcm = self._resampler.push(heard)
             yield {"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()}
         if ends:
             if not self._audio_bytes:
-                raise msgspec.ValidationError("No turn to complete")
+                raise WrongMessage("No turn to complete")
             self._in_activity = False
             rest, self._resampler = self._resampler.flush(), Resampler(16_000, 24_000)
             yield {"type": "input_audio_buffer.append", "audio": base64.b64encode(rest).decode()}
@@ -159,33 +150,32 @@ class GeminiRealtime(Realtime):
         yield {"serverContent": {"turnComplete": True}, "usageMetadata": _usage(response.get("usage") or {})}
 
 
-def _session(setup: Setup) -> Event:
-    instructions = "".join(part.text for part in setup.system_instruction.parts) if setup.system_instruction else ""
-    declared = [each for tool in setup.tools for each in tool.function_declarations]
+def _session(setup: Event) -> Event:
+    declared = [each for tool in setup.get("tools", ()) for each in tool["functionDeclarations"]]
     tools = [
         {
             "type": "function",
-            "name": each.name,
-            "description": each.description,
-            "parameters": each.parameters_json_schema or {},
+            "name": each["name"],
+            "description": each["description"],
+            "parameters": each["parametersJsonSchema"],
         }
         for each in declared
     ]
+    instructions = "".join(part["text"] for part in setup["systemInstruction"]["parts"])
     hearing = {"turn_detection": None, "transcription": {"model": "gemini"}}
     session = {"type": "realtime", "instructions": instructions, "tools": tools, "audio": {"input": hearing}}
     return {"type": "session.update", "session": session}
 
 
-def _message(turn: Content) -> Event:
-    role, kind = ("assistant", "output_text") if turn.role == "model" else ("user", "input_text")
-    return {"type": "message", "role": role, "content": [_part(part, kind) for part in turn.parts]}
+def _message(turn: Event) -> Event:
+    role, kind = ("assistant", "output_text") if turn["role"] == "model" else ("user", "input_text")
+    return {"type": "message", "role": role, "content": [_part(part, kind) for part in turn["parts"]]}
 
 
-def _part(part: Part, kind: str) -> Event:
-    if part.inline_data is None:
-        return {"type": kind, "text": part.text}
-    data = base64.b64encode(part.inline_data.data).decode()
-    return {"type": "input_image", "image_url": f"data:{part.inline_data.mime_type};base64,{data}"}
+def _part(part: Event, kind: str) -> Event:
+    if picture := part.get("inlineData"):
+        return {"type": "input_image", "image_url": f"data:{picture['mimeType']};base64,{picture['data']}"}
+    return {"type": kind, "text": part["text"]}
 
 
 def _usage(used: Event) -> Event:

@@ -10,9 +10,8 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import TypeAdapter, ValidationError
@@ -30,6 +29,8 @@ LOOK_WITHIN_S = 5.0
 ACT_WITHIN_S = 8.0
 """Seconds that posting may take."""
 RETRY_AFTER_S = 0.3
+PER_PAGE = 30
+"""Objects per page: even the longest ones stay below the limit of an answer."""
 PAGES_LIMIT = 3
 """Pages of one list that are read, at most."""
 SAID_LIMIT = 200
@@ -56,25 +57,6 @@ class Unknown(ToolFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer of GitHub: JSON, and the response it came in."""
-
-    response: httpx2.Response
-    data: Any = field(repr=False)
-
-    def link(self, rel: str) -> str:
-        """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
-        return self.response.links.get(rel, {}).get("url", "")
-
-    def read(self, form: type[T]) -> T:
-        """Return the answer as a `form`. Raise `ServiceUnreachable` when it is none."""
-        try:
-            return TypeAdapter(form).validate_python(self.data)
-        except ValidationError as error:
-            raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.") from error
-
-
-@dataclass(frozen=True, slots=True)
 class GitHubAPI:
     """The API with the operator's token. The HTTP client's owner closes it."""
 
@@ -82,7 +64,7 @@ class GitHubAPI:
     settings: GitHubSettings
     clock: Clock
 
-    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
+    async def get(self, path: str, form: type[T], params: Mapping[str, Any] | None = None, *, what: str) -> T:
         """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
         twice = AsyncRetrying(
             retry=retry_if_exception_type((ServiceUnreachable, Unknown)),
@@ -92,24 +74,23 @@ class GitHubAPI:
         )
         try:
             async with asyncio.timeout(LOOK_WITHIN_S):
-                return await twice(self._sent, "GET", self._url(path), what, params=params)
+                return await twice(self._sent, "GET", path, form, what, params=params)
         except (TimeoutError, Unknown) as error:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
 
-    async def pages(self, path: str, params: Mapping[str, Any] | None, *, what: str) -> AsyncIterator[Answered]:
+    async def pages(self, path: str, form: type[T], params: Mapping[str, Any], *, what: str) -> AsyncIterator[list[T]]:
         """Yield a list page by page, `PAGES_LIMIT` at most. Raise as `get` does."""
-        for _ in range(PAGES_LIMIT):
-            answered = await self.get(path, params, what=what)
-            yield answered
-            path, params = answered.link("next"), None
-            if not path:
+        for number in range(1, PAGES_LIMIT + 1):
+            page = await self.get(path, list[form], {**params, "per_page": PER_PAGE, "page": number}, what=what)  # type: ignore[valid-type]
+            yield page
+            if len(page) < PER_PAGE:
                 return
 
     async def send(self, method: Method, path: str, body: Mapping[str, str], form: type[T], *, what: str) -> T:
         """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
         try:
             async with asyncio.timeout(ACT_WITHIN_S):
-                return (await self._sent(method, self._url(path), what, body=body)).read(form)
+                return await self._sent(method, path, form, what, body=body)
         except TimeoutError as error:
             raise Unknown(f"{SERVICE} does not answer.") from error
         except ServiceUnreachable as error:
@@ -120,13 +101,13 @@ class GitHubAPI:
     async def _sent(
         self,
         method: Method,
-        url: str,
+        path: str,
+        form: type[T],
         what: str,
         *,
         params: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-    ) -> Answered:
-        content = None if body is None else json.dumps(body).encode()
+    ) -> T:
         headers = {
             "accept": "application/vnd.github+json",
             "x-github-api-version": VERSION,
@@ -134,11 +115,10 @@ class GitHubAPI:
         }
         if (token := self.settings.token) is not None:
             headers["authorization"] = f"Bearer {token.get_secret_value()}"
-        if content is not None:
-            headers["content-type"] = "application/json"
+        url = self.settings.base_url + path
         try:
             async with self.http.stream(
-                method, url, params=params, content=content, headers=headers, follow_redirects=False
+                method, url, params=params, json=body, headers=headers, follow_redirects=False
             ) as response:
                 raw = await read_body(SERVICE, response)
         except _NEVER_SENT as error:
@@ -147,73 +127,47 @@ class GitHubAPI:
             raise Unknown(f"{SERVICE} does not answer.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unknown(f"The connection to {SERVICE} was lost.") from error
-        answered = Answered(response, _json(raw))
-        if response.status_code >= 300 or answered.data is None:
-            raise trouble(answered, what, self.clock.time())
-        return answered
-
-    def _url(self, path: str) -> str:
-        """Return the address of a path or of another page; the token is never sent anywhere else."""
-        if not path.startswith(("http://", "https://")):
-            return self.settings.base_url + path
-        if urlsplit(path)[:2] != urlsplit(self.settings.base_url)[:2]:
-            raise refused(f"{SERVICE} names another server for the next page.")
-        return path
+        if response.status_code >= 300:
+            raise trouble(response, raw, what, self.clock.time())
+        try:
+            return TypeAdapter(form).validate_json(raw)
+        except ValidationError as error:
+            raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.") from error
 
 
-def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
+def trouble(response: httpx2.Response, raw: bytes, what: str, now: float) -> ToolFailed:
     """Return the failure of a request, in words for the user; `now` is Unix time in seconds."""
-    status, said = answered.response.status_code, _said(answered)
-    if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
+    status, words = response.status_code, _message(raw)
+    said = f" It says: {' '.join(words.split())[:SAID_LIMIT]}" if words else ""
+    if status in (403, 429) and (wait_s := _limited_for_s(response, words, now)) is not None:
         duration = f"{max(1, math.ceil(wait_s))} seconds" if wait_s < 90 else f"{math.ceil(wait_s / 60)} minutes"
         return refused(f"{SERVICE} accepts no more requests from us for about {duration}.")
     if status in REFUSALS:
         return refused(REFUSALS[status].format(what=what, said=said))
     if status >= 500:
         return ServiceUnreachable(f"{SERVICE} has an error of its own ({status}).")
-    if status >= 300:
-        return refused(f"{SERVICE} refuses the request ({status}).{said}")
-    return ServiceUnreachable(f"{SERVICE} sent an answer that is not JSON.")
+    return refused(f"{SERVICE} refuses the request ({status}).{said}")
 
 
-def _limited_for_s(answered: Answered, now: float) -> float | None:
+def _limited_for_s(response: httpx2.Response, words: str, now: float) -> float | None:
     """Return the seconds until the next request is allowed; None when no rate limit is the cause."""
-    headers = answered.response.headers
+    headers = response.headers
     if (after := _number(headers.get("retry-after"))) is not None:
         return after
     if headers.get("x-ratelimit-remaining") == "0":
         reset = _number(headers.get("x-ratelimit-reset"))
         return max(1.0, reset - now) if reset is not None else 60.0
-    limited = answered.response.status_code == 429 or "rate limit" in _message(answered).lower()
+    limited = response.status_code == 429 or "rate limit" in words.lower()
     return 60.0 if limited else None  # as documented for when nothing is said
 
 
-def _said(answered: Answered) -> str:
-    """Return GitHub's own words as a further sentence: its message and the invalid fields."""
-    errors = answered.data.get("errors") if isinstance(answered.data, dict) else None
-    said = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
-    words = "; ".join(" ".join(each.split()) for each in said if each)[:SAID_LIMIT]
-    return f" It says: {words}" if words else ""
-
-
-def _complaint(error: Mapping[str, Any]) -> str:
-    """Return an invalid field in words: {"field": "title", "code": "missing_field"} → 'title: missing field'."""
-    message = error.get("message") or str(error.get("code") or "").replace("_", " ")
-    return f"{error.get('field') or error.get('resource') or 'it'}: {message}"
-
-
-def _message(answered: Answered) -> str:
-    message = answered.data.get("message") if isinstance(answered.data, dict) else None
-    return message if isinstance(message, str) else ""
+def _message(raw: bytes) -> str:
+    """Return GitHub's own words about a refusal; empty where there are none."""
+    try:
+        return str(json.loads(raw)["message"])
+    except (ValueError, TypeError, LookupError):
+        return ""
 
 
 def _number(text: str | None) -> float | None:
     return float(text) if text and text.isascii() and text.isdigit() else None
-
-
-def _json(raw: bytes) -> Any:
-    """Return the parsed JSON; None for anything else."""
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return None

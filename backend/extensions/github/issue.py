@@ -6,6 +6,7 @@ lost. If no answer comes, the tool looks once more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -16,7 +17,7 @@ from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 from backend.access.principal import Tier
 from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
-from backend.extensions.github.api import SERVICE, GitHubAPI, Unknown
+from backend.extensions.github.api import PER_PAGE, SERVICE, GitHubAPI, Unknown
 from backend.extensions.github.settings import GitHubSettings
 from backend.tools.base import OURS, Clock, Result, fitting, listed, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
@@ -31,8 +32,6 @@ SPOKEN = 300
 COMMENTS_SAID = 3
 SAME_WITHIN = timedelta(hours=1)
 """The same text posted within this time counts as the same post."""
-PER_PAGE = 30
-"""Objects per page: even the longest ones stay below the limit of an answer."""
 LIST_FIRST = "List the issues, or ask the user which is meant."
 
 
@@ -140,10 +139,10 @@ class _Issues:
     async def list(self, state: str, count: int) -> Result:
         """List the newest issues, without the pull requests that GitHub lists among them."""
         found: list[Post] = []
-        params = {"state": state, "sort": "created", "direction": "desc", "per_page": PER_PAGE}
-        async for page in self._api.pages(self._path, params, what=f"repository {self._repo}"):
-            found += [each for each in page.read(list[Post]) if "pull_request" not in each.model_fields_set]
-            more = len(found) > count or bool(page.link("next"))
+        params = {"state": state, "sort": "created", "direction": "desc"}
+        async for page in self._api.pages(self._path, Post, params, what=f"repository {self._repo}"):
+            found += [each for each in page if "pull_request" not in each.model_fields_set]
+            more = len(found) > count or len(page) == PER_PAGE
             if len(found) > count:
                 break
         shown = fitting([each.model_dump(include=SUMMARY, exclude_defaults=True) for each in found[:count]])
@@ -154,9 +153,7 @@ class _Issues:
         return Result({"repo": self._repo, "issues": shown, **cut}, citations=citations, spoken=spoken)
 
     async def view(self, number: int) -> Result:
-        issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).read(Post)
-        if issue.number is None:
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        issue = await self._issue(number)
         shown = issue.model_dump(include=SUMMARY) | {"text": issue.excerpt(EXCERPT), "url": issue.url}
         if "pull_request" in issue.model_fields_set:
             shown["kind"] = "pull request"
@@ -169,23 +166,20 @@ class _Issues:
 
     async def comments(self, number: int, count: int) -> Result:
         """Show the latest comments, oldest first."""
-        path, params = f"{self._path}/{number}/comments", {"per_page": PER_PAGE}
-        page = await self._api.get(path, params, what=self._what(number))
-        latest, earlier = page.read(list[Post]), ""
-        if last := page.link("last"):
-            page = await self._api.get(last, what=self._what(number))
-            latest, earlier = page.read(list[Post]), page.link("prev")
-            if len(latest) < count and earlier:
-                page = await self._api.get(earlier, what=self._what(number))
-                latest, earlier = [*page.read(list[Post]), *latest], page.link("prev")
+        path, what = f"{self._path}/{number}/comments", self._what(number)
+        said = (await self._issue(number)).comments or 0
+        pages = range(max(0, said - count) // PER_PAGE, max(1, math.ceil(said / PER_PAGE)))
+        latest: list[Post] = []
+        for page in pages:
+            latest += await self._api.get(path, list[Post], {"per_page": PER_PAGE, "page": page + 1}, what=what)
         comments = [
             {"author": each.author, "created": each.created, "text": each.excerpt(EXCERPT // 3)}
             for each in latest[-count:]
         ]
         shown = fitting(comments[::-1])[::-1]
-        cut = {"earlier_ones": True} if earlier or len(shown) < len(latest) else {}
-        said = [f"{each['author'] or 'Somebody'} says: {each['text'][:SPOKEN]}" for each in shown[-COMMENTS_SAID:]]
-        spoken = " ".join(said) or "Nobody has commented on it."
+        cut = {"earlier_ones": True} if pages.start or len(shown) < len(latest) else {}
+        heard = [f"{each['author'] or 'Somebody'} says: {each['text'][:SPOKEN]}" for each in shown[-COMMENTS_SAID:]]
+        spoken = " ".join(heard) or "Nobody has commented on it."
         return Result({"repo": self._repo, "number": number, "comments": shown, **cut}, spoken=spoken)
 
     async def create(self, title: str, text: str) -> Result:
@@ -195,8 +189,7 @@ class _Issues:
 
         async def look() -> Post | None:
             params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
-            page = await self._api.get(self._path, params, what=what)
-            return self._same(page.read(list[Post]), text, title)
+            return self._same(await self._api.get(self._path, list[Post], params, what=what), text, title)
 
         made, already = await self._once(self._path, {"title": title, "body": text}, look, what)
         return self._done("created", made, already=already)
@@ -206,8 +199,8 @@ class _Issues:
         path, what = f"{self._path}/{number}/comments", self._what(number)
 
         async def look() -> Post | None:
-            page = await self._api.get(path, {"since": self._since(), "per_page": 100}, what=what)
-            same = self._same(page.read(list[Post]), text)
+            since = {"since": self._since(), "per_page": 100}
+            same = self._same(await self._api.get(path, list[Post], since, what=what), text)
             return same if same is None or await self._is_ours(same) else None
 
         made, already = await self._once(path, {"body": text}, look, what)
@@ -219,7 +212,7 @@ class _Issues:
         try:
             closed = await self._api.send("PATCH", path, {"state": "closed", "state_reason": reason}, Post, what=what)
         except Unknown as error:
-            closed = (await self._api.get(path, what=what)).read(Post)
+            closed = await self._issue(number)
             if closed.state != "closed":
                 raise ServiceUnreachable(str(error)) from error
         return self._done("closed", closed, already=False)
@@ -253,12 +246,12 @@ class _Issues:
     async def _is_ours(self, comment: Post) -> bool:
         """Return True if the token's own user wrote it. An app's token has no user: then it counts as ours."""
         try:
-            user = await self._api.get("/user", what="user")
+            user = await self._api.get("/user", _User, what="user")
         except ServiceUnreachable:
             raise
         except ToolFailed:
             return True
-        return user.read(_User).login == comment.author
+        return user.login == comment.author
 
     def _done(self, done: str, post: Post, *, already: bool) -> Result:
         note = "This was there already, so it was not posted again." if already else ""
@@ -271,21 +264,25 @@ class _Issues:
         again = "That was there already: " if already else ""
         return Result({"repo": self._repo, done: shown}, note=note, spoken=again + spoken[done])
 
+    async def _issue(self, number: int) -> Post:
+        issue = await self._api.get(f"{self._path}/{number}", Post, what=self._what(number))
+        if issue.number is None:
+            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        return issue
+
     def _what(self, number: int) -> str:
         return f"issue {number} in {self._repo}"
 
 
 def _repository(settings: GitHubSettings, asked: str) -> str:
     """Return the requested repository, as the settings write it. Raise `BadRequest`."""
-    allowed = settings.allowed
     wanted = asked.strip().casefold()
-    if not wanted and (settings.repo or len(allowed) == 1):
-        return allowed[0]
-    fitting_ones = [name for name in allowed if wanted in (name.casefold(), name.casefold().partition("/")[2])]
-    if len(fitting_ones) == 1:
-        return fitting_ones[0]
-    trouble = "That repository may not be asked for here." if wanted else "It is not said which repository."
-    raise BadRequest(trouble, hint=f"There are: {', '.join(allowed)}.")
+    if not wanted:
+        return settings.repos[0]
+    fitting_ones = [name for name in settings.repos if wanted in (name.casefold(), name.casefold().partition("/")[2])]
+    if len(fitting_ones) != 1:
+        raise BadRequest("That repository may not be asked for here.", hint=f"There are: {', '.join(settings.repos)}.")
+    return fitting_ones[0]
 
 
 def _numbered(number: int | None) -> int:

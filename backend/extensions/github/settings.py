@@ -19,13 +19,14 @@ class GitHubSettings(PluginSettings, env_prefix="GITHUB__"):
     token: SecretStr | None = Field(
         None, description="GitHub token that may read and write issues; unset: the tool github_issue is not offered."
     )
-    repo: str = Field("", description="The usual repository, owner/name.")
-    repos: str = Field("", description="Further repositories that may be asked for, comma-separated.")
+    repo: str = Field(
+        "", description="The repository, owner/name; of several, comma-separated, the first is the usual one."
+    )
     base_url: str = Field(
         "https://api.github.com", description="GitHub's API; of an Enterprise server https://host/api/v3."
     )
 
-    @field_validator("repo", "repos")
+    @field_validator("repo")
     @classmethod
     def _names(cls, value: str) -> str:
         for name in split(value):
@@ -41,11 +42,11 @@ class GitHubSettings(PluginSettings, env_prefix="GITHUB__"):
         return value.rstrip("/")
 
     @property
-    def allowed(self) -> tuple[str, ...]:
+    def repos(self) -> list[str]:
         """The repositories that may be asked for, the usual one first."""
-        return tuple(dict.fromkeys([*split(self.repo), *split(self.repos)]))
+        return split(self.repo)
 
     @property
     def ready(self) -> bool:
         """Return whether there is a repository to ask, and a token."""
-        return self.token is not None and bool(self.allowed)
+        return self.token is not None and bool(self.repos)

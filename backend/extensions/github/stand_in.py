@@ -1,7 +1,6 @@
 """GitHub's documented REST API for issues (version 2022-11-28), for a local stand-in that keeps what it is sent.
 
-It speaks of everything a client must know: tokens, versions, pages and their `Link`, requests left and when they come
-back, and the status codes for what is missing, deleted, moved, archived, turned off or wrong.
+It knows tokens, pages, and what is missing or wrong.
 """
 
 from __future__ import annotations
@@ -12,18 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from backend.testing.services.server import Reply, Request, json_reply
 from backend.testing.services.services import StandIn
 
 TOKEN = "github-token"
 REPO = "octocat/hello-world"
-REPO_ID = 1_296_269
 LOGIN = "octocat"
-VERSIONS = ("2022-11-28",)
 HOUR_S = 3_600
-PER_HOUR = 5_000
 DOCUMENTATION = "https://docs.github.com/rest"
 
 
@@ -35,20 +30,9 @@ class GitHub:
     """Unix time in seconds."""
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    prefix: str = ""
-    """What goes before the paths, for addresses in answers."""
-    remaining: int = PER_HOUR
-    """Requests left in this hour."""
-    retry_after_s: int = 0
-    """Above 0 it has been asked too quickly, and says so."""
-    archived: bool = False
-    issues_off: bool = False
-    deleted: set[int] = field(default_factory=set)
-    moved: set[int] = field(default_factory=set)
-    """Issues that are in another repository now."""
 
     def __repr__(self) -> str:
-        return f"GitHub({len(self.issues)} issues, {self.remaining} requests left)"
+        return f"GitHub({len(self.issues)} issues)"
 
     def opened(self, title: str, body: str = "", **fields: Any) -> dict[str, Any]:
         """An issue, opened now; `fields` are further ones of it."""
@@ -89,61 +73,20 @@ class GitHub:
         return said[-1]
 
     def answering(self, request: Request) -> Reply:
-        """An answer of GitHub's; every one says how many requests are left."""
-        reply = self._refused(request) or self._routed(request)
-        reset = int(self.now()) // HOUR_S * HOUR_S + HOUR_S
-        reply.headers |= {
-            "x-github-api-version-selected": VERSIONS[0],
-            "x-ratelimit-limit": str(PER_HOUR),
-            "x-ratelimit-remaining": str(self.remaining),
-            "x-ratelimit-used": str(PER_HOUR - self.remaining),
-            "x-ratelimit-reset": str(reset),
-            "x-ratelimit-resource": "core",
-        }
-        return reply
-
-    def _refused(self, request: Request) -> Reply | None:
-        """Before it is even looked what was asked."""
-        if not request.headers.get("user-agent"):
-            return json_reply({"message": "Request forbidden by administrative rules."}, 403)
-        if request.headers.get("x-github-api-version", VERSIONS[0]) not in VERSIONS:
-            return _error(400, "The API version is not supported.")
+        """An answer of GitHub's."""
         if request.headers.get("authorization") not in (f"Bearer {TOKEN}", f"token {TOKEN}"):
             return _error(401, "Bad credentials")
-        if self.retry_after_s:
-            limited = _error(403, "You have exceeded a secondary rate limit. Please wait a few minutes.")
-            limited.headers["retry-after"] = str(self.retry_after_s)
-            return limited
-        if not self.remaining:
-            return _error(403, "API rate limit exceeded for user ID 1.")
-        self.remaining -= 1
-        return None
-
-    def _routed(self, request: Request) -> Reply:
         if request.path == "/user":
             return json_reply({"login": LOGIN, "id": 1, "type": "User"})
-        path = re.fullmatch(
-            rf"/(?:repos/{REPO}|repositories/{REPO_ID})/issues(?:/(\d+)(/comments)?)?", request.path, re.IGNORECASE
-        )
+        path = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(/comments)?)?", request.path, re.IGNORECASE)
         if path is None:
             return _error(404, "Not Found")
-        if self.issues_off:
-            return _error(410, "Issues are disabled for this repo")
-        if self.archived and request.method != "GET":
-            return _error(403, "Repository was archived so is read-only.")
         if path[1] is None:
             return self._create(request) if request.method == "POST" else self._list(request)
         number = int(path[1])
-        return self._gone(number) or (self._said(number, request) if path[2] else self._one(number, request))
-
-    def _gone(self, number: int) -> Reply | None:
-        if number in self.deleted:
-            return _error(410, "This issue was deleted")
-        if number in self.moved:
-            moved = _error(301, "Moved Permanently")
-            moved.headers["location"] = f"{self.prefix}/repositories/2/issues/{number}"
-            return moved
-        return None if number in self.issues else _error(404, "Not Found")
+        if number not in self.issues:
+            return _error(404, "Not Found")
+        return self._said(number, request) if path[2] else self._one(number, request)
 
     def _one(self, number: int, request: Request) -> Reply:
         issue = self.issues[number]
@@ -165,7 +108,7 @@ class GitHub:
         wanted = request.query.get("state", "open")
         found = [issue for issue in self.issues.values() if wanted in ("all", issue["state"])]
         found.sort(key=lambda issue: int(issue["number"]), reverse=request.query.get("direction", "desc") == "desc")
-        return self._paged(found, f"/repositories/{REPO_ID}/issues", request)
+        return _page(found, request)
 
     def _said(self, number: int, request: Request) -> Reply:
         if request.method == "POST":
@@ -175,25 +118,15 @@ class GitHub:
             return json_reply(self.commented(number, sent["body"]), 201)
         since = request.query.get("since", "")
         found = [comment for comment in self.comments.get(number, []) if comment["updated_at"] >= since]
-        return self._paged(found, f"/repositories/{REPO_ID}/issues/{number}/comments", request)
-
-    def _paged(self, found: list[dict[str, Any]], path: str, request: Request) -> Reply:
-        """One page; the others are named by their whole address, as GitHub does."""
-        size, page = min(100, int(request.query.get("per_page", "30"))), int(request.query.get("page", "1"))
-        last = max(1, -(-len(found) // size))
-        reply = json_reply(found[(page - 1) * size : page * size])
-        others = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
-        links = [
-            f'<{self.prefix}{path}?{urlencode(request.query | {"page": str(other)})}>; rel="{rel}"'
-            for rel, other in others.items()
-            if 1 <= other <= last and (other != page)
-        ]
-        if links:
-            reply.headers["link"] = ", ".join(links)
-        return reply
+        return _page(found, request)
 
     def _stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _page(found: list[dict[str, Any]], request: Request) -> Reply:
+    size, page = min(100, int(request.query.get("per_page", "30"))), int(request.query.get("page", "1"))
+    return json_reply(found[(page - 1) * size : page * size])
 
 
 def seeded() -> GitHub:

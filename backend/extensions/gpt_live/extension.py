@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit
@@ -10,9 +9,8 @@ from urllib.parse import urlsplit
 from backend.errors import SetupError
 from backend.extension import Extension
 from backend.extensions.gpt_live.codec import CAPABILITIES
-from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live, probe_live
+from backend.extensions.gpt_live.responder import connect_live, probe_live
 from backend.extensions.gpt_live.settings import GptLiveSettings
-from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.failover import Provider, ResponderInfo
 from backend.responders.opening import ApiEndpoint, OpenedProvider
 from backend.settings.settings import Settings
@@ -23,15 +21,12 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     live, key = settings.of(GptLiveSettings), settings.provider.openai_api_key
     if key is None:
         raise SetupError("The Responder gpt_live needs a key.", hint="Set OPENAI_API_KEY, or leave gpt_live out.")
-    endpoint = LiveEndpoint(live.url, key.get_secret_value(), live.model, live.voice)
-
-    async def connect(briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-        return await connect_live(endpoint, briefing, history)
-
+    api_key = key.get_secret_value()
     about = ResponderInfo("GPT-Live", live.model, offline=False)
     at = f" at {urlsplit(live.url).netloc}"
-    provider = Provider("gpt_live", about, connect, partial(probe_live, endpoint), CAPABILITIES, at, live.voice)
-    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, endpoint.api_key))
+    connect, probe = partial(connect_live, live, api_key), partial(probe_live, live, api_key)
+    provider = Provider("gpt_live", about, connect, probe, CAPABILITIES, at, live.voice)
+    return OpenedProvider(provider, ApiEndpoint(settings.provider.openai_base_url, api_key))
 
 
 EXTENSION = Extension(

@@ -37,12 +37,6 @@ class LiveError(Struct):
     message: str = ""
 
 
-class LiveSession(Struct):
-    """The session that has started."""
-
-    id: str = ""
-
-
 class LiveEvent(Struct):
     """The fields read of any server event."""
 
@@ -53,9 +47,7 @@ class LiveEvent(Struct):
     end_ms: int | None = None
     delegation: Delegation | None = None
     error: LiveError | None = None
-    session: LiveSession | None = None
     reason: str = ""
-    client_event_id: str | None = None
 
 
 def session_of(model: str, voice: str, instructions: str, history: list[PastMessage]) -> Json:

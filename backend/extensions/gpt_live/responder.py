@@ -7,13 +7,13 @@ import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 
 from websockets.exceptions import ConnectionClosed
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gpt_live.clock import CHUNK_MS
 from backend.extensions.gpt_live.codec import CAPABILITIES, LiveCodec
+from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.media.frame import Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
@@ -24,37 +24,14 @@ TICK_S = CHUNK_MS / 1000
 REFUSED_STATUSES = (401, 403, 404)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveEndpoint:
-    """The address and key of a Live API, and the model and voice asked for there."""
-
-    url: str
-    """The address, ws:// or wss://, without a query."""
-    api_key: str = field(repr=False)
-    model: str
-    voice: str
-
-
-async def connect_live(endpoint: LiveEndpoint, briefing: Briefing, history: Sequence[PastMessage]) -> LiveResponder:
+async def connect_live(
+    settings: GptLiveSettings, api_key: str, briefing: Briefing, history: Sequence[PastMessage]
+) -> LiveResponder:
     """Connect, and start a session with the history. Raises `ResponderRejected` or `ResponderUnavailable`."""
-    codec = LiveCodec(endpoint.model, endpoint.voice)
-    connection = await _open(endpoint, codec, codec.start(briefing, list(history)))
-    return LiveResponder(connection, codec)
-
-
-async def probe_live(endpoint: LiveEndpoint) -> None:
-    """Find out whether a call would be served: no session is started, since its time costs.
-
-    Raises as `connect_live` does.
-    """
+    codec = LiveCodec(settings.model, settings.voice)
+    start = codec.start(briefing, list(history))
     async with _connecting():
-        (await _dialled(endpoint)).transport.abort()
-
-
-async def _open(endpoint: LiveEndpoint, codec: LiveCodec, start: bytes) -> RealtimeConnection:
-    """Return a connection with a started session."""
-    async with _connecting():
-        connection = await _dialled(endpoint)
+        connection = await _dialled(settings, api_key)
         try:
             connection.write(start)
             while codec.type_of(await connection.next_message()) != "session.started":
@@ -62,15 +39,24 @@ async def _open(endpoint: LiveEndpoint, codec: LiveCodec, start: bytes) -> Realt
         except BaseException:
             connection.transport.abort()
             raise
-        return connection
+        return LiveResponder(connection, codec)
+
+
+async def probe_live(settings: GptLiveSettings, api_key: str) -> None:
+    """Find out whether a call would be served: no session is started, since its time costs.
+
+    Raises as `connect_live` does.
+    """
+    async with _connecting():
+        (await _dialled(settings, api_key)).transport.abort()
 
 
 def _connecting() -> AbstractAsyncContextManager[None]:
     return connecting("GPT-Live", "OPENAI_API_KEY and the settings GPT_LIVE__*", REFUSED_STATUSES)
 
 
-async def _dialled(endpoint: LiveEndpoint) -> RealtimeConnection:
-    return await dial(endpoint.url, {"Authorization": f"Bearer {endpoint.api_key}"})
+async def _dialled(settings: GptLiveSettings, api_key: str) -> RealtimeConnection:
+    return await dial(settings.url, {"Authorization": f"Bearer {api_key}"})
 
 
 class LiveResponder(Responder):
@@ -95,10 +81,6 @@ class LiveResponder(Responder):
     @property
     def capabilities(self) -> Capabilities:
         return CAPABILITIES
-
-    @property
-    def backlog(self) -> int:
-        return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
         self._outbox.put(*self._codec.append(frame, self._loop.time()))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from backend.extensions.gpt_live.schema import faults
+from backend.realtime.ids import random_id
 from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import CloseConnection, Effect, Effects, Send
 from backend.realtime.serving.parts import ReplyPart
@@ -32,7 +33,7 @@ class LiveRealtime(Realtime):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._session_id = self.ids.new("live")
+        self._session_id = random_id("live")
         self._started = False
         self._heard_ms = 0
         self._delegated: set[str] = set()
@@ -114,7 +115,7 @@ class LiveRealtime(Realtime):
         self._wants_reply |= self._active is not None and bool(self._active.cancelled)
 
     def _told(self, event: Event) -> list[Effect]:
-        return [Send({"event_id": self.ids.new("event"), **event})]
+        return [Send({"event_id": random_id("event"), **event})]
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         told: list[Effect] = []

@@ -36,7 +36,6 @@ class LocalService(Service):
         super().__init__(required_key)
         self._engines = engines
         self._calls = calls
-        self._connections = 0
 
     @property
     def details(self) -> Mapping[str, Any]:
@@ -53,8 +52,7 @@ class LocalService(Service):
         return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
-        self._connections += 1
-        core = Realtime(MODEL, connection=self._connections)
+        core = Realtime(MODEL)
         return Connection(socket, core, VoiceSession(self._engines), WireLog(), abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx2
+import msgspec
 
 from backend.access.credentials import OIDC_USER
 from backend.errors import SignInFailed, SignInUnavailable
@@ -29,13 +30,14 @@ VERIFIER_BYTES = 48
 Metadata = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class SignIn:
-    """A sign-in that has begun; the provider's answer must fit it."""
+class SignIn(msgspec.Struct, frozen=True):
+    """A sign-in that has begun, and the visitor who began it. The provider's answer must fit it; Redis keeps it."""
 
-    nonce: str
-    verifier: str
     redirect_uri: str
+    visitor: str = ""
+    epoch: int = 0
+    nonce: str = msgspec.field(default_factory=lambda: secrets.token_urlsafe(24))
+    verifier: str = msgspec.field(default_factory=lambda: secrets.token_urlsafe(VERIFIER_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class OpenIdProvider:
     def __repr__(self) -> str:
         return f"OpenIdProvider({self._settings.issuer})"
 
-    async def begin(self, redirect_uri: str, state: str, sign_in: SignIn) -> str:
+    async def begin(self, state: str, sign_in: SignIn) -> str:
         """Return the provider's address to send the browser to. Raises `SignInUnavailable`."""
         from authlib.oauth2.client import OAuth2Client
 
@@ -72,7 +74,7 @@ class OpenIdProvider:
             state=state,
             code_verifier=sign_in.verifier,
             nonce=sign_in.nonce,
-            redirect_uri=redirect_uri,
+            redirect_uri=sign_in.redirect_uri,
         )
         return str(url)
 
@@ -153,8 +155,3 @@ class OpenIdProvider:
         if not name or found is None:
             return False
         return wanted in found if isinstance(found, list) else str(found) == wanted
-
-
-def new_sign_in(redirect_uri: str) -> SignIn:
-    """Return a sign-in with a fresh nonce and verifier."""
-    return SignIn(secrets.token_urlsafe(24), secrets.token_urlsafe(VERIFIER_BYTES), redirect_uri)

@@ -16,7 +16,7 @@ from fastapi.responses import RedirectResponse
 
 from backend.access.credentials import cookie_name
 from backend.errors import NotFound, SignInFailed
-from backend.extensions.oidc.provider import OpenIdProvider, SignIn, new_sign_in
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import set_cookie
 from backend.observability.security_log import SecurityEvent, security_event
@@ -32,16 +32,6 @@ DECLINED = "access_denied"
 router = APIRouter(tags=["sign-in"])
 
 
-class _Pending(msgspec.Struct, frozen=True):
-    """A sign-in under way, in Redis: the values to match, and the visitor before it."""
-
-    nonce: str
-    verifier: str
-    redirect_uri: str
-    visitor: str = ""
-    epoch: int = 0
-
-
 @router.get("/auth/state")
 async def state(here: Here, caller: Caller) -> dict[str, bool]:
     """Return whether users may sign in here (`offered`), and whether this one has (`signed_in`)."""
@@ -54,13 +44,10 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider = _provider(here)
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
-    begun = new_sign_in(redirect_uri)
     visitor = caller.user if caller.principal.credential == "cookie" else ""
-    pending = _Pending(begun.nonce, begun.verifier, redirect_uri, visitor, caller.epoch)
-    ticket = await here.services.people.access_store.put_ticket(
-        msgspec.json.encode(pending), SIGN_IN_WITHIN_S, "sign-in"
-    )
-    answer = RedirectResponse(await provider.begin(redirect_uri, ticket, begun), 303)
+    begun = SignIn(redirect_uri, visitor, caller.epoch)
+    ticket = await here.services.people.access_store.put_ticket(msgspec.json.encode(begun), SIGN_IN_WITHIN_S, "sign-in")
+    answer = RedirectResponse(await provider.begin(ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
 
@@ -89,9 +76,9 @@ async def callback(
         raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:
         raise SignInFailed("The provider did not sign you in.", hint="Start again at /auth/login.")
-    pending = msgspec.json.decode(found, type=_Pending)
-    signed_in = await provider.finish(code, SignIn(pending.nonce, pending.verifier, pending.redirect_uri))
-    data = await _link(here, signed_in.account, pending)
+    begun = msgspec.json.decode(found, type=SignIn)
+    signed_in = await provider.finish(code, begun)
+    data = await _link(here, signed_in.account, begun)
     epoch = await here.services.people.access_store.epoch(signed_in.account) or 0
     answer = RedirectResponse("/", 303)
     life_s = provider.session_s
@@ -112,11 +99,11 @@ async def logout(request: Request, response: Response, here: Here, caller: Calle
     return {"ok": True}
 
 
-async def _link(here: Context, account: str, pending: _Pending) -> str:
+async def _link(here: Context, account: str, begun: SignIn) -> str:
     """Return the id under which the account's data is stored. Data that holds only for the visitor ends."""
     services = here.services
-    data = await services.people.access_store.link(account, pending.visitor, pending.epoch)
-    if data == pending.visitor:
+    data = await services.people.access_store.link(account, begun.visitor, begun.epoch)
+    if data == begun.visitor:
         for session in await services.calls.sessions.owned_by(data):
             await session.end("signed_in")
         await services.people.budgets.billing.erase(data)

@@ -1,16 +1,19 @@
-"""Qwen-Omni-Realtime's side of a connection, as Model Studio's "Client events" has it: unknown fields are refused."""
+"""Qwen-Omni-Realtime's side of a connection, as Model Studio's "Client events" has it: unknown fields are refused.
+
+Its own fields are checked here, the others by the types of the `openai` package.
+"""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field, TypeAdapter
 
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.held import AudioAppend, ClientEvent, Closed, HeldRealtime, faults_by_schema
+from backend.testing.offline.held import HeldRealtime, beyond
+from backend.testing.offline.strict import faults
 
 NAMES = {
     "response.output_audio.": "response.audio.",
@@ -19,74 +22,26 @@ NAMES = {
     "conversation.item.added": "conversation.item.created",
 }
 """What OpenAI's beta called otherwise."""
-
-
-class Function(Closed):
-    """A function that can be called."""
-
-    name: str
-    description: str = ""
-    parameters: dict[str, Any] | None = None
-
-
-class Tool(Closed):
-    """A function, nested."""
-
-    type: Literal["function"]
-    function: Function
-
-
-class Session(Closed):
-    """The fields that we change by `session.update`."""
-
-    modalities: list[Literal["text", "audio"]] | None = None
-    voice: str | None = None
-    input_audio_format: Literal["pcm"] | None = None
-    output_audio_format: Literal["pcm"] | None = None
-    instructions: str | None = None
-    turn_detection: None = None
-    """Turns are found by the client."""
-    tools: list[Tool] | None = None
-
-
-class Result(Closed):
-    """A function's result: the only item that may be put in."""
-
-    type: Literal["function_call_output"]
-    call_id: str
-    output: str
-    id: str | None = None
-
-
-class SessionUpdate(ClientEvent):
-    """Change the session."""
-
-    type: Literal["session.update"]
-    session: Session
-
-
-class Plain(ClientEvent):
-    """An event without fields."""
-
-    type: Literal["input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel"]
-
-
-class ItemCreate(ClientEvent):
-    """Put a result into the conversation."""
-
-    type: Literal["conversation.item.create"]
-    item: Result
-
-
-AnyEvent = SessionUpdate | Plain | AudioAppend | ItemCreate
-SCHEMA: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
+PLAIN = ("input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel")
+"""Events without fields."""
+EVENTS = (*PLAIN, "session.update", "input_audio_buffer.append", "conversation.item.create")
+SESSION = {
+    "modalities": (["text", "audio"],),
+    "input_audio_format": ("pcm",),
+    "output_audio_format": ("pcm",),
+    "turn_detection": (None,),
+    "voice": (),
+    "instructions": (),
+    "tools": (),
+}
+"""The fields that we change by `session.update`, with their values if there are few. Turns are found by the client."""
 
 
 class QwenRealtime(HeldRealtime):
     """A conversation by Qwen-Omni-Realtime's rules."""
 
     def faults(self, event: Any) -> list[str]:
-        return faults_by_schema(SCHEMA, event)
+        return faults_of(event) or faults(self.as_ours(event))
 
     def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
         match event:
@@ -99,6 +54,20 @@ class QwenRealtime(HeldRealtime):
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         stamped = super()._stamped(effects)
         return [Send(_as_theirs(each.event)) if isinstance(each, Send) else each for each in stamped if _is_told(each)]
+
+
+def faults_of(event: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the fields that are Qwen's own."""
+    found = beyond([event.get("type")], EVENTS)
+    match event:
+        case {"type": "session.update", "session": session}:
+            wrong = (name for name, value in session.items() if SESSION.get(name) and value not in SESSION[name])
+            return beyond(session, SESSION) + [f"{name}: it has another value" for name in wrong]
+        case {"type": "conversation.item.create", "item": item}:
+            return beyond([item["type"]], ["function_call_output"])
+        case {"type": kind} if kind in PLAIN:
+            return beyond(event, ("type", "event_id"))
+    return found
 
 
 def _is_told(effect: Effect) -> bool:

@@ -1,8 +1,8 @@
 """The SIP user agent of this server: its sockets, the call of each message, and one timer for all that repeats.
 
 A message is read, tied to its transaction, and given to its call. Requests of strangers are answered without anything
-being kept of them, and only so many a minute. While there are calls or transactions, `TICK_S` passes between two looks
-at what is due; at rest there is no timer.
+being kept of them, and only so many a minute. While there are transactions, the agent looks every `TICK_S` for what is
+due; at rest there is no timer.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from aiosipua import SipRequest, SipResponse, generate_branch
-from aiosipua.auth import SipDigestAuth, answer_challenge
+from aiosipua.auth import answer_challenge
 from aiosipua.headers import parse_via, stringify_via
 
 from backend.errors import BadRequest, PeerError
-from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.gate import Gate, Refused
 from backend.extensions.sip.links import DatagramLink, Datagrams, Link, Streams, address_towards, bound_sockets
 from backend.extensions.sip.messages import ALLOW, note_source, read_message, response_to, tokens, transaction_key
-from backend.extensions.sip.session_timer import MIN_S, asked_interval
+from backend.extensions.sip.settings import SipSettings
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction, Transactions
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.runtime.timer import Alarm
@@ -36,33 +34,19 @@ RESOLVE_WITHIN_S = 5.0
 GOODBYE_WITHIN_S = 2.0
 """Seconds peers have to answer our last BYEs when the server ends."""
 RETRY_AFTER_S = 15
-SUPPORTED = frozenset({"timer"})
 
 OnCall = Callable[[SipCall], Awaitable[None]]
 """Answers or refuses a call, and returns when it is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
-    """The addresses and the limits of a user agent."""
-
-    host: str
-    port: int
-    limits: CallLimits
-    public: str = ""
-    """The address that peers get; empty: the one that routes to them."""
-    most_calls: int = 20
-    credentials: SipDigestAuth | None = field(default=None, repr=False)
-    """The credentials that answer challenges of the trunk."""
-    may_ask: Callable[[str], bool] = lambda address: True
-    """Whether a stranger's request is answered once more."""
-
-
 class UserAgent:
     """One user agent. `open` it, and `close` it."""
 
-    def __init__(self, config: AgentConfig, gate: Gate, on_call: OnCall) -> None:
-        self._config, self._gate, self._on_call = config, gate, on_call
+    def __init__(
+        self, settings: SipSettings, gate: Gate, on_call: OnCall, may_ask: Callable[[str], bool] = lambda address: True
+    ) -> None:
+        """`may_ask`: whether a request of that stranger's address is answered once more."""
+        self._settings, self._gate, self._on_call, self._may_ask = settings, gate, on_call, may_ask
         self._transactions = Transactions()
         self._calls: dict[str, SipCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -70,11 +54,9 @@ class UserAgent:
         self._streams = Streams(self._on_message, self._here, self._is_busy)
         self._alarm = Alarm(self._tick)
         self.closing = False
-        self.counts: Counter[str] = Counter()
-        """Messages that could not be read, calls taken, and calls refused."""
 
     def __repr__(self) -> str:
-        return f"UserAgent({len(self._calls)} calls, {self._transactions!r}, {dict(self.counts)})"
+        return f"UserAgent({len(self._calls)} calls, {self._transactions!r})"
 
     @property
     def port(self) -> int:
@@ -93,7 +75,7 @@ class UserAgent:
 
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""
-        datagrams, stream = bound_sockets(self._config.host, self._config.port)
+        datagrams, stream = bound_sockets(self._settings.host, self._settings.port)
         await self._datagrams.open(datagrams)
         try:
             await self._streams.open(stream)
@@ -124,7 +106,7 @@ class UserAgent:
                 found = await asyncio.get_running_loop().getaddrinfo(host, port)
         except OSError:
             raise PeerError("The name of the SIP peer cannot be looked up.") from None
-        wanted = 6 if ":" in self._config.host else 4
+        wanted = 6 if ":" in self._settings.host else 4
         addresses = [str(each[4][0]) for each in found]
         fitting = [each for each in addresses if wanted == 6 or ip_address(each).version == 4]
         if not fitting:
@@ -149,7 +131,7 @@ class UserAgent:
         """Send a request until there is a final answer; only a challenge of the trunk is answered."""
 
         def answered(response: SipResponse | None) -> None:
-            credentials = self._config.credentials if link.peer[0] in self._gate.trunk else None
+            credentials = self._settings.credentials if link.peer[0] in self._gate.trunk else None
             if response is not None and response.status_code in (401, 407) and credentials is not None:
                 shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
                 if shown is not None:
@@ -176,7 +158,6 @@ class UserAgent:
         try:
             message = read_message(data)
         except BadRequest:
-            self.counts["unreadable"] += 1
             return
         try:
             if isinstance(message, SipRequest):
@@ -185,11 +166,10 @@ class UserAgent:
                     link = link.towards(where)
                 self._on_request(message, link)
             else:
-                self._on_response(message, link)
+                self._transactions.take(message)
         except Exception:
-            self.counts["failed"] += 1
             log.exception("a SIP message could not be handled")
-        if self._calls or self._transactions:
+        if self._transactions:
             self._alarm.set(self.now() + TICK_S)
 
     def _on_request(self, request: SipRequest, link: Link) -> None:
@@ -206,46 +186,41 @@ class UserAgent:
             transaction = self._transactions.open(transaction_key(request), request, link, self.now())
             if transaction is not None:
                 call.take(transaction)
-        elif not self._gate.is_peer(link.peer[0]) and not self._config.may_ask(link.peer[0]):
-            self.counts["ignored"] += 1
+        elif not self._gate.is_peer(link.peer[0]) and not self._may_ask(link.peer[0]):
+            return
         elif _is_within(request):
             self._answer(request, link, 481)
         elif request.method == "INVITE":
             self._on_invite(request, link)
         elif request.method == "OPTIONS":
-            self._answer(request, link, 200, {"Accept": "application/sdp", "Supported": "timer"})
+            self._answer(request, link, 200, {"Accept": "application/sdp"})
         else:
             self._answer(request, link, 405)
 
     def _on_invite(self, request: SipRequest, link: Link) -> None:
         verdict = self._gate.judge(request, link.peer[0], time.time())
         if isinstance(verdict, Refused):
-            self.counts["refused"] += verdict.status != 401
             if verdict.status:
                 self._answer(request, link, verdict.status, verdict.headers)
             return
         status, headers = self._objection(request)
         if status:
-            self.counts["refused"] += 1
             self._answer(request, link, status, headers)
             return
         transaction = self._transactions.open(transaction_key(request), request, link, self.now())
         if transaction is None:
             return
-        self.counts["taken"] += 1
-        call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._config.limits)
+        call = self._calls[request.call_id or ""] = SipCall(self, transaction, verdict.caller, self._settings)
         self.respond(transaction, response_to(request, 100))
         start_among(self._tasks, "sip call", self._run(call))
 
     def _objection(self, request: SipRequest) -> tuple[int, dict[str, str]]:
         """Return the status that refuses an admitted INVITE; 0: it is taken."""
-        if unknown := tokens(request, "require") - SUPPORTED:
+        if unknown := tokens(request, "require"):
             return 420, {"Unsupported": ", ".join(sorted(unknown))}
-        if 0 < asked_interval(request) < MIN_S and self._config.limits.session_s:
-            return 422, {"Min-SE": str(MIN_S)}
         if request.call_id in self._calls:
             return 482, {}
-        if self.closing or len(self._calls) >= self._config.most_calls:
+        if self.closing or len(self._calls) >= self._settings.max_calls:
             return 503, {"Retry-After": str(RETRY_AFTER_S)}
         return 0, {}
 
@@ -273,18 +248,6 @@ class UserAgent:
         if transaction is not None and transaction.status < 200 and call is not None:
             call.cancel()
 
-    def _on_response(self, response: SipResponse, link: Link) -> None:
-        transaction = self._transactions.take(response)
-        cseq = response.cseq
-        is_invite = cseq is not None and cseq.method == "INVITE" and response.status_code >= 200
-        if transaction is None:
-            if is_invite and (call := self._calls.get(response.call_id or "")) is not None:
-                call.repeated_acceptance()
-            return
-        if is_invite and response.status_code >= 300:
-            transaction.link.send(bytes(_refusal_noted(transaction.request, response)))
-        transaction.on_final(response)
-
     def _answer(self, request: SipRequest, link: Link, status: int, headers: dict[str, str] | None = None) -> None:
         """Answer a request without a stored transaction."""
         host, port = link.here
@@ -306,13 +269,11 @@ class UserAgent:
                 call.unacknowledged()
         for client in due.unanswered:
             client.on_final(None)
-        for call in list(self._calls.values()):
-            call.tick(now)
-        if self._calls or self._transactions:
+        if self._transactions:
             self._alarm.set(now + TICK_S)
 
     def _here(self, host: str) -> str:
-        return address_towards(host, self._config.host, self._config.public)
+        return address_towards(host, self._settings.host, self._settings.public_address)
 
     def _is_busy(self, link: Link) -> bool:
         return any(call.link is link for call in self._calls.values())
@@ -331,17 +292,3 @@ def _renew(request: SipRequest, cseq: int, credentials: tuple[str, str]) -> None
     request.headers.get("via")[0] = stringify_via(via)
     request.headers.set_single("CSeq", f"{cseq} {request.method}")
     request.headers.set_single(*credentials)
-
-
-def _refusal_noted(request: SipRequest, response: SipResponse) -> SipRequest:
-    """Return the ACK of a refusal (RFC 3261, 17.1.1.3)."""
-    ack = SipRequest(method="ACK", uri=request.uri)
-    ack.headers.append("Via", request.headers.get("via")[0])
-    for name, source in (("From", request), ("To", response), ("Call-ID", request)):
-        ack.headers.set_single(name, source.headers.get_first(name) or "")
-    cseq = request.cseq
-    ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
-    ack.headers.set_single("Max-Forwards", "70")
-    for route in request.headers.get("route"):
-        ack.headers.append("Route", route)
-    return ack

@@ -1,4 +1,4 @@
-"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, refreshes, and its end.
+"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, and its end.
 
     RINGING ─ accept ─► ANSWERED ─ ACK ─► UP ─ BYE, ours or theirs ─► OVER
        └─ refuse, CANCEL ─────────────────────────────────────────────┘
@@ -13,8 +13,6 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,6 @@ from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
 from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
 from backend.extensions.sip.rtp_stream import open_rtp_socket
 from backend.extensions.sip.sdp import (
-    CodecName,
     Here,
     MediaPlan,
     read_description,
@@ -34,10 +31,9 @@ from backend.extensions.sip.sdp import (
     write_answer,
     write_offer,
 )
-from backend.extensions.sip.session_timer import SessionTimer, agreed
+from backend.extensions.sip.settings import SipSettings
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction
 from backend.extensions.sip.transport import SipTransport, unacknowledged
-from backend.runtime.supervisor import event_or_timeout
 
 if TYPE_CHECKING:
     from backend.extensions.sip.agent import UserAgent
@@ -61,23 +57,10 @@ class CallState(StrEnum):
     OVER = "over"
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """The rules for every call of a user agent."""
-
-    codecs: Sequence[CodecName]
-    rtp_host: str
-    """The address that sockets for sound are bound to."""
-    rtp_ports: tuple[int, int]
-    silence_s: float
-    hold_max_s: float
-    session_s: int
-
-
 class SipCall:
     """One call, from its INVITE on."""
 
-    def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, limits: CallLimits) -> None:
+    def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, settings: SipSettings) -> None:
         """`caller`: a number, a SIP address or a user; never logged."""
         self.caller = caller
         self.state = CallState.RINGING
@@ -85,14 +68,11 @@ class SipCall:
         """Set at the end of the call."""
         self.link = invite.link
         self.transport: SipTransport | None = None
-        self._agent, self._invite, self._limits = agent, invite, limits
+        self._agent, self._invite, self._settings = agent, invite, settings
         self._dialog: Dialog = create_dialog_from_request(invite.request)
-        self._timer: SessionTimer = agreed(invite.request, limits.session_s)
         self._plan: MediaPlan | None = None
         self._here: Here | None = None
         self._referred: asyncio.Future[int] | None = None
-        self._last_ack: bytes = b""
-        self._refreshing = False
         allowed = tokens(invite.request, "allow")
         self.takes_transfers = not allowed or "refer" in allowed
 
@@ -106,10 +86,6 @@ class SipCall:
 
     # --- what the server does -------------------------------------------------------------------------
 
-    def ring(self) -> None:
-        """Say that it rings."""
-        self._respond(self._invite, 180)
-
     def refuse(self, status: int, retry_after_s: int = 0) -> None:
         """Refuse the call."""
         if self.state is CallState.RINGING:
@@ -118,24 +94,23 @@ class SipCall:
 
     def accept(self) -> SipTransport:
         """Answer the call, and return its sound. Raises `BadOffer`, and `TooMany` when no port is free."""
-        request, limits = self._invite.request, self._limits
+        request, codecs = self._invite.request, self._settings.codec_names
         description = plan = None
         if request.body:
             if body_type(request) != SDP:
                 raise BadOffer("The body of the INVITE is no description of a call.")
-            description, plan = read_description(request.text, limits.codecs)
-        sock = open_rtp_socket(limits.rtp_host, limits.rtp_ports)
-        transport = SipTransport(self, sock, silence_s=limits.silence_s, hold_max_s=limits.hold_max_s)
+            description, plan = read_description(request.text, codecs)
+        sock = open_rtp_socket(self._settings.host, self._settings.rtp_ports)
+        transport = SipTransport(self, sock)
         session = secrets.randbits(31)
         self._here = Here(self.link.here[0], sock.getsockname()[1], session, session)
         if description is not None and plan is not None:
             body = write_answer(description, plan, self._here)
             self._use(transport, plan)
         else:
-            body = write_offer(limits.codecs, self._here)
+            body = write_offer(codecs, self._here)
         self.transport, self.state = transport, CallState.ANSWERED
-        self._timer.start(self._agent.now())
-        self._respond(self._invite, 200, body=body, headers=self._timer.headers)
+        self._respond(self._invite, 200, body=body)
         return transport
 
     def hang_up(self) -> None:
@@ -182,7 +157,7 @@ class SipCall:
             return
         if body_type(request) == SDP:
             try:
-                _, plan = read_description(request.text, self._limits.codecs)
+                _, plan = read_description(request.text, self._settings.codec_names)
             except BadOffer:
                 self._lose(TransportLost("The call's description is not one that can be used."))
                 return
@@ -194,11 +169,6 @@ class SipCall:
         """Note that our acceptance was repeated for 32 s, and never acknowledged."""
         if self.state is CallState.ANSWERED:
             self._lose(unacknowledged())
-
-    def repeated_acceptance(self) -> None:
-        """Note that the peer repeats its answer to an INVITE of ours: our ACK got lost."""
-        if self._last_ack:
-            self.link.send(self._last_ack)
 
     def take(self, transaction: ServerTransaction) -> None:
         """Take a request within the call."""
@@ -227,24 +197,12 @@ class SipCall:
             case _:
                 self._respond(transaction, 405)
 
-    def tick(self, now: float) -> None:
-        """Refresh the session in time, and end it if the peer did not refresh it."""
-        if self.state is not CallState.UP:
-            return
-        if now >= self._timer.ends_at:
-            self._lose(TransportLost("The caller's telephone has not refreshed the call."))
-        elif now >= self._timer.refresh_at and not self._refreshing and self._plan is not None:
-            self._refresh()
-
     # --- in between -----------------------------------------------------------------------------------
 
     def _renegotiate(self, transaction: ServerTransaction) -> None:
-        """Take a re-INVITE or an UPDATE: hold, another address or codec, or just a refresh."""
+        """Take a re-INVITE or an UPDATE: hold, another address or codec, or a refresh of the peer's."""
         request = transaction.request
         if self.transport is None or self._here is None:
-            self._respond(transaction, 491)
-            return
-        if self._refreshing and request.method == "INVITE":
             self._respond(transaction, 491)
             return
         body = ""
@@ -253,7 +211,7 @@ class SipCall:
                 self._respond(transaction, 415)
                 return
             try:
-                description, plan = read_description(request.text, self._limits.codecs)
+                description, plan = read_description(request.text, self._settings.codec_names)
             except BadOffer:
                 self._respond(transaction, 488)
                 return
@@ -263,8 +221,7 @@ class SipCall:
         elif request.method == "INVITE" and self._plan is not None:
             body = write_again(self._plan, self._here)
         self._dialog.remote_target = uri_of(request, "contact") or self._dialog.remote_target
-        self._timer.start(self._agent.now())
-        self._respond(transaction, 200, body=body, headers=self._timer.headers)
+        self._respond(transaction, 200, body=body)
 
     def _take_info(self, transaction: ServerTransaction) -> None:
         """Take a key that comes as a message, as some telephones send them."""
@@ -287,28 +244,6 @@ class SipCall:
         found = re.match(r"SIP/2\.0 ([2-6]\d\d)", transaction.request.text.strip())
         if found and self._referred is not None and not self._referred.done():
             self._referred.set_result(int(found[1]))
-
-    def _refresh(self) -> None:
-        assert self._plan is not None and self._here is not None
-        self._refreshing = True
-        headers = {"Session-Expires": f"{self._timer.interval_s};refresher=uac", "Supported": "timer"}
-        request = self._ask("INVITE", lambda response: self._refreshed(request, response), headers)
-
-    def _refreshed(self, request: SipRequest, response: SipResponse | None) -> None:
-        self._refreshing = False
-        if response is None or response.status_code in (408, 481):
-            self._lose(TransportLost("The caller's telephone does not answer any more."))
-            return
-        if response.status_code < 300:
-            ack = self._request("ACK")
-            self._dialog.local_cseq -= 1
-            cseq = request.cseq
-            ack.headers.set_single("CSeq", f"{cseq.seq if cseq else 1} ACK")
-            self._last_ack = bytes(ack)
-            self.link.send(self._last_ack)
-            self._timer.start(self._agent.now())
-        else:  # it goes on as it was, and ends unless it is refreshed later
-            self._timer.refresh_at = self._agent.now() + 10
 
     def _use(self, transport: SipTransport, plan: MediaPlan) -> None:
         self._plan = plan
@@ -354,15 +289,11 @@ class SipCall:
         request.headers.set_single("Contact", f"<{self._contact}>")
         return request
 
-    def _ask(self, method: str, on_final: OnFinal, headers: dict[str, str] | None = None) -> SipRequest:
+    def _ask(self, method: str, on_final: OnFinal, headers: dict[str, str] | None = None) -> None:
         request = self._request(method)
         for name, value in (headers or {}).items():
             request.headers.set_single(name, value)
-        if method == "INVITE" and self._plan is not None and self._here is not None:
-            request.text = write_again(self._plan, self._here)
-            request.headers.set_single("Content-Type", SDP)
         self._agent.ask(request, self.link, on_final, self._dialog.next_cseq)
-        return request
 
     def _uri_of(self, target: str) -> str:
         """Return the target as a URI: a number is one at the caller's own domain."""
@@ -370,11 +301,3 @@ class SipCall:
             return target
         domain = parse_address(f"<{self._dialog.remote_uri}>").uri.host or self.link.peer[0]
         return f"sip:{target}@{domain}"
-
-
-async def ringing(call: SipCall, seconds: float) -> bool:
-    """Let it ring; return whether the caller is still there."""
-    if seconds > 0 and call.state is CallState.RINGING:
-        call.ring()
-        await event_or_timeout(call.over, seconds)
-    return call.state is CallState.RINGING

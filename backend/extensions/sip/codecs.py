@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from backend.extensions.sip import g722
 from backend.extensions.sip.sdp import CodecName
 from backend.media import g711
-from backend.media.frame import Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.media.receive import PacketDecoder
 
-
-class PacketEncoder(Protocol):
-    """Encodes one stream, 20 ms a packet."""
-
-    def encode(self, frame: Frame, /) -> bytes:
-        """Return the payload of a frame."""
-        ...
-
-    def rest(self) -> bytes:
-        """Return the payload of 20 ms in which nothing plays."""
-        ...
-
-    def close(self) -> None:
-        """Release native state. Safe to call twice."""
-        ...
+PacketEncoder = OpusEncoder | g722.G722Encoder | g711.Encoder
 
 
 def open_encoder(codec: CodecName) -> PacketEncoder:

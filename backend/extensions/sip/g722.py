@@ -11,53 +11,33 @@ from typing import Literal
 import av
 import numpy as np
 
+from backend.media import g711
 from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import BadPacket
 from backend.media.resample import Resampler
 
 RATE = 16_000
 """Samples per second."""
-CLOCK = 8_000
-"""Timestamps, and bytes, per second."""
 
 
-class G722Decoder:
+class G722Decoder(g711.Decoder):
     """One stream of G.722 on its way in."""
 
-    clock = CLOCK
-    empty_bytes = 0
-    samples = staticmethod(len)
+    rate = RATE
 
     def __init__(self) -> None:
+        super().__init__()
         self._codec = _context("r")
-        self._resampler = Resampler(RATE, SAMPLE_RATE, steady=True)
-        self._last = b""
 
     def __repr__(self) -> str:
         return "G722Decoder()"
 
-    def decode(self, payload: bytes) -> bytes:
-        """Return 24 kHz PCM16. Raises `BadPacket`."""
+    def _decoded(self, coded: bytes) -> bytes:
         try:
-            frames = self._codec.decode(av.Packet(payload))
+            frames = self._codec.decode(av.Packet(coded))
         except av.FFmpegError as error:
             raise BadPacket(f"G.722: {error}") from None
-        self._last = b"".join(frame.to_ndarray().astype("<i2").tobytes() for frame in frames)
-        return self._resampler.push(self._last)
-
-    def conceal(self, samples: int) -> bytes:
-        """Go on with what came last, half as loud each time, as many 24 kHz samples as are missing."""
-        wanted = samples * RATE // SAMPLE_RATE
-        self._last = (np.frombuffer(self._last, "<i2") // 2).astype("<i2").tobytes()
-        heard = self._last * (2 * wanted // len(self._last) + 1) if self._last else bytes(2 * wanted)
-        return self._resampler.push(heard[: 2 * wanted])
-
-    def recover(self, next_payload: bytes, samples: int) -> bytes:
-        """The next packet holds nothing of the one before it: conceal."""
-        return self.conceal(samples)
-
-    def close(self) -> None:
-        """Nothing is held that the collector does not release."""
+        return b"".join(frame.to_ndarray().astype("<i2").tobytes() for frame in frames)
 
 
 class G722Encoder:

@@ -23,29 +23,8 @@ MAX_ID_CHARS = 300
 """Characters of a Call-ID, a tag or a branch."""
 SOFTWARE = "responder-thinker"
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, UPDATE, INFO, NOTIFY"
-REASONS = {
-    100: "Trying",
-    180: "Ringing",
-    200: "OK",
-    202: "Accepted",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    405: "Method Not Allowed",
-    415: "Unsupported Media Type",
-    420: "Bad Extension",
-    422: "Session Interval Too Small",
-    480: "Temporarily Unavailable",
-    481: "Call/Transaction Does Not Exist",
-    482: "Loop Detected",
-    486: "Busy Here",
-    487: "Request Terminated",
-    488: "Not Acceptable Here",
-    489: "Bad Event",
-    491: "Request Pending",
-    500: "Server Internal Error",
-    503: "Service Unavailable",
-}
+PHRASES = {1: "Trying", 2: "OK", 4: "Refused", 5: "Unavailable"}
+"""What people read beside the status, by its first digit."""
 
 Message = SipRequest | SipResponse
 Address_ = tuple[str, int]
@@ -106,7 +85,7 @@ def response_to(
     headers: Mapping[str, str] | None = None,
 ) -> SipResponse:
     """Return a response. `tag` is ours, put to To where there is none yet."""
-    response = SipResponse(status_code=status, reason_phrase=REASONS.get(status, ""))
+    response = SipResponse(status_code=status, reason_phrase=PHRASES[status // 100])
     for via in request.headers.get("via"):
         response.headers.append("Via", via)
     for name in ("From", "To", "Call-ID", "CSeq"):

@@ -12,7 +12,8 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from aiosipua import SipRequest, SipResponse, generate_branch, generate_call_id, generate_tag
+from aiosipua import SipRequest, SipResponse, generate_call_id, generate_tag
+from aiosipua.dialog import Dialog
 from aiosipua.headers import SipUri, parse_uri
 
 from backend.errors import PeerError
@@ -54,9 +55,15 @@ class Registration:
 
     def __init__(self, agent: UserAgent, trunk: Trunk) -> None:
         self._agent, self._trunk = agent, trunk
-        self._call_id = generate_call_id(trunk.account.host)
-        self._tag = generate_tag()
-        self._cseq = 0
+        account = f"sip:{trunk.account.user}@{trunk.account.host}"
+        self._requests = Dialog(
+            call_id=generate_call_id(trunk.account.host),
+            local_tag=generate_tag(),
+            local_uri=account,
+            remote_uri=account,
+            remote_target=trunk.domain,
+        )
+        """No dialog of SIP's, but REGISTERs have the headers of one (RFC 3261, 10.2)."""
         self._wanted_s = EXPIRES_S
         self._link: Link | None = None
         self.state = "not registered yet"
@@ -120,7 +127,7 @@ class Registration:
             if not answered.done():
                 answered.set_result(response)
 
-        self._agent.ask(request, link, on_final, self._next_cseq)
+        self._agent.ask(request, link, on_final, self._requests.next_cseq)
         answer = await answered
         if answer is None:
             raise PeerError("The trunk does not answer.")
@@ -128,23 +135,12 @@ class Registration:
 
     def _request(self, expires_s: int, link: Link) -> SipRequest:
         host, port = link.here
-        account = f"sip:{self._trunk.account.user}@{self._trunk.account.host}"
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        request = SipRequest(method="REGISTER", uri=self._trunk.domain)
-        request.headers.append("Via", f"SIP/2.0/{link.protocol} {where};branch={generate_branch()};rport")
-        request.headers.set_single("From", f"<{account}>;tag={self._tag}")
-        request.headers.set_single("To", f"<{account}>")
-        request.headers.set_single("Call-ID", self._call_id)
-        request.headers.set_single("CSeq", f"{self._next_cseq()} REGISTER")
-        request.headers.set_single("Max-Forwards", "70")
+        request = self._requests.create_request("REGISTER", via_host=host, via_port=port, via_transport=link.protocol)
         tcp = ";transport=tcp" if link.reliable else ""
         request.headers.set_single("Contact", f"<sip:{self._trunk.account.user}@{where}{tcp}>")
         request.headers.set_single("Expires", str(expires_s))
         return request
-
-    def _next_cseq(self) -> int:
-        self._cseq += 1
-        return self._cseq
 
     def _granted(self, answer: SipResponse) -> int:
         """Return the seconds granted: ours among the contacts, or the header's."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from backend.errors import LineFailed, TooMany
 from backend.extensions.sip.codecs import open_decoder, open_encoder
-from backend.extensions.sip.rtp import KeyReader, KeyWriter
+from backend.extensions.sip.keys import KeyReader, KeyWriter
 from backend.extensions.sip.sdp import MediaPlan
 from backend.media.clock import current_media_clock
 from backend.media.frame import FRAME_MS, Frame
@@ -32,6 +32,8 @@ from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 
 log = logging.getLogger(__name__)
 
+SILENCE_S, HOLD_MAX_S = 60.0, 600.0
+"""Seconds without a packet after which the peer is gone, and the same while it keeps us on hold."""
 QUIET_S = 2.0
 """Seconds after which another sender may take the place of one that has fallen silent."""
 RTCP_TYPES = range(72, 80)
@@ -47,14 +49,10 @@ class RtpStream(asyncio.DatagramProtocol):
         sock: socket.socket,
         playout: Playout,
         *,
-        silence_s: float,
-        hold_max_s: float,
         on_frames: Callable[[list[Frame]], None],
         on_fault: Callable[[Exception], None],
     ) -> None:
-        """`silence_s`: seconds without a packet after which the peer is gone; `hold_max_s`: the same during a hold."""
         self._playout = playout
-        self._silence_s, self._hold_max_s = silence_s, hold_max_s
         self._on_frames, self._on_fault = on_frames, on_fault
         self.on_key: OnKey | None = None
         self._plan: MediaPlan | None = None
@@ -72,7 +70,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._epoch = secrets.randbits(31)
         self._key_began = 0
         self._begins = True  # the next packet is the first of a stretch of sound
-        self._lost_at = self._now() + silence_s
+        self._lost_at = self._now() + SILENCE_S
         self._clock = current_media_clock()
         self._socket = ClockedSocket(sock, self, current_socket_reader())
         self._slot = self._clock.join(self._on_slot, on_fault)
@@ -100,7 +98,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._hosts = {plan.address[0], peer}
         if before is None or before.address != plan.address:
             self._remote, self._sender = plan.address, None
-        self._lost_at = now + (self._silence_s if plan.sends and plan.receives else self._hold_max_s)
+        self._lost_at = now + (SILENCE_S if plan.sends and plan.receives else HOLD_MAX_S)
         if before is None or before.codec != plan.codec:
             self._close_codecs()
             self._encoder = open_encoder(plan.codec)
@@ -108,9 +106,7 @@ class RtpStream(asyncio.DatagramProtocol):
             self._receiving.close()
         self._keys_out = KeyWriter(plan.keys_clock)
         self._end_keys()
-        self._receiving = ReceivePipeline(
-            now, lost_after_s=self._silence_s, open_decoder=partial(open_decoder, plan.codec)
-        )
+        self._receiving = ReceivePipeline(now, lost_after_s=SILENCE_S, open_decoder=partial(open_decoder, plan.codec))
         self._begins = True
 
     async def press(self, keys: str) -> None:

@@ -11,23 +11,19 @@ import asyncio
 import errno
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
-
-from aiosipua.auth import SipDigestAuth
 
 from backend.access.addresses import network_of
 from backend.access.permits import PermitKind
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
-from backend.extensions.sip.agent import AgentConfig, UserAgent
-from backend.extensions.sip.call import CallLimits, SipCall, ringing
+from backend.extensions.sip.agent import UserAgent
+from backend.extensions.sip.call import CallState, SipCall
 from backend.extensions.sip.digest import DigestAuth
 from backend.extensions.sip.gate import Gate
 from backend.extensions.sip.registration import Registration, Trunk
-from backend.extensions.sip.sdp import CodecName
 from backend.extensions.sip.settings import SipSettings
 from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context
@@ -38,28 +34,14 @@ log = logging.getLogger(__name__)
 
 TRUNKS = "sip_trunks"
 """The name in `/readyz` for the state of registrations at trunks."""
+REALM = "responder-thinker"
+"""What telephones log in to."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20
 """Refusals that one address gets."""
 REQUESTS_PER_MINUTE = 120
 """Requests of a stranger's address that are answered."""
-
-
-@dataclass
-class Sip:
-    """The user agent of this process, while it has one."""
-
-    agent: UserAgent | None = None
-    registration: Registration | None = None
-
-    @property
-    def summary(self) -> str:
-        """In words for the operator."""
-        if self.agent is None:
-            return "another process of this server takes the calls"
-        trunk = ", registering at the trunk" if self.registration else ""
-        return f"port {self.agent.port}, UDP and TCP{trunk}"
 
 
 @asynccontextmanager
@@ -70,61 +52,58 @@ async def serve_sip(here: Context) -> AsyncIterator[tuple[str, str] | None]:
     if not options.enabled:
         yield None
         return
-    sip = Sip()
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(_agent(here, sip))
+            summary = await stack.enter_async_context(_agent(here))
         except OSError as error:
             if error.errno != errno.EADDRINUSE or not settings.server.share_sessions:
                 raise SetupError(
                     f"Cannot listen on port {options.port} for SIP: {error.strerror}.",
                     hint="Set SIP__PORT to a free port, or SIP__HOST to an address of this machine.",
                 ) from error
-            await stack.enter_async_context(supervising("sip", lambda: _take_over(here, sip)))
-        yield "SIP", sip.summary
+            await stack.enter_async_context(supervising("sip", lambda: _take_over(here)))
+            summary = "another process of this server takes the calls"
+        yield "SIP", summary
 
 
-async def _take_over(here: Context, sip: Sip) -> None:
+async def _take_over(here: Context) -> None:
     """Wait until the port is free, then take calls until cancelled."""
     while True:
         with suppress(OSError):
-            async with _agent(here, sip):
+            async with _agent(here):
                 log.info("SIP: this process takes the calls now")
                 await asyncio.Event().wait()
         await asyncio.sleep(TAKE_OVER_S)
 
 
 @asynccontextmanager
-async def _agent(here: Context, sip: Sip) -> AsyncIterator[None]:
-    """Listen, and stay registered, within the block. Raises `OSError`."""
+async def _agent(here: Context) -> AsyncIterator[str]:
+    """Listen, and stay registered, within the block; yield a line for the operator. Raises `OSError`."""
     options = here.services.settings.of(SipSettings)
     failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
     requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
     gate = Gate(options.peers, _digest(here.services.settings), lambda address: _may(failures, here, address))
 
     async def on_call(call: SipCall) -> None:
-        await take_call(here, call, options.ring_s)
+        await take_call(here, call)
 
-    agent = UserAgent(_config(options, lambda address: _may(requests, here, address)), gate, on_call)
+    agent = UserAgent(options, gate, on_call, lambda address: _may(requests, here, address))
     await agent.open()
-    sip.agent = agent
     here.services.state.metrics.watch_queue("sip_calls", lambda: agent.live)
-    here.services.state.metrics.watch_queue("sip_transactions", lambda: agent.held - agent.live)
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
-                sip.registration = registration = Registration(agent, Trunk.named(options.trunk))
+                registration = Registration(agent, Trunk.named(options.trunk))
                 stack.push_async_callback(registration.close)
                 here.services.state.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
-            yield
+            yield f"port {agent.port}, UDP and TCP{', registering at the trunk' if options.trunk else ''}"
     finally:
         await agent.close()
         here.services.state.further_states.pop(TRUNKS, None)
-        sip.agent = sip.registration = None
 
 
-async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
+async def take_call(here: Context, call: SipCall) -> None:
     """Admit a call, answer it, and return when it is over; refuse it over a limit or without an agreement."""
     billed = here.callers.billed(call.caller)
     try:
@@ -135,7 +114,7 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
     registry = here.services.calls.registry
     transport = None
     try:
-        if await ringing(call, ring_s):
+        if call.state is CallState.RINGING:  # and its caller has not given up meanwhile
             transport = call.accept()
     except BadOffer:
         call.refuse(488)
@@ -147,31 +126,10 @@ async def take_call(here: Context, call: SipCall, ring_s: float) -> None:
         return
     try:
         registry.connect(session, transport, PHONE)
-    except VoiceError:  # its reservation has lapsed while it rang
+    except VoiceError:  # its reservation has been ended meanwhile
         await transport.close()
         return
     await registry.wait(session)
-
-
-def _config(options: SipSettings, may_ask: Callable[[str], bool]) -> AgentConfig:
-    password = options.trunk_password
-    user = options.trunk_user or options.trunk.removeprefix("sip:").partition("@")[0]
-    return AgentConfig(
-        host=options.host,
-        port=options.port,
-        public=options.public_address,
-        most_calls=options.max_calls,
-        credentials=SipDigestAuth(user, password.get_secret_value()) if password else None,
-        may_ask=may_ask,
-        limits=CallLimits(
-            codecs=[CodecName(each.upper()) for each in options.codecs],
-            rtp_host=options.host,
-            rtp_ports=options.rtp_ports,
-            silence_s=options.silence_s,
-            hold_max_s=options.hold_max_s,
-            session_s=options.session_s,
-        ),
-    )
 
 
 def _digest(settings: Settings) -> DigestAuth | None:
@@ -179,7 +137,7 @@ def _digest(settings: Settings) -> DigestAuth | None:
     users = options.passwords
     if not users:
         return None
-    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), options.realm, users)
+    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), REALM, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

@@ -6,9 +6,11 @@ import re
 from ipaddress import ip_address
 from typing import Annotated
 
+from aiosipua.auth import SipDigestAuth
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
+from backend.extensions.sip.sdp import CodecName
 from backend.settings.network import Names, Networks, port_range
 from backend.settings.plugin import PluginSettings
 
@@ -52,9 +54,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     users: SecretStr | None = Field(
         None, description="Who may call from anywhere, name:password, comma-separated; 8 characters or more each."
     )
-    realm: str = Field(
-        "responder-thinker", pattern=r"^[A-Za-z0-9._ -]{1,64}$", description="What telephones log in to."
-    )
     trunk: str = Field(
         "", description="Where to register, sip:account@host, with :port or ;transport=tcp if need be; empty: nowhere."
     )
@@ -62,17 +61,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     trunk_password: SecretStr | None = Field(None, description="The password for it.")
     codecs: Annotated[Names, AfterValidator(_codecs)] = Field(
         ["pcmu", "pcma", "opus", "g722"], description="Codecs that are taken; the first that a caller has is used."
-    )
-    ring_s: float = Field(0, ge=0, le=10, description="Seconds it rings before a call is answered.")
-    silence_s: float = Field(
-        60, gt=0, le=3_600, description="Seconds without a packet of sound after which a call ends."
-    )
-    hold_max_s: float = Field(600, gt=0, le=3_600, description="Seconds a caller may keep us on hold.")
-    session_s: int = Field(
-        1_800,
-        ge=0,
-        le=86_400,
-        description="Seconds within which a call is refreshed (RFC 4028), at least 90; 0: never.",
     )
 
     @field_validator("users")
@@ -90,13 +78,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
             raise ValueError("must be sip:account@host, with :port or ;transport=tcp if need be")
         return value
 
-    @field_validator("session_s")
-    @classmethod
-    def _session_s(cls, value: int) -> int:
-        if 0 < value < 90:
-            raise ValueError("must be 0, or 90 or more")
-        return value
-
     @model_validator(mode="after")
     def _reachable(self) -> SipSettings:
         if self.enabled and not (self.peers or self.users or self.trunk):
@@ -104,6 +85,19 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
         if self.trunk and self.trunk_password is None:
             raise ValueError("SIP__TRUNK needs SIP__TRUNK_PASSWORD")
         return self
+
+    @property
+    def credentials(self) -> SipDigestAuth | None:
+        """The credentials that answer challenges of the trunk."""
+        if self.trunk_password is None:
+            return None
+        user = self.trunk_user or self.trunk.removeprefix("sip:").partition("@")[0]
+        return SipDigestAuth(user, self.trunk_password.get_secret_value())
+
+    @property
+    def codec_names(self) -> list[CodecName]:
+        """The codecs that are taken, in their order."""
+        return [CodecName(each.upper()) for each in self.codecs]
 
     @property
     def passwords(self) -> dict[str, str]:

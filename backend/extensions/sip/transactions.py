@@ -139,20 +139,19 @@ class Transactions:
         self._clients[branch, request.method] = ClientTransaction(request, link, on_final, now + LIFE_S, repeat_at)
         link.send(bytes(request))
 
-    def take(self, response: SipResponse) -> ClientTransaction | None:
-        """Return the transaction that this final answer ends; None for a provisional one, and one that ends none."""
+    def take(self, response: SipResponse) -> None:
+        """End the transaction that this final answer is for; a provisional one slows its repetitions."""
         cseq, vias = response.cseq, response.headers.get("via")
         assert cseq is not None
         key = (parse_via(vias[0]).branch or "", cseq.method)
         transaction = self._clients.get(key)
         if transaction is None:
-            return None
+            return
         if response.status_code < 200:
             transaction.pause_s = T2_S
-            if cseq.method == "INVITE":
-                transaction.repeat_at = inf
-            return None
-        return self._clients.pop(key)
+            return
+        del self._clients[key]
+        transaction.on_final(response)
 
     def expire(self, now: float) -> Due:
         """Return the messages to send again, and the transactions that have ended."""

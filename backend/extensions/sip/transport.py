@@ -26,18 +26,11 @@ log = logging.getLogger(__name__)
 class SipTransport(BufferedTransport):
     """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
 
-    def __init__(self, signalling: SipCall, sock: socket.socket, *, silence_s: float, hold_max_s: float) -> None:
+    def __init__(self, signalling: SipCall, sock: socket.socket) -> None:
         """`sock` carries the sound."""
         super().__init__()
         self._signalling = signalling
-        self._stream = RtpStream(
-            sock,
-            self._playout,
-            silence_s=silence_s,
-            hold_max_s=hold_max_s,
-            on_frames=self._queue.enqueue,
-            on_fault=self._fail,
-        )
+        self._stream = RtpStream(sock, self._playout, on_frames=self._queue.enqueue, on_fault=self._fail)
         self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
         self._alarm.set(self._stream.lost_at)

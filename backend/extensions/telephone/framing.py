@@ -1,10 +1,14 @@
-"""The messages of media streams of the three providers: one reader, and the names that differ. They agree on `event`,
-on `media`, `dtmf` and `stop`, and nearly on `mark`. `start` has the same facts under several names, which are all read.
-Each provider's own class writes its messages.
+"""The messages of media streams of the three providers: one reader, and the names that differ.
+
+A stream begins with `connected` and `start`, and ends with `stop`. `media` carries 20 ms of G.711 in base64, both ways.
+What we send is played from a buffer: a `mark` comes back when everything before it was played, `clear` drops the rest.
+`dtmf` is a key that the caller has pressed. Events that are unknown here are ignored, as they may be new. `start` has
+the same facts under several names, which are all read. Each provider's own class writes its messages.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from dataclasses import dataclass
@@ -13,21 +17,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.errors import BadRequest
-from backend.extensions.telephone.messages import (
-    MarkPlayed,
-    StreamAudio,
-    StreamMessage,
-    StreamStarted,
-    StreamStopped,
-    checked_id,
-    decoded,
-    key_pressed,
-    law_of,
-)
-from backend.media.g711 import RATE
+from backend.media.g711 import RATE, Law
 from backend.runtime.json_objects import Json
 
 T = TypeVar("T")
+MAX_CHARS = 64_000
+"""Characters of a message that are looked at: 20 ms of audio have 300."""
+STREAM_ID = re.compile(r"[\w:.=+/-]{1,200}")
 TOKEN_PARAMETER = "token"
 """The name under which a stream returns the token from the answer to its webhook."""
 STREAM = ("streamSid", "streamId")
@@ -35,6 +31,7 @@ CALL = ("callSid", "call_control_id", "callId")
 PARAMETERS = ("customParameters", "custom_parameters")
 FORMAT = ("mediaFormat", "media_format")
 SAMPLE_RATE = ("sampleRate", "sample_rate")
+UNDOCUMENTED = "A message of the media stream is not what its provider documents."
 
 
 class Media(msgspec.Struct, frozen=True):
@@ -64,7 +61,17 @@ class Message(msgspec.Struct, frozen=True):
     stream_sid: str = msgspec.field(default="", name="streamSid")
     stream_id: str = ""
     name: str = ""
+    """The name of a mark of Plivo's that was played."""
     extra_headers: Any = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStarted:
+    """The stream of call `call` has begun, with what its webhook's answer passed on."""
+
+    call: str
+    parameters: dict[str, str]
+    law: Law
 
 
 _decoder = msgspec.json.Decoder(Message)
@@ -77,25 +84,28 @@ class ProviderFraming(ABC):
     stream: str = ""
     """The stream's id, known once it has started; the messages that are sent name it."""
 
-    def read(self, text: str) -> StreamMessage | None:
-        """Read a message of the provider; None for one without meaning here. Raises `BadRequest`."""
-        message = decoded(_decoder, text)
-        match message.event:
-            case "media":
-                return self._sound(message.media)
-            case "start":
-                started = self._started(message)
-                self.stream = started.stream
-                return started
-            case "mark":
-                return MarkPlayed(message.mark.name)
-            case "playedStream":
-                return MarkPlayed(message.name)
-            case "dtmf":
-                return key_pressed(message.dtmf.digit)
-            case "stop":
-                return StreamStopped()
-        return None
+    def read(self, text: str) -> Message:
+        """Read a message. Raises `BadRequest` without repeating it."""
+        if len(text) > MAX_CHARS:
+            raise BadRequest("A message of the media stream is too long.")
+        try:
+            return _decoder.decode(text)
+        except (msgspec.MsgspecError, RecursionError):
+            raise BadRequest(UNDOCUMENTED) from None
+
+    def started(self, message: Message) -> StreamStarted:
+        """Read the beginning of a stream. Raises `BadRequest` if it does not fit the documentation, or is not G.711."""
+        start = message.start
+        self.stream = checked_id(message.stream_sid or message.stream_id or str(_first(start, STREAM, "")))
+        form: Json = _first(start, FORMAT, {})
+        if (rate := _first(form, SAMPLE_RATE, RATE)) != RATE:
+            raise BadRequest(f"The media stream has {rate} samples a second; only {RATE} are taken.")
+        call = checked_id(str(_first(start, CALL, "")))
+        return StreamStarted(call, self._parameters(message), Law.named(str(form.get("encoding", "PCMU"))))
+
+    def sound(self, media: Media) -> bytes:
+        """Return the caller's sound in a message; empty for other sound."""
+        return media.payload if media.track in ("inbound", "inbound_track") else b""
 
     def audio(self, payload: bytes) -> str:
         """Write some G.711 to be played."""
@@ -113,27 +123,22 @@ class ProviderFraming(ABC):
     def _audio(self, sound: str) -> str:
         """Write a message with G.711 in base64; 50 a second are written, so it is put together as text."""
 
-    def _started(self, message: Message) -> StreamStarted:
-        """Read the beginning of a stream. Raises `BadRequest` if it does not fit the documentation, or is not G.711."""
-        start = message.start
-        stream = message.stream_sid or message.stream_id or str(_first(start, STREAM, ""))
-        form: Json = _first(start, FORMAT, {})
-        law = law_of(str(form.get("encoding", "PCMU")), _first(form, SAMPLE_RATE, RATE))
-        call = str(_first(start, CALL, ""))
-        return StreamStarted(checked_id(stream), checked_id(call), self._parameters(message), law)
-
     def _parameters(self, message: Message) -> dict[str, str]:
         """Return the token that the webhook's answer passed on."""
         given: Json = _first(message.start, PARAMETERS, {})
         return {name: str(value) for name, value in given.items()}
 
-    def _sound(self, media: Media) -> StreamAudio | None:
-        return StreamAudio(media.payload) if media.track in ("inbound", "inbound_track") else None
+
+def checked_id(text: str) -> str:
+    """Return an id that can stand in JSON and in an address. Raises `BadRequest`."""
+    if not STREAM_ID.fullmatch(text):
+        raise BadRequest("An id of the media stream is missing or not valid.")
+    return text
 
 
 def _first(values: Json, names: tuple[str, ...], default: T) -> T:
     """Return the value of the first of these names that there is. Raises `BadRequest` for one of another kind."""
     found = next((values[name] for name in names if name in values), default)
     if not isinstance(found, type(default)):
-        raise BadRequest("A message of the media stream is not what its provider documents.")
+        raise BadRequest(UNDOCUMENTED)
     return found

@@ -14,19 +14,12 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from backend.errors import BadRequest, LineFailed
-from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.framing import ProviderFraming, StreamStarted
 from backend.extensions.telephone.marks import MarkedPlayback, SentFrame
-from backend.extensions.telephone.messages import (
-    KeyPressed,
-    MarkPlayed,
-    StreamAudio,
-    StreamStarted,
-    StreamStopped,
-)
 from backend.extensions.telephone.provider import TelephoneProvider
 from backend.media import g711
 from backend.media.frame import FRAME_MS
-from backend.transports.phone_line import LineAbility, OnKey
+from backend.transports.phone_line import KEYS, LineAbility, OnKey
 from backend.transports.socket_transport import SocketTransport
 from backend.turns.events import Heard
 
@@ -71,9 +64,7 @@ class MediaStreamTransport(SocketTransport):
         raise LineFailed("No keys can be pressed in a media stream.")
 
     async def hang_up(self) -> None:
-        """End the call: by the provider's API where it is configured; closing the stream ends it as well."""
-        if self._provider.takes_orders:
-            await self._provider.hang_up(self._call)
+        """Do nothing: the call ends once its stream is closed, as the webhook's answer has nothing behind it."""
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop the queues here and at the provider, and return the heard part, by its marks."""
@@ -104,15 +95,14 @@ class MediaStreamTransport(SocketTransport):
             self._end(None)
             await self._leave(POLICY, str(error))
             return
-        match message:
-            case StreamAudio(payload):
-                await self._receive_audio(self._decoder.decode(payload))
-            case MarkPlayed(name):
-                self._marks.came_back(name, _now())
-            case KeyPressed(key):
-                if self._on_key is not None:
-                    self._on_key(key)
-            case StreamStopped():
+        match message.event:
+            case "media" if sound := self._framing.sound(message.media):
+                await self._receive_audio(self._decoder.decode(sound))
+            case "mark" | "playedStream":
+                self._marks.came_back(message.mark.name or message.name, _now())
+            case "dtmf" if (key := message.dtmf.digit.upper()) in KEYS and self._on_key is not None:
+                self._on_key(key)
+            case "stop":
                 self._end(None)
 
     async def _begin(self) -> None:

@@ -1,7 +1,7 @@
-"""Plivo: its signed webhook, Plivo XML, audio streaming and REST API.
+"""Plivo: its signed webhook, Plivo XML and audio streaming.
 
 https://www.plivo.com/docs/voice/concepts/signature-validation, …/docs/voice/xml/audiostream,
-…/docs/voice/audio-streaming/audio-streaming, …/docs/voice/api/call#hang-up-a-call
+…/docs/voice/audio-streaming/audio-streaming. Its API transfers no calls by XML, but by the address of some.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
 
-import httpx2
-
-from backend.errors import LineFailed
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, Message, ProviderFraming
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, response
+from backend.extensions.telephone.settings import PlivoSettings
 from backend.media.g711 import RATE
 
 SIGNATURE, NONCE = "x-plivo-signature-v3", "x-plivo-signature-v3-nonce"
@@ -58,11 +56,9 @@ class Plivo(TelephoneProvider):
     call_field = "CallUUID"
     busy = '<Hangup reason="busy"/>'
 
-    def __init__(self, http: httpx2.AsyncClient, *, auth_token: str, auth_id: str, api_url: str) -> None:
-        """`auth_id`: without it calls are taken, and ended by closing the stream."""
-        super().__init__(http, api_url)
-        self._auth_token = auth_token
-        self._auth_id = auth_id
+    def __init__(self, settings: PlivoSettings) -> None:
+        super().__init__(settings.public_url)
+        self._auth_token = settings.auth_token.get_secret_value()
 
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether one of the signatures fits: there is one for each auth token that is valid."""
@@ -74,22 +70,6 @@ class Plivo(TelephoneProvider):
     def accept(self, stream_url: str, token: str) -> str:
         headers = f'extraHeaders="{TOKEN_PARAMETER}={token.encode().hex()}"'
         return response(f"<Stream {FORMAT} {headers}>{escape(stream_url)}</Stream>")
-
-    @property
-    def takes_orders(self) -> bool:
-        return bool(self._auth_id)
-
-    @property
-    def transfers(self) -> bool:
-        """Return whether calls can be transferred: Plivo's API takes no XML for that, but the address of some."""
-        return False
-
-    async def transfer(self, call: str, target: str) -> None:
-        raise LineFailed("Calls cannot be transferred by this telephone provider.")
-
-    async def hang_up(self, call: str) -> None:
-        path = f"/v1/Account/{quote(self._auth_id, safe='')}/Call/{quote(call, safe='')}/"
-        await self._order("DELETE", path, auth=(self._auth_id, self._auth_token))
 
 
 def signature(auth_token: str, url: str, form: Sequence[tuple[str, str]], nonce: str) -> str:

@@ -1,5 +1,5 @@
-"""A telephone provider that passes calls on as media streams: its webhook, its messages, and the orders it takes. The
-three providers share this file and `framing.py`; each has a file for the rest. Adding one is a file beside `twilio.py`.
+"""A telephone provider that passes calls on as media streams: its webhook, its messages, and transfers. The three
+providers share this file and `framing.py`; each has a file for the rest. Adding one is a file beside `twilio.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import httpx2
 
 from backend.errors import LineFailed
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming
-from backend.extensions.telephone.messages import checked_id
 
 ORDER_WITHIN_S = 5.0
 """Seconds an order to a provider's API may take."""
@@ -36,23 +35,13 @@ class WebhookRequest:
     body: str = ""
     """The body as it came."""
 
-    def field(self, *names: str) -> str:
-        """Return the first field of one of these names; empty if there is none."""
-        return next((value for name, value in self.form if name in names), "")
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingCall:
-    """A call that waits for an answer."""
-
-    call: str
-    """The provider's id of the call."""
-    number: str
-    """The caller's number, or a substitute for it; never logged."""
+    def field(self, name: str) -> str:
+        """Return the first field of that name; empty if there is none."""
+        return next((value for each, value in self.form if each == name), "")
 
 
 class TelephoneProvider(ABC):
-    """The operator's account at one provider. Orders raise `LineFailed`, with words for the model."""
+    """The operator's account at one provider."""
 
     name: ClassVar[str]
     """The beginning of the paths it calls: `twilio` of `/twilio/voice`."""
@@ -64,21 +53,19 @@ class TelephoneProvider(ABC):
     """The XML element that refuses a call because all lines are busy."""
     stream_format: ClassVar[str] = ""
     """The attributes of `<Stream>` that choose the streamed track."""
+    transfers: bool = False
+    """Whether calls can be transferred by its API."""
 
-    def __init__(self, http: httpx2.AsyncClient, api_url: str) -> None:
-        self._http = http
-        self._api_url = api_url.rstrip("/")
+    def __init__(self, public_url: str) -> None:
+        """`public_url`: the address of this server for the provider; empty: the one in its requests."""
+        self.public_url = public_url
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._api_url}, {'takes' if self.takes_orders else 'no'} orders)"
+        return f"{type(self).__name__}({self.public_url}, {'transfers' if self.transfers else 'no transfers'})"
 
     @abstractmethod
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether the request shows that it comes from the operator's account at the provider."""
-
-    def incoming(self, request: WebhookRequest) -> IncomingCall:
-        """Return the call that the request is about. Raises `BadRequest`."""
-        return IncomingCall(checked_id(request.field(self.call_field)), request.field("From"))
 
     def accept(self, stream_url: str, token: str) -> str:
         """Return the XML that has the call streamed to `stream_url`, with `token` in its first message."""
@@ -91,32 +78,9 @@ class TelephoneProvider(ABC):
         """Return the XML that refuses a call because all lines are busy."""
         return response(self.busy)
 
-    @property
-    @abstractmethod
-    def takes_orders(self) -> bool:
-        """Return whether its API can be reached: its credentials are configured."""
-
-    @property
-    def transfers(self) -> bool:
-        """Return whether calls can be transferred by its API."""
-        return self.takes_orders
-
-    @abstractmethod
     async def transfer(self, call: str, target: str) -> None:
-        """Connect the caller of `call` with `target`, a number or a SIP address."""
-
-    @abstractmethod
-    async def hang_up(self, call: str) -> None:
-        """End the call."""
-
-    async def _order(self, method: str, path: str, **request: Any) -> None:
-        """Send an order to the provider's API. Raises `LineFailed`."""
-        try:
-            answer = await self._http.request(method, self._api_url + path, timeout=ORDER_WITHIN_S, **request)
-        except httpx2.HTTPError as error:
-            raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
-        if answer.status_code >= 300:
-            raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")
+        """Connect the caller of `call` with `target`, a number or a SIP address. Raises `LineFailed`."""
+        raise LineFailed("Calls cannot be transferred by this telephone provider.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +88,16 @@ class Telephone:
     """The telephone providers that are configured, by name."""
 
     providers: Mapping[str, TelephoneProvider] = field(default_factory=dict)
-    public_urls: Mapping[str, str] = field(default_factory=dict)
-    """The address of this server for each provider; empty: the one in its requests."""
+
+
+async def order(http: httpx2.AsyncClient, url: str, **request: Any) -> None:
+    """Send an order to a provider's API. Raises `LineFailed`, with words for the model."""
+    try:
+        answer = await http.post(url, timeout=ORDER_WITHIN_S, **request)
+    except httpx2.HTTPError as error:
+        raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
+    if answer.status_code >= 300:
+        raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")
 
 
 def response(verbs: str) -> str:

@@ -14,9 +14,8 @@ from fastapi import APIRouter, Request, Response, WebSocket
 
 from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
-from backend.extensions.telephone.framing import ProviderFraming
+from backend.extensions.telephone.framing import ProviderFraming, StreamStarted, checked_id
 from backend.extensions.telephone.media_stream import MediaStreamTransport
-from backend.extensions.telephone.messages import StreamStarted
 from backend.extensions.telephone.provider import Telephone, TelephoneProvider, WebhookRequest
 from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context, Here, context_of, take_permit
@@ -38,17 +37,17 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
     403 without the provider's signature, 404 where the provider is not configured.
     """
     provider = _provider(here, name)
-    asked = await _webhook_request(request, here, name)
+    asked = await _webhook_request(request, provider)
     if not provider.is_signed(asked):
         hint = f"Set {name.upper()}__PUBLIC_URL to the address that {name.capitalize()} calls."
         raise Forbidden("The signature of the request is not valid.", hint=hint)
-    incoming = provider.incoming(asked)
+    call = checked_id(asked.field(provider.call_field))
     try:
-        session = await reserve_phone_call(here, here.callers.billed(incoming.number))
+        session = await reserve_phone_call(here, here.callers.billed(asked.field("From")))
     except TooMany:
         return _xml(provider.reject())
     scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc
-    token = here.callers.token(session.id, incoming.call)
+    token = here.callers.token(session.id, call)
     return _xml(provider.accept(f"{scheme}://{host}/{name}/media", token))
 
 
@@ -107,7 +106,7 @@ def _provider(here: Context, name: str) -> TelephoneProvider:
     return provider
 
 
-async def _webhook_request(request: Request, here: Context, name: str) -> WebhookRequest:
+async def _webhook_request(request: Request, provider: TelephoneProvider) -> WebhookRequest:
     """Read the request, with the addresses under which it may have been made. Raises `BadRequest`."""
     try:
         body = (await request.body()).decode()
@@ -115,7 +114,7 @@ async def _webhook_request(request: Request, here: Context, name: str) -> Webhoo
     except ValueError:
         raise BadRequest("The body is not a form.") from None
     query = f"?{request.url.query}" if request.url.query else ""
-    base = here.of(Telephone).public_urls[name].rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
+    base = provider.public_url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     return WebhookRequest(_addresses(base, request.url.path + query), dict(request.headers), form, body)
 
 
@@ -140,8 +139,8 @@ async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStar
                 received = await websocket.receive()
                 if received["type"] == "websocket.disconnect":
                     break
-                if isinstance(message := framing.read(received.get("text") or ""), StreamStarted):
-                    return message
+                if (message := framing.read(received.get("text") or "")).event == "start":
+                    return framing.started(message)
     except TimeoutError:
         pass
     raise BadRequest("The media stream does not name its call.")

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings
 
 PUBLIC_URL = r"^(https?://[^/\s]+)?/?$"
-HttpUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+")]
 
 
 class TwilioSettings(PluginSettings, env_prefix="TWILIO__"):
     """Calls that Twilio passes on as Media Streams; its webhook is /twilio/voice."""
 
-    auth_token: SecretStr | None = Field(
-        None, description="The account's auth token, with which Twilio signs its requests; unset: no calls from it."
+    auth_token: SecretStr = Field(
+        SecretStr(""),
+        description="The account's auth token, which signs Twilio's requests; unset: no calls from it.",
     )
     account_sid: str = Field(
         "", pattern="^(AC[0-9a-zA-Z]{2,64})?$", description="The account's SID; unset: calls cannot be transferred."
     )
-    api_url: HttpUrl = Field("https://api.twilio.com", description="Address of its REST API.")
     public_url: str = Field(
         "",
         pattern=PUBLIC_URL,
@@ -37,11 +34,10 @@ class TelnyxSettings(PluginSettings, env_prefix="TELNYX__"):
         pattern="^([0-9A-Za-z+/]{43}=)?$",
         description="The account's public key (Ed25519, base64), by which Telnyx is known; empty: no calls from it.",
     )
-    api_key: SecretStr | None = Field(None, description="An API key; unset: calls cannot be transferred.")
+    api_key: SecretStr = Field(SecretStr(""), description="An API key; unset: calls cannot be transferred.")
     account_sid: str = Field(
         "", pattern="^[0-9a-zA-Z-]{0,64}$", description="The account's id, as TeXML's AccountSid; for transfers, too."
     )
-    api_url: HttpUrl = Field("https://api.telnyx.com", description="Address of its REST API.")
     public_url: str = Field(
         "", pattern=PUBLIC_URL, description="Address at which Telnyx reaches this server; empty: as requested."
     )
@@ -50,13 +46,10 @@ class TelnyxSettings(PluginSettings, env_prefix="TELNYX__"):
 class PlivoSettings(PluginSettings, env_prefix="PLIVO__"):
     """Calls that Plivo passes on as audio streams; its webhook is /plivo/voice."""
 
-    auth_token: SecretStr | None = Field(
-        None, description="The account's auth token, with which Plivo signs its requests; unset: no calls from it."
+    auth_token: SecretStr = Field(
+        SecretStr(""),
+        description="The account's auth token, which signs Plivo's requests; unset: no calls from it.",
     )
-    auth_id: str = Field(
-        "", pattern="^[0-9A-Za-z]{0,64}$", description="The account's auth ID; unset: calls end by closing the stream."
-    )
-    api_url: HttpUrl = Field("https://api.plivo.com", description="Address of its REST API.")
     public_url: str = Field(
         "", pattern=PUBLIC_URL, description="Address at which Plivo reaches this server; empty: as requested."
     )

@@ -18,10 +18,11 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.extensions.telephone.framing import Media, ProviderFraming
-from backend.extensions.telephone.messages import StreamAudio
-from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial
+from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial, order
+from backend.extensions.telephone.settings import TelnyxSettings
 
 SIGNATURE, TIMESTAMP = "telnyx-signature-ed25519", "telnyx-timestamp"
+API_URL = "https://api.telnyx.com"
 SIGNED_WITHIN_S = 300
 """Seconds by which the time of a signature may differ from ours."""
 
@@ -42,13 +43,13 @@ class TelnyxFraming(ProviderFraming):
     def _audio(self, sound: str) -> str:
         return f'{{"event":"media","media":{{"payload":"{sound}"}}}}'
 
-    def _sound(self, media: Media) -> StreamAudio | None:
-        audio, chunk = ProviderFraming._sound(self, media), str(media.chunk)
-        if audio is not None and chunk.isdecimal() and len(chunk) < 16:
+    def sound(self, media: Media) -> bytes:
+        sound, chunk = ProviderFraming.sound(self, media), str(media.chunk)
+        if sound and chunk.isdecimal() and len(chunk) < 16:
             if int(chunk) <= self._newest:
-                return None
+                return b""
             self._newest = int(chunk)
-        return audio
+        return sound
 
 
 class Telnyx(TelephoneProvider):
@@ -61,20 +62,18 @@ class Telnyx(TelephoneProvider):
 
     def __init__(
         self,
+        settings: TelnyxSettings,
         http: httpx2.AsyncClient,
-        *,
-        public_key: str,
-        api_key: str,
-        account: str,
-        api_url: str,
+        api_url: str = API_URL,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`api_key`, `account`: without them calls are taken, and ended by closing the stream."""
-        super().__init__(http, api_url)
-        self._public_key = Ed25519PublicKey.from_public_bytes(b64decode(public_key))
-        self._api_key = api_key
-        self._account = account
+        super().__init__(settings.public_url)
+        self._http, self._api_url = http, api_url
+        self._public_key = Ed25519PublicKey.from_public_bytes(b64decode(settings.public_key))
+        self._api_key = settings.api_key.get_secret_value()
+        self._account = settings.account_sid
         self._clock = clock
+        self.transfers = bool(self._api_key and self._account)
 
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether the request was signed lately; the signature does not cover the address."""
@@ -90,16 +89,7 @@ class Telnyx(TelephoneProvider):
             return False
         return True
 
-    @property
-    def takes_orders(self) -> bool:
-        return bool(self._api_key and self._account)
-
     async def transfer(self, call: str, target: str) -> None:
-        await self._update(call, {"Texml": dial(target)})
-
-    async def hang_up(self, call: str) -> None:
-        await self._update(call, {"Status": "completed"})
-
-    async def _update(self, call: str, form: dict[str, str]) -> None:
         path = f"/v2/texml/Accounts/{quote(self._account, safe='')}/Calls/{quote(call, safe='')}"
-        await self._order("POST", path, data=form, headers={"authorization": f"Bearer {self._api_key}"})
+        headers = {"authorization": f"Bearer {self._api_key}"}
+        await order(self._http, self._api_url + path, data={"Texml": dial(target)}, headers=headers)

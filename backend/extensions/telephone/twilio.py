@@ -16,9 +16,11 @@ from urllib.parse import quote
 import httpx2
 
 from backend.extensions.telephone.framing import ProviderFraming
-from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial
+from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, dial, order
+from backend.extensions.telephone.settings import TwilioSettings
 
 SIGNATURE = "x-twilio-signature"
+API_URL = "https://api.twilio.com"
 
 
 class TwilioFraming(ProviderFraming):
@@ -40,30 +42,22 @@ class Twilio(TelephoneProvider):
     name = "twilio"
     framing = TwilioFraming
 
-    def __init__(self, http: httpx2.AsyncClient, *, auth_token: str, account: str, api_url: str) -> None:
-        """`account`: the account's SID; without it calls are taken, and ended by closing the stream."""
-        super().__init__(http, api_url)
-        self._auth_token = auth_token
-        self._account = account
+    def __init__(self, settings: TwilioSettings, http: httpx2.AsyncClient, api_url: str = API_URL) -> None:
+        super().__init__(settings.public_url)
+        self._http, self._api_url = http, api_url
+        self._auth_token = settings.auth_token.get_secret_value()
+        self._account = settings.account_sid
+        self.transfers = bool(self._account)
 
     def is_signed(self, request: WebhookRequest) -> bool:
         given = request.headers.get(SIGNATURE, "")
         expected = (signature(self._auth_token, url, request.form) for url in request.urls)
         return any(hmac.compare_digest(each.encode(), given.encode()) for each in expected)
 
-    @property
-    def takes_orders(self) -> bool:
-        return bool(self._account)
-
     async def transfer(self, call: str, target: str) -> None:
-        await self._update(call, {"Twiml": dial(target)})
-
-    async def hang_up(self, call: str) -> None:
-        await self._update(call, {"Status": "completed"})
-
-    async def _update(self, call: str, form: dict[str, str]) -> None:
         path = f"/2010-04-01/Accounts/{quote(self._account, safe='')}/Calls/{quote(call, safe='')}.json"
-        await self._order("POST", path, data=form, auth=(self._account, self._auth_token))
+        auth = (self._account, self._auth_token)
+        await order(self._http, self._api_url + path, data={"Twiml": dial(target)}, auth=auth)
 
 
 def signature(auth_token: str, url: str, form: Sequence[tuple[str, str]]) -> str:

@@ -13,7 +13,6 @@ from backend.models.chat_completions import ChatCompletions
 from backend.models.tagged import TaggedChatModel
 from backend.reasoning.base import Stage
 from backend.reasoning.reasoner import Reasoner
-from backend.settings.agent import ReasoningSettings
 from backend.testing.services.server import Reply, Request, serving
 from backend.tools import calculate
 from backend.tools.registry import tools_of
@@ -50,8 +49,7 @@ async def run(console: Console) -> int:
         try:
             # neither scripted model calls tools natively: the executor writes its calls between tags
             agent = Agent(TaggedChatModel(chat), Toolbox(tools_of(calculate), {}), "planner")
-            chosen = ReasoningSettings.model_validate({"planner_model": "planner", "executor_model": "executor"})
-            reasoner = Reasoner(agent, chosen, fast="executor", advanced="planner")
+            reasoner = Reasoner(agent, planner="planner", executor="executor")
             reasoned = await reasoner.infer(TASK, "dual", on_stage=stages.append)
         finally:
             await chat.close()

@@ -23,7 +23,7 @@ from backend.realtime.faults import (
     nothing_to_cancel,
 )
 from backend.realtime.fields import picture
-from backend.realtime.ids import Ids
+from backend.realtime.ids import random_id
 from backend.realtime.items import Item, directed, read_item, reference_of
 from backend.realtime.response import Event
 from backend.realtime.serving.effects import (
@@ -63,9 +63,8 @@ from backend.realtime.session import RealtimeSession
 class Realtime:
     """One connection's conversation."""
 
-    def __init__(self, model: str, *, connection: int = 1) -> None:
-        self.ids = Ids(connection)
-        self.session = RealtimeSession(self.ids.new("sess"), model)
+    def __init__(self, model: str) -> None:
+        self.session = RealtimeSession(random_id("sess"), model)
         self.conversation = Conversation()
         self._buffer = InputBuffer()
         self._detector: TurnDetector | None = TurnDetector(self.session.turn_detection or {})
@@ -148,14 +147,14 @@ class Realtime:
 
     def _feed(self) -> Effects:
         if not self._utterance:
-            self._utterance = self._spoken_item or self.ids.new("item")
+            self._utterance = self._spoken_item or random_id("item")
             yield Open(self._utterance)
         if pcm := self._buffer.unfed():
             yield Feed(pcm)
 
     def _voice_began(self, change: VoiceBegan) -> Effects:
         detection = self.session.turn_detection or {}
-        self._spoken_item = self.ids.new("item")
+        self._spoken_item = random_id("item")
         start_ms = max(0, change.at_ms - prefix_ms(detection))
         yield Send(
             {"type": "input_audio_buffer.speech_started", "audio_start_ms": start_ms, "item_id": self._spoken_item}
@@ -171,7 +170,7 @@ class Realtime:
             yield self._answer({}, None)
 
     def _commit(self, event: Event) -> Effects:
-        yield from self._take_turn(self._utterance or self.ids.new("item"))
+        yield from self._take_turn(self._utterance or random_id("item"))
 
     def _take_turn(self, item_id: str) -> Effects:
         rest, audio_bytes = self._buffer.take()
@@ -192,7 +191,7 @@ class Realtime:
         yield Send({"type": "input_audio_buffer.cleared"})
 
     def _item_create(self, event: Event) -> Effects:
-        item = read_item(event["item"], self.ids.new("item"))
+        item = read_item(event["item"], random_id("item"))
         if item.has_audio:
             raise invalid("item.content", "audio cannot be put in here.")
         for at, url in item.pictures:
@@ -220,7 +219,7 @@ class Realtime:
         yield self._answer(wanted, event.get("event_id"))
 
     def _answer(self, wanted: Event, event_id: str | None) -> Order:
-        response = ReplyStream(self._order(wanted, event_id), self.ids, self.conversation)
+        response = ReplyStream(self._order(wanted, event_id), self.conversation)
         if response.order.out_of_band:
             self._beside[response.id] = response
         else:
@@ -232,7 +231,7 @@ class Realtime:
         items = self._own_input(wanted["input"]) if "input" in wanted else tuple(self.conversation)
         items, instructions = directed(items, wanted.get("instructions") or session.instructions)
         return Order(
-            response_id=self.ids.new("resp"),
+            response_id=random_id("resp"),
             event_id=event_id,
             items=items,
             instructions=instructions,
@@ -250,7 +249,7 @@ class Realtime:
         return tuple(
             self.conversation.referred(named, f"response.input[{at}].id")
             if (named := reference_of(item, f"response.input[{at}]"))
-            else read_item(item, self.ids.new("item"), f"response.input[{at}]")
+            else read_item(item, random_id("item"), f"response.input[{at}]")
             for at, item in enumerate(given)
         )
 
@@ -323,7 +322,7 @@ class Realtime:
         done: list[Effect] = []
         for effect in effects:
             if isinstance(effect, Send):
-                effect = Send({"event_id": self.ids.new("event"), **effect.event})
+                effect = Send({"event_id": random_id("event"), **effect.event})
             done.append(effect)
         return done
 

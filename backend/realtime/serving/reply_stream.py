@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from functools import lru_cache
 
 from backend.realtime.conversation import Conversation
-from backend.realtime.ids import Ids
+from backend.realtime.ids import random_id
 from backend.realtime.items import Item
 from backend.realtime.response import Event, Response, Tokens, usage_of
 from backend.realtime.serving.effects import Order
@@ -39,14 +39,13 @@ RATE_LIMITS = [
 class ReplyStream:
     """The state of one reply being made."""
 
-    def __init__(self, order: Order, ids: Ids, conversation: Conversation) -> None:
+    def __init__(self, order: Order, conversation: Conversation) -> None:
         self.order = order
         self.cancelled = ""
         """The reason it was cancelled: client_cancelled or turn_detected; empty: it was not."""
         audio = {"format": dict(PCM), "voice": order.voice}
         named = None if order.out_of_band else "conv"
         self._shown = Response(order.response_id, order.modality, audio, named, order.metadata)
-        self._ids = ids
         self._conversation = conversation
         self._begun = self._done = False
         self._open: Item | None = None
@@ -76,8 +75,8 @@ class ReplyStream:
                 yield from self._close("completed")
             case Call(name, arguments):
                 yield from self._close("completed")
-                called = Item(self._ids.new("item"), "function_call", status="in_progress", name=name)
-                called.call_id = self._ids.new("call")
+                called = Item(random_id("item"), "function_call", status="in_progress", name=name)
+                called.call_id = random_id("call")
                 yield from self._shown.call(called, self._append(called), arguments, ARGUMENTS_CHUNK)
             case End():
                 yield from self._end(part)
@@ -99,7 +98,7 @@ class ReplyStream:
 
     def _ensure_open(self) -> Generator[Event, None, Item]:
         if self._open is None:
-            item = Item(self._ids.new("item"), "message", role="assistant", status="in_progress")
+            item = Item(random_id("item"), "message", role="assistant", status="in_progress")
             yield from self._shown.open(item, self._append(item))
             self._open = item
         return self._open

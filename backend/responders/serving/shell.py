@@ -32,8 +32,6 @@ from backend.realtime.serving.parts import Trouble
 from backend.realtime.serving.wire_log import WireLog
 
 Part = TypeVar("Part")
-OUTBOX_EASY = 64
-"""Events waiting to be written from which replies pause."""
 OUTBOX_FULL = 4096
 """Events waiting from which the client counts as gone and the connection is broken."""
 SEND_TIMEOUT_S = 30.0
@@ -63,7 +61,6 @@ class Connection:
         self._abort = abort
         self._outbox: deque[Send | SendText | CloseConnection | Abort] = deque()
         self._wanted = asyncio.Event()
-        self._easy = asyncio.Event()
         self._answers: dict[str, tuple[Order, asyncio.Task[None]]] = {}
         self._group: asyncio.TaskGroup
 
@@ -102,12 +99,9 @@ class Connection:
     async def _write(self) -> None:
         while True:
             while not self._outbox:
-                self._easy.set()
                 self._wanted.clear()
                 await self._wanted.wait()
             await self._write_one(self._outbox.popleft())
-            if len(self._outbox) < OUTBOX_EASY:
-                self._easy.set()
 
     async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
         match order:
@@ -159,19 +153,16 @@ class Connection:
         if len(self._outbox) > OUTBOX_FULL:
             self._outbox.clear()
             self._outbox.append(Abort())
-        if len(self._outbox) >= OUTBOX_EASY:
-            self._easy.clear()
         self._wanted.set()
 
     def _take(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> asyncio.Task[None]:
-        """Have the core take the parts as they come; they pause while the client is behind."""
+        """Have the core take the parts as they come."""
         return self._group.create_task(self._take_all(parts, take))
 
     async def _take_all(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> None:
         async with closing(parts):
             async for part in parts:
                 self._perform(take(part))
-                await self._easy.wait()
 
     def _forget(self, response_id: str, _answered: asyncio.Task[None]) -> None:
         self._answers.pop(response_id, None)

@@ -67,7 +67,7 @@ class ScriptedPeer(serving.Service):
         self._accepted += 1
         script = self._script and self._script.for_connection(self._accepted)
         record = self.records.open()
-        core = self._conversation(serving.MODEL, connection=record.number)
+        core = self._conversation(serving.MODEL)
         handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
         connection = Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
         if script and script.expires_after_ms is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from collections.abc import Collection, Iterable
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from backend.realtime.faults import Fault
 from backend.realtime.serving.core import Realtime
@@ -15,32 +16,9 @@ STRICT = "not_in_the_schema"
 """The code of the `error` event for fields that the schema does not know."""
 
 
-class Closed(BaseModel):
-    """An object with known fields alone."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class ClientEvent(Closed):
-    """The fields that all client events have."""
-
-    event_id: str | None = None
-
-
-class AudioAppend(ClientEvent):
-    """Some of the caller's audio."""
-
-    type: Literal["input_audio_buffer.append"]
-    audio: str
-
-
-def faults_by_schema(schema: TypeAdapter[Any], event: Any) -> list[str]:
-    """Return what is wrong with a client event; nothing where it is right."""
-    try:
-        schema.validate_python(event)
-    except ValidationError as error:
-        return complaints(error)
-    return []
+def beyond(names: Iterable[Any], known: Collection[str]) -> list[str]:
+    """Return a complaint about each of the names that is not known."""
+    return [f"{name}: it is not known" for name in names if name not in known]
 
 
 def complaints(error: ValidationError) -> list[str]:

@@ -1,8 +1,7 @@
-"""Azure OpenAI among the providers: its address, its two ways to be admitted, and what is missing."""
+"""Azure OpenAI among the providers: its address, its key, and what is missing."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -33,7 +32,7 @@ async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a
     ("azure", "lacks"),
     [
         ({}, "AZURE_OPENAI__ENDPOINT"),
-        ({"endpoint": "https://a.example", "deployment": "d", "token_file": "/t"}, "OPENAI_API_KEY"),
+        ({"endpoint": "https://a.example", "deployment": "d", "managed_identity": "true"}, "OPENAI_API_KEY"),
     ],
 )
 async def test_it_is_refused_when_the_server_starts_where_something_is_missing(
@@ -54,10 +53,9 @@ class AzurePeer:
         address = urlsplit(request.path)
         if address.path != "/openai/v1/realtime" or parse_qs(address.query) != {"model": ["ours"]}:
             return Response(404, "Not Found", Headers())
-        key, bearer = request.headers.get("api-key"), request.headers.get("Authorization")
-        if (key, bearer) not in (("right", None), (None, "Bearer entra")):
+        if (key := request.headers.get("api-key")) != "right" or "Authorization" in request.headers:
             return Response(401, "Unauthorized", Headers())
-        self.keys.append(key or bearer or "")
+        self.keys.append(key)
         return None
 
     async def serve(self, connection: ServerConnection) -> None:
@@ -65,21 +63,19 @@ class AzurePeer:
         await connection.wait_closed()
 
 
-async def test_azure_is_addressed_and_authorised_as_its_documentation_says(tmp_path: Path) -> None:
-    peer, token = AzurePeer(), tmp_path / "token"
-    token.write_text("entra\n")
+async def test_azure_is_addressed_and_authorised_as_its_documentation_says() -> None:
+    peer = AzurePeer()
     async with serve(peer.serve, "127.0.0.1", 0, process_request=peer.admit) as server:
         base = f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
         for azure in (
             {"endpoint": base, "api_key": "right"},
             {"endpoint": f"{base}/openai/v1/", "api_key": "right"},
-            {"endpoint": base, "token_file": token},
         ):
             chosen = await endpoints(
                 responders="azure", openai_api_key="k", azure_openai=azure | {"deployment": "ours"}
             )
             assert await chosen.providers.readiness() == "ok"
-        assert peer.keys == ["right", "right", "Bearer entra"]
+        assert peer.keys == ["right", "right"]
         for wrong in ({"deployment": "ours", "api_key": "wrong"}, {"deployment": "theirs", "api_key": "right"}):
             chosen = await endpoints(responders="azure", openai_api_key="k", azure_openai={"endpoint": base} | wrong)
             assert "AZURE_OPENAI__" in await chosen.providers.readiness()

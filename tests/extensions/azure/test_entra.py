@@ -129,7 +129,7 @@ async def test_it_is_kept_and_renewed_before_it_expires(entra: Entra) -> None:
         assert await given.token() == "entra-2"
 
 
-async def test_connections_made_at_once_ask_once(entra: Entra) -> None:
+async def test_connections_made_together_ask_once(entra: Entra) -> None:
     async with tokens(entra, **SECRET) as (given, _):
         assert set(await asyncio.gather(*(given.token() for _ in range(8)))) == {"entra-1"}
         assert entra.given == 1
@@ -176,7 +176,7 @@ async def test_an_answer_without_a_token_passes(entra: Entra, answer: Response) 
         assert await given.token() == "entra-1"
 
 
-async def test_nobody_there_is_told_within_the_time_of_a_connection() -> None:
+async def test_a_service_that_is_not_there_is_known_within_the_time_of_a_connection() -> None:
     nobody = {"managed_identity": True, "identity_url": "http://127.0.0.1:9/token"}
     settings = AzureOpenAISettings.model_validate(nobody)
     async with AsyncExitStack() as stack:

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 import backend.errors
-from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
+from backend.errors import BadOffer, ModelUnavailable, TooMany, VoiceError
 from backend.extensions.cluster.rpc import RpcReply, decode_error, encode_error
 from tests.extensions.cluster.test_cluster import link_to
 from tests.extensions.cluster.test_faulty_records import rpc_of
@@ -40,18 +39,6 @@ def test_what_was_changed_in_one_arrives_too() -> None:
     error = ModelUnavailable("Away for good.")
     error.retryable = False
     assert facts(decode_error(encode_error(error))) == facts(error)
-
-
-def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
-    for error, nearest in (
-        (TooMany("No.", retry_after_s=3), TooMany),
-        (CallerError("No."), CallerError),
-        (PeerError("No."), PeerError),
-        (VoiceError("No."), VoiceError),
-    ):
-        assert type(decode_error(replace(encode_error(error), error="Newfangled"))) is nearest
-    teapot = replace(encode_error(CallerError("No.")), error="Newfangled", status=418)
-    assert getattr(decode_error(teapot), "status", None) == 418
 
 
 async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself(redis: RedisProcess) -> None:

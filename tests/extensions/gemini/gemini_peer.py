@@ -7,6 +7,7 @@ A wrong message ends the connection with code 1007 and the fault as its reason, 
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,8 +17,9 @@ import msgspec
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from backend.extensions.gemini.schema import ClientMessage, Content, parse
+from backend.extensions.gemini.schema import WrongMessage, parse
 
+Message = dict[str, Any]
 CHUNK_MS = 100
 TONE = b"\x00\x10" * 12 + b"\x00\xf0" * 12
 """A millisecond at 24 kHz: one wave."""
@@ -45,7 +47,7 @@ class ScriptedReply:
 class Session:
     """The state that outlives a connection."""
 
-    contents: list[Content] = field(default_factory=list)
+    contents: list[Message] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
 
 
@@ -57,7 +59,7 @@ class GeminiPeer:
     url: str = ""
     resumes_in_s: float = 0.0
     """Seconds it takes to go on with a session."""
-    received: list[tuple[int, ClientMessage]] = field(default_factory=list)
+    received: list[tuple[int, Message]] = field(default_factory=list)
     """Every message with the number of its connection."""
     refused: list[str] = field(default_factory=list)
     connections: int = 0
@@ -69,7 +71,7 @@ class GeminiPeer:
         self.connections += 1
         try:
             await _Conversation(self, socket, self.connections).run()
-        except msgspec.DecodeError as error:  # a validation error is one
+        except WrongMessage as error:
             self.refused.append(str(error))
             await socket.close(1007, str(error)[:120])
         except ConnectionClosed:
@@ -99,13 +101,12 @@ class _Conversation:
 
     async def run(self) -> None:
         first = await self._next()
-        if first.setup is None:
-            raise msgspec.ValidationError("The first message is a setup")
-        resumption = first.setup.session_resumption
-        if resumption and resumption.handle:
-            if resumption.handle not in self._peer.sessions:
-                raise msgspec.ValidationError("No session has this handle")
-            self._session = self._peer.sessions[resumption.handle]
+        if "setup" not in first:
+            raise WrongMessage("The first message is a setup")
+        if handle := first["setup"]["sessionResumption"].get("handle"):
+            if handle not in self._peer.sessions:
+                raise WrongMessage("No session has this handle")
+            self._session = self._peer.sessions[handle]
             await asyncio.sleep(self._peer.resumes_in_s)
         await self._say(setupComplete={})
         try:
@@ -114,41 +115,42 @@ class _Conversation:
         finally:
             await self._hush()
 
-    async def _next(self) -> ClientMessage:
+    async def _next(self) -> Message:
         message = parse(await self._socket.recv())
         self._peer.received.append((self._number, message))
         return message
 
-    async def _take(self, message: ClientMessage) -> None:
-        if message.setup:
-            raise msgspec.ValidationError("A setup is only the first message")
-        if said := message.client_content:
-            await self._interrupt()
-            self._session.contents += said.turns
-            if said.turn_complete:
-                self._answer()
-        if message.tool_response:
-            for each in message.tool_response.function_responses:
-                if each.id not in self._open_calls:
-                    raise msgspec.ValidationError(f"No open call is {each.id}")
-                self._open_calls.remove(each.id)
-                self._session.results.append(each.id)
-        if spoken := message.realtime_input:
-            await self._listen(spoken.activity_start is not None, spoken.activity_end is not None)
-            if spoken.audio:
+    async def _take(self, message: Message) -> None:
+        match message:
+            case {"setup": _}:
+                raise WrongMessage("A setup is only the first message")
+            case {"clientContent": said}:
+                await self._interrupt()
+                self._session.contents += said["turns"]
+                if said["turnComplete"]:
+                    self._answer()
+            case {"toolResponse": {"functionResponses": results}}:
+                for each in results:
+                    if each["id"] not in self._open_calls:
+                        raise WrongMessage(f"No open call is {each['id']}")
+                    self._open_calls.remove(each["id"])
+                    self._session.results.append(each["id"])
+            case {"realtimeInput": {"audio": sound}}:
                 if not self._active:
-                    raise msgspec.ValidationError("Audio outside an activity")
-                self._heard_bytes += len(spoken.audio.data)
+                    raise WrongMessage("Audio outside an activity")
+                self._heard_bytes += len(b64decode(sound["data"]))
+            case {"realtimeInput": spoken}:
+                await self._listen("activityStart" in spoken, "activityEnd" in spoken)
 
     async def _listen(self, starts: bool, ends: bool) -> None:
         if (starts and self._active) or (ends and not self._active):
-            raise msgspec.ValidationError("Activities begin and end in turn")
+            raise WrongMessage("Activities begin and end in turn")
         if starts:
             await self._interrupt()
             self._active, self._heard_bytes = True, 0
         if ends:
             if not self._heard_bytes:
-                raise msgspec.ValidationError("No turn to complete")
+                raise WrongMessage("No turn to complete")
             self._active = False
             self._answer()
 

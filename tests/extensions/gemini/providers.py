@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.extensions.gemini.codec import CAPABILITIES
-from backend.extensions.gemini.responder import GeminiEndpoint, connect_gemini
+from backend.extensions.gemini.responder import connect_gemini
+from backend.extensions.gemini.settings import GeminiSettings
 from backend.responders.base import Briefing, PastMessage, Responder
 from tests.support.offline_peer import OfflinePeer
 from tests.support.responder_rigs import Provider
 
 
 async def _connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    return await connect_gemini(GeminiEndpoint(peer.realtime_url, "k", "gemini-3.8-live", "Kore"), briefing, history)
+    settings = GeminiSettings.model_validate({"url": peer.realtime_url, "api_key": "k"})
+    return await connect_gemini(settings, briefing, history)
 
 
 LEAVES_OUT = {

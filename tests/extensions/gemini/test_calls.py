@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from backend.extensions.gemini.schema import ClientMessage
 from tests.extensions.gemini.gemini_peer import ScriptedReply, gemini_peer
 from tests.support.provider_calls import QUESTION, ask, interrupted_call
 from tests.support.running_server import placed_call, running_server
@@ -43,14 +42,9 @@ async def test_the_end_of_a_connection_is_crossed_unheard() -> None:
                 for unheard in ("responder_changed", "error", "session_ended"):
                     assert not call.all_told(unheard)
     assert peer.refused == []
-    handles = [handle for _, message in peer.received if (handle := resumed(message))]
+    setups = [message["setup"]["sessionResumption"] for _, message in peer.received if "setup" in message]
+    handles = [asked["handle"] for asked in setups if asked]
     assert len(handles) == 1 and handles[0] in peer.sessions, "it is the same session"
-
-
-def resumed(message: ClientMessage) -> str | None:
-    """The handle of the session that a message goes on with, if it does."""
-    asked = message.setup.session_resumption if message.setup else None
-    return asked.handle if asked else None
 
 
 def turns(message: dict[str, Any]) -> list[dict[str, Any]]:

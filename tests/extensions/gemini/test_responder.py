@@ -8,15 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 from websockets.asyncio.client import connect as dial
 from websockets.exceptions import ConnectionClosedError
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gemini.codec import GeminiCodec
-from backend.extensions.gemini.responder import GeminiEndpoint, GeminiResponder, connect_gemini
-from backend.extensions.gemini.schema import parse
+from backend.extensions.gemini.responder import GeminiResponder, connect_gemini
+from backend.extensions.gemini.settings import GeminiSettings
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, ToolSchema
 from backend.turns import commands as do
@@ -69,8 +68,8 @@ def ended(made: Line) -> list[ev.ReplyFinished]:
 @asynccontextmanager
 async def line(*replies: ScriptedReply) -> AsyncIterator[tuple[Line, GeminiPeer]]:
     async with gemini_peer(*replies) as peer:
-        endpoint = GeminiEndpoint(peer.url, "k", "gemini-live", "Kore")
-        made = Line(await connect_gemini(endpoint, BRIEFING, ()))
+        settings = GeminiSettings.model_validate({"url": peer.url, "api_key": "k"})
+        made = Line(await connect_gemini(settings, BRIEFING, ()))
         listening = asyncio.create_task(made.listen())
         try:
             yield made, peer
@@ -97,7 +96,7 @@ async def test_only_a_cancelled_reply_is_interrupted_by_the_callers_voice() -> N
         await until(lambda: len(ended(made)) == 2)
         assert ended(made)[-1].status == "completed"
         [session] = peer.sessions.values()
-        assert "The clock strikes." in session.contents[-1].parts[0].text
+        assert "The clock strikes." in session.contents[-1]["parts"][0]["text"]
 
 
 async def test_what_is_still_sent_of_a_cancelled_reply_is_not_taken_for_the_next() -> None:
@@ -113,7 +112,7 @@ async def test_what_is_still_sent_of_a_cancelled_reply_is_not_taken_for_the_next
         assert [started.request for started in made.all(ev.ReplyStarted)] == ["answer-1", "result-2"]
 
 
-async def test_a_reply_that_is_cancelled_before_its_first_sound_is_over_at_once() -> None:
+async def test_a_reply_that_is_cancelled_before_its_first_sound_is_over_immediately() -> None:
     codec = GeminiCodec("m", "v")
     codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
     _, events = codec.encode(do.CancelReply(None))
@@ -134,7 +133,7 @@ async def test_a_reply_is_over_when_it_is_generated_and_its_tokens_are_counted_l
         assert (late.reply, late.output_tokens, late.audio_received_ms) == (end.reply, 25, 0)
 
 
-async def test_who_speaks_while_the_reply_is_played_is_answered() -> None:
+async def test_a_caller_who_speaks_while_the_reply_is_played_is_answered() -> None:
     first = ScriptedReply(text="Hi there.", sound_ms=1000, played_s=30)
     async with line(first, ScriptedReply(text="It is four.", sound_ms=300)) as (made, _):
         await made.ask(1)
@@ -186,7 +185,7 @@ async def test_a_call_after_which_nothing_comes_ends_its_reply() -> None:
         assert made.all(ev.ReplyText)[-1].delta == "Four."
 
 
-async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_told_as_a_note() -> None:
+async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_a_note() -> None:
     first = ScriptedReply(text="Moment.", sound_ms=100, calls=[("ask", {})], played_s=30)
     async with line(first) as (made, peer):
         await made.ask(1)
@@ -194,7 +193,7 @@ async def test_the_result_of_a_call_that_an_interruption_has_cancelled_is_told_a
         made.responder.send(do.SubmitResult(made.all(ev.ToolCalled)[0].call, "forty-two"))
         await made.ask(3)
         [session] = {id(each): each for each in peer.sessions.values()}.values()
-        assert session.results == [] and "forty-two" in session.contents[-1].parts[0].text
+        assert session.results == [] and "forty-two" in session.contents[-1]["parts"][0]["text"]
 
 
 async def test_the_end_of_a_connection_is_crossed_with_all_that_was_said() -> None:
@@ -205,8 +204,8 @@ async def test_the_end_of_a_connection_is_crossed_with_all_that_was_said() -> No
         for number in (2, 3):
             assert (await made.ask(number)).status == "completed"
         assert made.failure is None and peer.connections == 2
-        setups = [message.setup for _, message in peer.received if message.setup]
-        assert [setup.session_resumption and setup.session_resumption.handle for setup in setups] == [None, "handle-0"]
+        setups = [message["setup"] for _, message in peer.received if "setup" in message]
+        assert [setup["sessionResumption"] for setup in setups] == [{}, {"handle": "handle-0"}]
         assert len({id(session) for session in peer.sessions.values()}) == 1
 
 
@@ -216,11 +215,7 @@ async def test_what_is_said_while_crossing_arrives_over_the_next_connection() ->
         await made.ask(1)
         await until(lambda: "crossing" in repr(made.responder))
         assert (await made.ask(2)).audio_sent_ms == 200
-        ends = [
-            number
-            for number, message in peer.received
-            if message.realtime_input and message.realtime_input.activity_end
-        ]
+        ends = [number for number, message in peer.received if "activityEnd" in message.get("realtimeInput", {})]
         assert ends == [1, 2]
 
 
@@ -238,11 +233,8 @@ async def test_new_instructions_come_over_a_resumed_connection() -> None:
         made.responder.brief(Briefing("be brief"))
         await until(lambda: peer.connections == 2)
         await made.ask(2)
-        last = [message.setup for _, message in peer.received if message.setup][-1]
-        assert last and last.system_instruction and last.system_instruction.parts[0].text == "be brief"
-
-
-# --- the strictness of the peer ----------------------------------------------------------------------
+        last = [message["setup"] for _, message in peer.received if "setup" in message][-1]
+        assert last["systemInstruction"] == {"parts": [{"text": "be brief"}]}
 
 
 def setup_message() -> dict[str, Any]:
@@ -250,21 +242,6 @@ def setup_message() -> dict[str, Any]:
     codec.briefing = BRIEFING
     message: dict[str, Any] = json.loads(codec.setup())
     return message
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {},
-        {"realtimeInput": {"audio": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}},
-        {"clientContent": {"turns": [{"role": "system", "parts": [{"text": "hi"}]}]}},
-        {"toolResponse": {"functionResponses": [{"id": "c", "name": "n", "response": "4"}]}},
-        {"clientContent": {}, "realtimeInput": {}},
-    ],
-)
-def test_a_wrong_message_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(msgspec.ValidationError):
-        parse(json.dumps(wrong))
 
 
 async def test_over_the_wire_a_wrong_message_ends_the_connection_and_says_why() -> None:
@@ -278,7 +255,7 @@ async def test_over_the_wire_a_wrong_message_ends_the_connection_and_says_why() 
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1007 and "surprise" in closed.value.rcvd.reason
 
 
-def test_what_two_connections_say_is_told_apart() -> None:
+def test_what_two_connections_say_has_ids_of_its_own() -> None:
     def said_by(codec: GeminiCodec) -> set[str]:
         codec.encode(do.CreateReply(Purpose.ANSWER, "answer-1"))
         sound = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}

@@ -6,7 +6,6 @@ making. Two processes share one Redis, and each turn goes to the other one.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable
@@ -159,14 +158,3 @@ async def test_a_tunnel_that_ends_on_this_machine_opens_public_tools_only() -> N
     async with servers(1, ALLOWED_HOSTS="voice.example") as here:
         tools = (await here.ask("GET", "/api/tools", host="voice.example")).json()["tools"]
         assert {each["tier"] for each in tools} == {"anonymous"}
-
-
-async def test_of_two_answers_at_the_same_time_one_carries_out_the_act() -> None:
-    async with servers() as here:
-        await here.say("Open an issue that the gate is stuck.")
-        body = {"message": "Yes.", "conversation_id": "c1"}
-        answers = await asyncio.gather(*(here.ask("POST", "/api/multiturn", body) for _ in range(6)))
-        assert {answer.status_code for answer in answers} <= {200, 409}
-        assert here.posted <= 1
-        await here.say("Yes.")
-        assert here.posted == 1

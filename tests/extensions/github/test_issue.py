@@ -84,7 +84,6 @@ async def desk(misbehaving: Misbehaviour = lambda request: None, **github: Any) 
         return misbehaving(request) or hub.answering(request)
 
     async with serving(answering) as server, httpx2.AsyncClient(verify=False) as http:
-        hub.prefix = server.url
         chosen = {"token": TOKEN, "repo": REPO, "base_url": server.url} | github
         yield Desk(hub, server, http, load_settings(_env_file=None, github=chosen))
 
@@ -136,7 +135,7 @@ async def test_the_latest_comments_are_shown_wherever_their_page_is() -> None:
         shown = await d.call("list_comments", number=1, count=3)  # the last page has two
         assert [each["text"] for each in shown["comments"]] == ["Number 180", "Number 181", "Number 182"]
         assert shown["earlier_ones"]
-        assert len(d.asked("GET")) == 4
+        assert len(d.asked("GET")) == 5
 
 
 async def test_no_more_pages_are_read_than_anybody_could_want() -> None:
@@ -146,15 +145,6 @@ async def test_no_more_pages_are_read_than_anybody_could_want() -> None:
         listed = await d.call("list")
         assert (listed["issues"], listed["more"]) == ([], True)
         assert len(d.asked("GET")) == github_api.PAGES_LIMIT
-
-
-async def test_the_token_goes_nowhere_else() -> None:
-    def leading_astray(request: Request) -> Reply:
-        return json_reply([], headers={"link": '<http://evil.example/issues?page=2>; rel="next"'})
-
-    async with desk(leading_astray) as d:
-        assert "another server" in await d.trouble("list")
-        assert len(d.server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -224,7 +214,7 @@ async def test_what_somebody_else_has_said_may_be_said_again() -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "comment", "close"])
-async def test_an_act_whose_answer_is_lost_is_found_again_and_not_repeated(action: str) -> None:
+async def test_an_act_that_lost_its_answer_is_found_again_and_not_repeated(action: str) -> None:
     acts: dict[str, dict[str, Any]] = {
         "create": {"title": "The gate is stuck"},
         "comment": {"number": 1, "text": "Oiled it."},
@@ -247,7 +237,7 @@ async def test_an_act_whose_answer_is_lost_is_found_again_and_not_repeated(actio
 
 
 @pytest.mark.parametrize("reply", [Reply(breaks_off=True), text_reply("bad gateway", 502), text_reply("<p>")])
-async def test_when_nobody_knows_whether_it_was_posted_that_is_said(reply: Reply) -> None:
+async def test_when_it_is_not_known_whether_it_was_posted_that_is_said(reply: Reply) -> None:
     async with desk(lambda request: reply if request.method == "POST" else None) as d:
         result = await d.agreed("create", title="The gate is stuck")
         assert "may have been posted nevertheless" in result["error"]["message"]
@@ -285,47 +275,38 @@ async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monk
         assert not d.asked("POST")
 
 
-async def test_a_rate_limit_is_reported_with_its_duration() -> None:
-    async with desk() as d:
-        d.hub.remaining = 0
-        assert await d.trouble("list") == "GitHub accepts no more requests from us for about 60 minutes."
+@pytest.mark.parametrize(
+    ("status", "said", "headers", "duration"),
+    [
+        (403, "", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOON) + HOUR_S)}, "60 minutes"),
+        (403, "", {"retry-after": "30"}, "30 seconds"),
+        (403, "A secondary rate limit.", {}, "60 seconds"),
+        (429, "", {}, "60 seconds"),
+    ],
+)
+async def test_a_rate_limit_is_reported_with_its_duration(
+    status: int, said: str, headers: dict[str, str], duration: str
+) -> None:
+    async with desk(lambda request: json_reply({"message": said}, status, headers=headers)) as d:
+        assert await d.trouble("list") == f"GitHub accepts no more requests from us for about {duration}."
         assert len(d.server.requests) == 1  # and is not tried again
-        d.hub.remaining, d.hub.retry_after_s = 10, 30
-        assert await d.trouble("view", number=1) == "GitHub accepts no more requests from us for about 30 seconds."
-    for reply in (json_reply({"message": "Too many"}, 429), json_reply({"message": "A secondary rate limit."}, 403)):
-        async with desk(lambda request, reply=reply: reply) as d:  # type: ignore[misc]
-            assert "for about 60 seconds" in await d.trouble("list")
 
 
-async def test_refusals_are_reported_in_plain_words() -> None:
-    async with desk(token="old") as d:
-        assert "does not accept our token; the operator has to renew GITHUB__TOKEN" in await d.trouble("list")
-    async with desk() as d:
-        assert await d.trouble("view", number=9) == f"There is no issue 9 in {REPO}, or our token may not see it."
-        d.hub.deleted, d.hub.moved = {1}, {2}
-        assert "gone, or turned off: issue 1 in octocat/hello-world. It says: This issue was deleted" in (
-            await d.trouble("view", number=1)
-        )
-        assert "has moved to another place" in await d.trouble("view", number=2)
-        assert [request.path for request in d.server.requests][-1].endswith("/2")  # it is not followed
-        d.hub.archived = True
-        assert (await d.agreed("create", title="x"))["error"]["message"] == (
-            "GitHub does not let our token do that. It says: Repository was archived so is read-only."
-        )
-        d.hub.issues_off = True
-        assert "Issues are disabled" in await d.trouble("list")
-
-
-async def test_what_github_does_not_accept_is_reported_field_by_field() -> None:
-    errors = [{"resource": "Issue", "field": "title", "code": "too_long"}, {"message": "body is spam"}]
-
-    def picky(request: Request) -> Reply | None:
-        sent = json_reply({"message": "Validation Failed", "errors": errors}, 422)
-        return sent if request.method == "POST" else None
-
-    async with desk(picky) as d:
-        message = (await d.agreed("create", title="x"))["error"]["message"]
-        assert message.endswith("It says: Validation Failed; title: too long; it: body is spam")
+@pytest.mark.parametrize(
+    ("status", "said", "words"),
+    [
+        (401, "Bad credentials", "GitHub does not accept our token; the operator has to renew GITHUB__TOKEN."),
+        (403, "It is read-only.", "GitHub does not let our token do that. It says: It is read-only."),
+        (404, "Not Found", f"There is no issue 2 in {REPO}, or our token may not see it."),
+        (410, "It was deleted.", f"That is gone, or turned off: issue 2 in {REPO}. It says: It was deleted."),
+        (301, "Moved Permanently", f"The issue 2 in {REPO} has moved to another place."),
+    ],
+)
+async def test_refusals_are_reported_in_plain_words(status: int, said: str, words: str) -> None:
+    moved = {"location": "/repositories/2/issues/2"}
+    async with desk(lambda request: json_reply({"message": said}, status, headers=moved)) as d:
+        assert await d.trouble("view", number=2) == words
+        assert len(d.server.requests) == 1  # a redirect is not followed
 
 
 @pytest.mark.parametrize(
@@ -335,12 +316,13 @@ async def test_what_github_does_not_accept_is_reported_field_by_field() -> None:
         ("list_comments", {}, "The issue's number is missing."),
         ("view", {"number": 0}, "number: Input should be greater than or equal to 1"),
         ("list", {"count": 21}, "count: Input should be less than or equal to 20"),
-        ("list", {"repo": "evil/repo"}, f"may not be asked for here. There are: {REPO}, octocat/spoon-knife."),
+        ("list", {"repo": "evil/repo"}, f"may not be asked for here. There are: {REPO}, "),
+        ("list", {"repo": "spoon-knife"}, "may not be asked for here."),
         ("list", {"repo": "../.."}, "may not be asked for here."),
     ],
 )
 async def test_a_call_that_lacks_something_says_what(action: str, arguments: dict[str, Any], message: str) -> None:
-    async with desk(repos="octocat/spoon-knife") as d:
+    async with desk(repo=f"{REPO},octocat/spoon-knife,hubot/spoon-knife") as d:
         assert message in await d.trouble(action, **arguments)
         assert d.server.requests == []
 
@@ -356,19 +338,12 @@ async def test_acts_that_lack_something_are_not_sent() -> None:
 @pytest.mark.parametrize(
     ("github", "asked", "path"),
     [
-        ({"repo": REPO, "repos": "octocat/other"}, "", REPO),
-        ({"repo": REPO, "repos": "octocat/other"}, "OTHER", "octocat/other"),
-        ({"repo": "", "repos": "octocat/other"}, "", "octocat/other"),
-        ({"repo": "", "repos": "octocat/other, octocat/third"}, "octocat/THIRD", "octocat/third"),
+        ({"repo": f"{REPO}, octocat/other"}, "", REPO),
+        ({"repo": f"{REPO}, octocat/other"}, "OTHER", "octocat/other"),
+        ({"repo": f"{REPO}, octocat/third"}, "octocat/THIRD", "octocat/third"),
     ],
 )
 async def test_the_repository_is_one_of_those_allowed(github: dict[str, Any], asked: str, path: str) -> None:
     async with desk(**github) as d:
         await d.call("list", repo=asked)
         assert d.server.requests[0].path == f"/repos/{path}/issues"
-
-
-async def test_of_several_repositories_none_is_guessed() -> None:
-    async with desk(repo="", repos="a/one,b/two,c/two") as d:
-        assert await d.trouble("list") == "It is not said which repository. There are: a/one, b/two, c/two."
-        assert "There are: a/one" in await d.trouble("list", repo="two")

@@ -13,7 +13,7 @@ from backend.settings.plugin import read_settings
     ("name", "value", "advice"),
     [
         ("repo", "hello-world", "GITHUB__REPO: 'hello-world' is not owner/name, e.g. octocat/hello-world"),
-        ("repos", "a/b, ../c", "GITHUB__REPOS: '../c' is not owner/name"),
+        ("repo", "a/b, ../c", "GITHUB__REPO: '../c' is not owner/name"),
         ("base_url", "http://github.example", "GITHUB__BASE_URL: must start with https://"),
     ],
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.extensions.gpt_live.codec import CAPABILITIES
-from backend.extensions.gpt_live.responder import LiveEndpoint, connect_live
+from backend.extensions.gpt_live.responder import connect_live
+from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.responders.base import Briefing, PastMessage, Responder
 from tests.support.offline_peer import OfflinePeer
 from tests.support.responder_rigs import Provider
 
 
 async def _connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
-    return await connect_live(LiveEndpoint(peer.realtime_url, "k", "gpt-live-1", "marin"), briefing, history)
+    return await connect_live(GptLiveSettings.model_validate({"url": peer.realtime_url}), "k", briefing, history)
 
 
 LEAVES_OUT = {

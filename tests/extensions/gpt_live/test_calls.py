@@ -116,7 +116,7 @@ async def test_a_delegation_that_comes_twice_has_its_side_effect_once() -> None:
         assert await complained(peer) == []
 
 
-async def test_an_answer_that_is_late_is_told_silently_and_spoken_by_and_by() -> None:
+async def test_an_answer_that_is_late_is_sent_silently_and_spoken_by_and_by() -> None:
     turns = [
         {"hear": ELSEWHERE, "reply": CHECK},
         {"hear": "how are you", "reply": {"text": "Fine.", "tone": {"ms": 300}}},

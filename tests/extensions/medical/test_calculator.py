@@ -30,41 +30,9 @@ def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:
     return dict.fromkeys(points, False) | given
 
 
-def body(weight_kg: float, height_cm: float) -> dict[str, float]:
-    return {"weight_kg": weight_kg, "height_cm": height_cm}
-
-
-def kidney(age: int, sex: str, creatinine: float, **more: float) -> dict[str, Any]:
-    return {"age_years": age, "sex": sex, "creatinine_mg_dl": creatinine, **more}
-
-
-def meld(creatinine: float, bilirubin: float, inr: float, sodium: float, dialysis: bool = False) -> dict[str, Any]:
-    return {
-        "creatinine_mg_dl": creatinine,
-        "bilirubin_mg_dl": bilirubin,
-        "inr": inr,
-        "sodium_mmol_l": sodium,
-        "dialysis_twice_last_week": dialysis,
-    }
-
-
-def curb(age: int = 40, urea: float = 7.0, breaths: int = 29, sys: int = 90, dia: int = 61) -> dict[str, Any]:
-    return {
-        "age_years": age,
-        "confusion": False,
-        "urea_mmol_l": urea,
-        "breaths_per_minute": breaths,
-        "systolic_mmhg": sys,
-        "diastolic_mmhg": dia,
-    }
-
-
-def qsofa(breaths: int, altered: bool, sys: int) -> dict[str, Any]:
-    return {"breaths_per_minute": breaths, "altered_mental_state": altered, "systolic_mmhg": sys}
-
-
-def gcs(eye: int, verbal: int, motor: int) -> dict[str, int]:
-    return {"eye": eye, "verbal": verbal, "motor": motor}
+def of(score: str, *given: Any, **more: Any) -> dict[str, Any]:
+    """The inputs of a score, in their order, and more."""
+    return dict(zip((one.name for one in SCORES[score].inputs), given, strict=True)) | more
 
 
 def news2(**given: float) -> dict[str, Any]:
@@ -83,26 +51,22 @@ def news2(**given: float) -> dict[str, Any]:
     return nothing | given
 
 
-def fib_4(age: int, ast: float, alt: float, platelets: float) -> dict[str, float]:
-    return {"age_years": age, "ast_u_l": ast, "alt_u_l": alt, "platelets_10e9_l": platelets}
-
-
 CASES: list[tuple[str, dict[str, Any], float, str]] = [
-    ("bmi", body(70, 175), 22.9, "normal weight"),
-    ("bmi", body(100, 180), 30.9, "obesity"),
-    ("bmi", body(72.25, 170), 25.0, "overweight"),
-    ("bmi", body(50, 170), 17.3, "underweight"),
-    ("bsa", body(70, 175), 1.84, ""),
-    ("bsa", body(80, 180), 2.0, ""),
-    ("bsa", body(10, 76), 0.46, ""),
-    ("creatinine_clearance", kidney(60, "male", 1.0, weight_kg=72), 80, ""),
-    ("creatinine_clearance", kidney(60, "female", 1.0, weight_kg=72), 68, ""),
-    ("creatinine_clearance", kidney(80, "male", 2.0, weight_kg=60), 25, ""),
-    ("egfr", kidney(50, "male", 1.0), 92, "stage G1"),
-    ("egfr", kidney(50, "female", 1.0), 69, "stage G2"),
-    ("egfr", kidney(60, "female", 0.8), 84, "stage G2"),
-    ("egfr", kidney(70, "male", 2.5), 27, "stage G4"),
-    ("egfr", kidney(30, "female", 0.6), 124, "stage G1"),
+    ("bmi", of("bmi", 70, 175), 22.9, "normal weight"),
+    ("bmi", of("bmi", 100, 180), 30.9, "obesity"),
+    ("bmi", of("bmi", 72.25, 170), 25.0, "overweight"),
+    ("bmi", of("bmi", 50, 170), 17.3, "underweight"),
+    ("bsa", of("bmi", 70, 175), 1.84, ""),
+    ("bsa", of("bmi", 80, 180), 2.0, ""),
+    ("bsa", of("bmi", 10, 76), 0.46, ""),
+    ("creatinine_clearance", of("egfr", 60, "male", 1.0, weight_kg=72), 80, ""),
+    ("creatinine_clearance", of("egfr", 60, "female", 1.0, weight_kg=72), 68, ""),
+    ("creatinine_clearance", of("egfr", 80, "male", 2.0, weight_kg=60), 25, ""),
+    ("egfr", of("egfr", 50, "male", 1.0), 92, "stage G1"),
+    ("egfr", of("egfr", 50, "female", 1.0), 69, "stage G2"),
+    ("egfr", of("egfr", 60, "female", 0.8), 84, "stage G2"),
+    ("egfr", of("egfr", 70, "male", 2.5), 27, "stage G4"),
+    ("egfr", of("egfr", 30, "female", 0.6), 124, "stage G1"),
     ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=40, sex="male"), 0, ""),
     ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=64, sex="female"), 1, ""),
     ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=65, sex="male"), 1, ""),
@@ -121,22 +85,22 @@ CASES: list[tuple[str, dict[str, Any], float, str]] = [
     ("wells_pe", none_of(WELLS_PE_POINTS, signs_of_dvt=True, cancer=True), 4, "unlikely"),
     ("wells_pe", none_of(WELLS_PE_POINTS, signs_of_dvt=True, heart_rate_over_100=True), 4.5, "likely"),
     ("wells_pe", dict.fromkeys(WELLS_PE_POINTS, True), 12.5, "likely"),
-    ("curb_65", curb(), 0, "low"),
-    ("curb_65", curb(age=65, urea=7.1), 2, "moderate"),
-    ("curb_65", curb(breaths=30, sys=89, age=64), 2, "moderate"),
-    ("curb_65", curb(dia=60), 1, "low"),
-    ("curb_65", curb(age=80, urea=20, breaths=35, sys=80, dia=40) | {"confusion": True}, 5, "high"),
-    ("qsofa", qsofa(21, False, 101), 0, "negative"),
-    ("qsofa", qsofa(22, False, 101), 1, "negative"),
-    ("qsofa", qsofa(22, False, 100), 2, "positive"),
-    ("qsofa", qsofa(30, True, 80), 3, "positive"),
-    ("meld_na", meld(1.0, 1.0, 1.0, 140), 6, ""),
-    ("meld_na", meld(0.5, 0.3, 0.9, 140), 6, ""),
-    ("meld_na", meld(2.0, 3.0, 1.5, 137), 22, ""),
-    ("meld_na", meld(2.0, 3.0, 1.5, 130), 26, ""),
-    ("meld_na", meld(2.0, 3.0, 1.5, 120), 29, ""),
-    ("meld_na", meld(9.0, 40.0, 6.0, 120), 40, ""),
-    ("meld_na", meld(1.0, 1.0, 1.0, 120, dialysis=True), 28, ""),
+    ("curb_65", of("curb_65", 40, False, 7.0, 29, 90, 61), 0, "low"),
+    ("curb_65", of("curb_65", 65, False, 7.1, 29, 90, 61), 2, "moderate"),
+    ("curb_65", of("curb_65", 64, False, 7.0, 30, 89, 61), 2, "moderate"),
+    ("curb_65", of("curb_65", 40, False, 7.0, 29, 90, 60), 1, "low"),
+    ("curb_65", of("curb_65", 80, True, 20, 35, 80, 40), 5, "high"),
+    ("qsofa", of("qsofa", 21, False, 101), 0, "negative"),
+    ("qsofa", of("qsofa", 22, False, 101), 1, "negative"),
+    ("qsofa", of("qsofa", 22, False, 100), 2, "positive"),
+    ("qsofa", of("qsofa", 30, True, 80), 3, "positive"),
+    ("meld_na", of("meld_na", 1.0, 1.0, 1.0, 140, False), 6, ""),
+    ("meld_na", of("meld_na", 0.5, 0.3, 0.9, 140, False), 6, ""),
+    ("meld_na", of("meld_na", 2.0, 3.0, 1.5, 137, False), 22, ""),
+    ("meld_na", of("meld_na", 2.0, 3.0, 1.5, 130, False), 26, ""),
+    ("meld_na", of("meld_na", 2.0, 3.0, 1.5, 120, False), 29, ""),
+    ("meld_na", of("meld_na", 9.0, 40.0, 6.0, 120, False), 40, ""),
+    ("meld_na", of("meld_na", 1.0, 1.0, 1.0, 120, True), 28, ""),
     ("news2", news2(), 0, "low clinical risk"),
     ("news2", news2(pulse_per_minute=131), 3, "low to medium"),
     ("news2", news2(pulse_per_minute=91, breaths_per_minute=21, systolic_mmhg=110), 4, "low clinical risk"),
@@ -156,15 +120,15 @@ CASES: list[tuple[str, dict[str, Any], float, str]] = [
         20,
         "high",
     ),
-    ("fib_4", fib_4(40, 50, 100, 200), 1.0, "unlikely"),
-    ("fib_4", fib_4(29, 100, 100, 200), 1.45, "indeterminate"),
-    ("fib_4", fib_4(65, 100, 100, 200), 3.25, "indeterminate"),
-    ("fib_4", fib_4(66, 100, 100, 200), 3.3, "liver fibrosis likely"),
-    ("glasgow", gcs(4, 5, 6), 15, "mild"),
-    ("glasgow", gcs(3, 4, 6), 13, "mild"),
-    ("glasgow", gcs(3, 3, 6), 12, "moderate"),
-    ("glasgow", gcs(2, 2, 4), 8, "severe"),
-    ("glasgow", gcs(1, 1, 1), 3, "severe"),
+    ("fib_4", of("fib_4", 40, 50, 100, 200), 1.0, "unlikely"),
+    ("fib_4", of("fib_4", 29, 100, 100, 200), 1.45, "indeterminate"),
+    ("fib_4", of("fib_4", 65, 100, 100, 200), 3.25, "indeterminate"),
+    ("fib_4", of("fib_4", 66, 100, 100, 200), 3.3, "liver fibrosis likely"),
+    ("glasgow", of("glasgow", 4, 5, 6), 15, "mild"),
+    ("glasgow", of("glasgow", 3, 4, 6), 13, "mild"),
+    ("glasgow", of("glasgow", 3, 3, 6), 12, "moderate"),
+    ("glasgow", of("glasgow", 2, 2, 4), 8, "severe"),
+    ("glasgow", of("glasgow", 1, 1, 1), 3, "severe"),
     ("anion_gap", {"sodium_mmol_l": 140, "chloride_mmol_l": 104, "bicarbonate_mmol_l": 24}, 12, ""),
     ("corrected_calcium", {"calcium_mg_dl": 8.0, "albumin_g_dl": 2.0}, 9.6, ""),
 ]
@@ -180,8 +144,8 @@ async def test_reference_case(score: str, values: dict[str, Any], value: float, 
 async def test_a_score_is_said_with_its_unit_and_its_meaning() -> None:
     bmi = await medical_calculator("bmi", {"weight_kg": 80, "height_cm": 180})
     assert bmi.spoken == "The body mass index is 24.7 kg/m²: normal weight."
-    gcs = await medical_calculator("curb_65", curb(age=80))
-    assert gcs.spoken.startswith("The CURB-65 is 1 points: ")
+    curb = await medical_calculator("curb_65", of("curb_65", 80, False, 7.0, 29, 90, 61))
+    assert curb.spoken.startswith("The CURB-65 is 1 points: ")
 
 
 @pytest.mark.parametrize(
@@ -226,13 +190,13 @@ def test_every_score_has_reference_cases_a_source_and_a_unit() -> None:
     [
         ("nonsense", {}, "There is no score"),
         ("bmi", {"weight_kg": 70.0}, r"missing: height_cm \(a number from 40 to 250 cm\)"),
-        ("bmi", body(70, 175) | {"age": 3.0}, "not an input"),
-        ("bmi", body(70, 1.75), "height_cm must be a number from 40 to 250 cm"),
-        ("bmi", body(float("nan"), 175), "weight_kg"),
+        ("bmi", of("bmi", 70, 175) | {"age": 3.0}, "not an input"),
+        ("bmi", of("bmi", 70, 1.75), "height_cm must be a number from 40 to 250 cm"),
+        ("bmi", of("bmi", float("nan"), 175), "weight_kg"),
         ("bmi", {"weight_kg": True, "height_cm": 175}, "weight_kg"),
-        ("egfr", kidney(17, "male", 1.0), "age_years"),
-        ("egfr", kidney(50, "other", 1.0), "female or male"),
-        ("glasgow", gcs(4, 6, 6), "verbal"),
+        ("egfr", of("egfr", 17, "male", 1.0), "age_years"),
+        ("egfr", of("egfr", 50, "other", 1.0), "female or male"),
+        ("glasgow", of("glasgow", 4, 6, 6), "verbal"),
         ("glasgow", {"eye": 1.5, "verbal": 2, "motor": 3}, "whole number"),
         ("qsofa", {"breaths_per_minute": 20, "altered_mental_state": 1.0, "systolic_mmhg": 100}, "true or false"),
     ],
@@ -246,7 +210,7 @@ async def test_what_cannot_be_computed_is_refused_with_the_reason(
 
 
 async def test_json_keeps_truth_apart_from_numbers() -> None:
-    arguments = json.dumps({"score": "qsofa", "values": qsofa(22, True, 100)})
+    arguments = json.dumps({"score": "qsofa", "values": of("qsofa", 22, True, 100)})
     result = await toolbox(medical_calculator).run("medical_calculator", arguments, tool_context("ada"))
     content = json.loads(result.content)
     assert content["value"] == 3

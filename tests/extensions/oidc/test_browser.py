@@ -56,7 +56,7 @@ async def knows(tab: Tab) -> list[str]:
     return facts
 
 
-async def test_who_signs_in_keeps_what_they_left_and_signs_out_everywhere(browser: Browser, url: str) -> None:
+async def test_a_user_who_signs_in_keeps_what_they_left_and_signs_out_everywhere(browser: Browser, url: str) -> None:
     async with tab_in(browser, complaints=OF_PROVIDER) as tab, tab_in(browser, complaints=OF_PROVIDER) as elsewhere:
         await tab.open(url)
         assert await tab.page.evaluate(SAY, "has a dog") == 200

@@ -13,11 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis
+from msgspec.structs import replace
 
 from backend.access.access import Access
 from backend.errors import SetupError, SignInFailed
 from backend.extensions.oidc.extension import open_sign_in
-from backend.extensions.oidc.provider import OpenIdProvider, new_sign_in
+from backend.extensions.oidc.provider import OpenIdProvider, SignIn
 from backend.extensions.oidc.settings import OidcSettings
 from backend.observability import security_log
 from backend.observability.security_log import open_security_log
@@ -91,7 +92,7 @@ async def test_a_user_signs_in_and_out(tmp_path: Path, issuer: str) -> None:
             assert (await thief.get("/api/me")).status_code == 401, "signed out everywhere"
 
 
-async def test_who_declines_at_the_provider_is_back_on_the_page_and_nobody(tmp_path: Path, issuer: str) -> None:
+async def test_a_user_who_declines_at_the_provider_is_back_on_the_page_as_before(tmp_path: Path, issuer: str) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
         owner = await user_of(here, browser)
         begun = await browser.get("/auth/login")
@@ -200,7 +201,7 @@ async def test_a_ticket_for_a_stream_is_no_sign_in_and_the_other_way_round(tmp_p
 
 
 @pytest.mark.parametrize("change", [{"state": "other"}, {"code": "other"}, {"code": ""}])
-async def test_an_answer_that_was_changed_signs_nobody_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
+async def test_an_answer_that_was_changed_signs_no_user_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
         begun = await browser.get("/auth/login")
         asked = parse_qs(urlsplit(await at_the_provider(begun.headers["location"], "ada")).query)
@@ -240,22 +241,22 @@ async def test_a_token_with_another_nonce_or_for_another_client_is_refused(issue
     for client, nonce in (("voice", "another"), ("another", "")):
         settings = oidc(issuer)
         async with httpx2.AsyncClient(trust_env=False) as http:
-            begun = new_sign_in("http://127.0.0.1:9/auth/callback")
-            link = await OpenIdProvider(settings, http).begin(begun.redirect_uri, "s" * 8, begun)
+            begun = SignIn("http://127.0.0.1:9/auth/callback")
+            link = await OpenIdProvider(settings, http).begin("s" * 8, begun)
             code = parse_qs(urlsplit(await at_the_provider(link, "ada")).query)["code"][0]
             other = settings.model_copy(update={"client_id": client})
-            expected = type(begun)(nonce or begun.nonce, begun.verifier, begun.redirect_uri)
+            expected = replace(begun, nonce=nonce or begun.nonce)
             with pytest.raises(SignInFailed):
                 await OpenIdProvider(other, http).finish(code, expected)
 
 
-async def test_without_a_provider_nobody_signs_in(tmp_path: Path) -> None:
+async def test_without_a_provider_no_user_signs_in(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.get("/auth/login")).status_code == 404
         assert (await browser.get("/auth/state")).json() == {"offered": False, "signed_in": False}
 
 
-async def test_a_server_whose_provider_is_not_named_does_not_start() -> None:
+async def test_a_server_without_the_name_of_its_provider_does_not_start() -> None:
     ground: Any = SimpleNamespace(settings=settings_with(access=["oidc"]), http=None)
     with pytest.raises(SetupError):
         async with open_sign_in(ground):

@@ -104,16 +104,6 @@ async def test_one_with_audio_is_sent_and_may_be_cancelled(peer: OfflinePeer, ru
         assert (error["param"], error["event_id"]) == ("response.output_modalities", "mine")
 
 
-async def test_a_responder_that_cannot_is_an_error_of_that_request() -> None:
-    async with offline_peer({"turns": [{"reply": "Hello."}]}, "--strict", "qwen") as other:
-        qwen = {"RESPONDERS": "qwen", "QWEN__API_KEY": "k", "QWEN__BASE_URL": other.base_url, "OPENAI_API_KEY": "k"}
-        with running_server(None, **qwen) as running:
-            async with realtime_client(running.url) as client:
-                await client.send("response.create", event_id="mine", response=TOPIC)
-                error = (await client.told("error", 20))["error"]
-    assert error["event_id"] == "mine" and "outside of the conversation" in error["message"]
-
-
 async def test_a_message_that_is_deleted_is_gone_at_the_responder(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
     async with realtime_client(running.url) as client:

@@ -97,7 +97,7 @@ async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
         assert any(request.path == "/v1/forecast" for request in meteo.requests)
 
 
-async def test_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer() -> None:
+async def test_a_caller_who_waits_for_a_slow_thinker_hears_a_word_and_then_the_answer() -> None:
     turns = [{"hear": WEATHER, "reply": CHECK, "after_results": [RAINS]}]
     script = {
         "turns": turns,

@@ -1,4 +1,4 @@
-"""What servers that one runs oneself do otherwise than OpenAI, and the strictness of the peers that play them."""
+"""What servers that one runs oneself do otherwise than OpenAI."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from backend.extensions.self_hosted.codecs import CODECS, WORKING
-from backend.extensions.self_hosted.scripted import ACTIVE, NOT_IMPLEMENTED, PEERS, UNKNOWN
-from backend.realtime.serving.effects import Send
 from backend.responders.base import Briefing, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.testing.offline.held import STRICT
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
@@ -44,7 +41,7 @@ def sent(codec: RealtimeCodec, command: Any) -> list[dict[str, Any]]:
     return [json.loads(message) for message in codec.messages(command)]
 
 
-def test_the_words_of_a_message_that_come_whole_are_told_once() -> None:
+def test_the_words_of_a_message_that_come_whole_are_reported_once() -> None:
     codec = made("speech_to_speech")
     done = {"type": "response.output_audio_transcript.done", "response_id": "r1", "item_id": "i1", "transcript": "Hi."}
     piece = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i2", "delta": "Ho."}
@@ -55,7 +52,7 @@ def test_the_words_of_a_message_that_come_whole_are_told_once() -> None:
 
 @pytest.mark.parametrize("server", CODECS)
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_call_is_told_once_whether_it_comes_beside_the_end_or_in_it(server: str, whole: bool) -> None:
+def test_a_call_is_reported_once_whether_it_comes_beside_the_end_or_in_it(server: str, whole: bool) -> None:
     codec = made(server)
     sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
     beside = {"type": "response.output_item.done", "response_id": "r1", "item": CALL}
@@ -107,55 +104,3 @@ def test_an_error_of_localai_that_ends_a_reply_is_its_end(code: str) -> None:
 def test_an_empty_commit_is_a_race_at_vllm_omni_too() -> None:
     error = {"type": "invalid_request_error", "code": "invalid_request_error", "message": "Input audio buffer is empty"}
     assert says(made("vllm_omni"), {"type": "error", "error": error}) == []
-
-
-# --- the strictness of the peers ---------------------------------------------------------------------
-
-APPEND = {"type": "input_audio_buffer.append", "audio": "AAAA"}
-CREATE: dict[str, Any] = {"type": "response.create"}
-VAD = {"type": "server_vad"}
-
-
-def hearing(**fields: Any) -> dict[str, Any]:
-    return {"type": "session.update", "session": {"type": "realtime", "audio": {"input": fields}}}
-
-
-@pytest.mark.parametrize(
-    ("server", "event", "refusal"),
-    [
-        *((server, APPEND | {"surprise": 1}, STRICT) for server in PEERS),
-        ("speech_to_speech", {"type": "input_audio_buffer.clear"}, UNKNOWN),
-        ("speech_to_speech", {"type": "conversation.item.delete", "item_id": "i"}, UNKNOWN),
-        ("speech_to_speech", {"type": "input_audio_buffer.commit"}, STRICT),
-        (
-            "speech_to_speech",
-            CREATE | {"response": {"tool_choice": {"type": "function", "name": "f"}}},
-            "tool_choice_not_supported",
-        ),
-        ("localai", {"type": "input_audio_buffer.commit"}, NOT_IMPLEMENTED),
-        ("localai", {"type": "conversation.item.delete", "item_id": "i"}, NOT_IMPLEMENTED),
-        ("localai", hearing(turn_detection=VAD), STRICT),
-        ("localai", hearing(transcription={"model": "whisper-1"}), STRICT),
-        ("vllm_omni", hearing(turn_detection={"type": "semantic_vad"}), "unsupported_turn_detection"),
-        ("vllm_omni", hearing(transcription={"model": "whisper-1"}), STRICT),
-        ("vllm_omni", {"type": "input_audio_buffer.commit"}, "invalid_request_error"),
-        ("vllm_omni", CREATE | {"response": {"conversation": "none"}}, "invalid_request_error"),
-    ],
-)
-def test_a_peer_refuses_what_its_server_does_not_do(server: str, event: dict[str, Any], refusal: str) -> None:
-    [effect] = PEERS[server]("ours").receive(event | {"event_id": "e1"})
-    assert isinstance(effect, Send)
-    error = effect.event["error"]
-    named = error["type"] if server == "speech_to_speech" else error["code"]
-    assert (named, error["event_id"]) == (refusal, "e1")
-
-
-@pytest.mark.parametrize("server", PEERS)
-def test_a_second_reply_is_refused_or_takes_the_place_of_the_first(server: str) -> None:
-    peer = PEERS[server]("ours")
-    peer.receive(CREATE)
-    told = [effect.event for effect in peer.receive(CREATE) if isinstance(effect, Send)]
-    if server == "speech_to_speech":
-        assert [event["error"]["type"] for event in told] == [ACTIVE]
-    else:
-        assert [event["response"]["status"] for event in told if event["type"] == "response.done"] == ["cancelled"]

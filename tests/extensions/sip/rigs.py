@@ -21,13 +21,11 @@ async def sip_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def sip_call(
-    limits: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[tuple[SipTransport, SipPhone]]:
+async def sip_call(**options: Any) -> AsyncIterator[tuple[SipTransport, SipPhone]]:
     """A call that is up; both ends are closed at the end. `options` are the telephone's."""
     transports: asyncio.Queue[SipTransport] = asyncio.Queue()
     async with (
-        user_agent(lambda call: transports.put_nowait(call.accept()), limits=limits) as agent,
+        user_agent(lambda call: transports.put_nowait(call.accept())) as agent,
         sip_phone((HERE, agent.port), **options) as phone,
     ):
         assert await phone.call() == 200

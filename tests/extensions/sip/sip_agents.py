@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
-from backend.extensions.sip.agent import AgentConfig, UserAgent
-from backend.extensions.sip.call import CallLimits, SipCall
+from backend.extensions.sip.agent import UserAgent
+from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.digest import DigestAuth
 from backend.extensions.sip.gate import Gate
-from backend.extensions.sip.sdp import CodecName
+from backend.extensions.sip.settings import SipSettings
 from tests.extensions.sip.sip_phone import HERE
 
-LIMITS = CallLimits(
-    codecs=list(CodecName), rtp_host=HERE, rtp_ports=(22_000, 22_999), silence_s=30, hold_max_s=30, session_s=1_800
-)
+SETTINGS = {"host": HERE, "port": 0, "rtp_ports": "22000-22999"}
 
 
 @asynccontextmanager
@@ -26,8 +23,7 @@ async def user_agent(
     *,
     peers: tuple[str, ...] = ("127.0.0.0/8",),
     users: dict[str, str] | None = None,
-    limits: dict[str, Any] | None = None,
-    **config: Any,
+    **settings: Any,
 ) -> AsyncIterator[UserAgent]:
     """A user agent; `on_call` answers or refuses each call, which then goes on until it is over."""
 
@@ -38,7 +34,7 @@ async def user_agent(
         await call.over.wait()
 
     gate = Gate(peers, DigestAuth(b"k" * 32, "test", users) if users else None)
-    agent = UserAgent(AgentConfig(HERE, 0, replace(LIMITS, **(limits or {})), **config), gate, answer)
+    agent = UserAgent(SipSettings.model_validate(SETTINGS | settings), gate, answer)
     await agent.open()
     try:
         yield agent

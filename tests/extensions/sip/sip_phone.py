@@ -16,7 +16,7 @@ from aiosipua import SipMessage, SipRequest, SipResponse
 from aiosipua.auth import SipDigestAuth, answer_challenge
 
 from backend.extensions.sip.codecs import PacketEncoder, open_decoder, open_encoder
-from backend.extensions.sip.rtp import EVENTS
+from backend.extensions.sip.keys import EVENTS
 from backend.extensions.sip.sdp import FORMATS, CodecName
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.transports.webrtc.aioice_sockets import bind_udp

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from aiosipua.auth import SipDigestAuth
 
-from backend.errors import BadOffer, LineFailed, NeverConnected, TransportLost
-from backend.extensions.sip.call import SipCall, ringing
+from backend.errors import LineFailed, NeverConnected, TransportLost
+from backend.extensions.sip import rtp_stream
+from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import Frame
 from backend.transports.phone_line import LineAbility
@@ -45,7 +46,7 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
 
 async def test_the_codec_is_the_first_of_ours_that_the_caller_has() -> None:
     async with (
-        user_agent(accept, limits={"codecs": [CodecName.PCMA, CodecName.PCMU]}) as agent,
+        user_agent(accept, codecs="pcma,pcmu") as agent,
         sip_phone((HERE, agent.port)) as phone,
     ):
         offer = (
@@ -113,9 +114,12 @@ async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on(
         await receiving
 
 
-@pytest.mark.parametrize(("limits", "held"), [({"hold_max_s": 0.4}, True), ({"silence_s": 0.5}, False)])
-async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(limits: dict[str, float], held: bool) -> None:
-    async with sip_call(limits) as (transport, phone):
+@pytest.mark.parametrize(("limit", "held"), [("HOLD_MAX_S", True), ("SILENCE_S", False)])
+async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
+    limit: str, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rtp_stream, limit, 0.5)
+    async with sip_call() as (transport, phone):
         if held:
             await phone.change("inactive")
         phone.sends = held
@@ -166,20 +170,15 @@ async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
         await until(lambda: phone.responses[-1].status_code == 481, 2)
 
 
-async def test_a_caller_who_gives_up_while_it_rings_is_told_487() -> None:
-    rung: list[bool] = []
-
-    async def ring(call: SipCall) -> None:
-        rung.append(await ringing(call, 5))
-
-    async with user_agent(ring) as agent, sip_phone((HERE, agent.port)) as phone:
+async def test_a_caller_who_gives_up_before_the_answer_gets_487() -> None:
+    async with user_agent(lambda call: None) as agent, sip_phone((HERE, agent.port)) as phone:
         phone.invite = phone.request("INVITE", phone.sdp())
         phone.send(phone.invite)
-        await until(lambda: any(each.status_code == 180 for each in phone.responses), 5)
+        await until(lambda: any(each.status_code == 100 for each in phone.responses), 5)
         phone.cancel()
         answer = await phone.answer_to(phone.invite)
         phone.ack(answer)
-        assert answer.status_code == 487 and rung == [False]
+        assert answer.status_code == 487
         assert any(each.headers.get_first("cseq") == "1 CANCEL" and each.status_code == 200 for each in phone.responses)
         await until(lambda: agent.live == 0, 2)
 
@@ -216,7 +215,7 @@ async def test_a_telephone_that_cannot_be_referred_is_not_offered_it() -> None:
         assert LineAbility.TRANSFER not in transport.abilities
 
 
-async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> None:
+async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
     callers: list[str] = []
 
     def answer(call: SipCall) -> None:
@@ -236,20 +235,8 @@ async def test_who_is_not_let_in_is_refused_and_with_the_password_let_in() -> No
         assert await phone.call() == 403
 
 
-async def test_an_invite_that_was_listened_to_cannot_be_sent_again() -> None:
-    users = {"kitchen": "a-long-password"}
-    async with user_agent(accept, peers=(), users=users) as agent:
-        async with sip_phone((HERE, agent.port), auth=SipDigestAuth("kitchen", "a-long-password")) as phone:
-            assert await phone.call() == 200
-            assert phone.invite
-            shown = phone.invite.headers.get_first("authorization") or ""
-            await phone.hang_up()
-        async with sip_phone((HERE, agent.port), headers={"Authorization": shown}) as thief:
-            assert await thief.call() == 401
-
-
-async def test_more_calls_than_there_may_be_are_told_503() -> None:
-    async with user_agent(accept, most_calls=1) as agent:
+async def test_more_calls_than_there_may_be_get_503() -> None:
+    async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
             assert await first.call() == 200
             assert await second.call() == 503
@@ -270,7 +257,7 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
             call.refuse(503, 10)
 
     async with (
-        user_agent(answer, limits={"rtp_ports": (23_100, 23_101)}) as agent,
+        user_agent(answer, rtp_ports="23100-23101") as agent,
         sip_phone((HERE, agent.port)) as first,
         sip_phone((HERE, agent.port)) as second,
     ):
@@ -279,7 +266,7 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
         assert refused == ["All RTP ports are in use."]
 
 
-async def test_garbage_is_dropped_and_calls_go_on() -> None:
+async def test_garbage_is_dropped_and_calls_go_on(caplog: pytest.LogCaptureFixture) -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         for size in range(1, 400, 7):
             phone.send(os.urandom(size))
@@ -289,25 +276,10 @@ async def test_garbage_is_dropped_and_calls_go_on() -> None:
         phone.send(bytes(phone.request("ACK")))
         phone.send(bytes(phone.request("CANCEL")))
         assert await phone.call() == 200
-        assert agent.counts["unreadable"] > 50 and agent.counts["failed"] == 0
         assert agent.live == 1
         assert await phone.hang_up() == 200
         assert agent.live == 0
-
-
-async def test_an_offer_that_cannot_be_taken_is_refused() -> None:
-    def answer(call: SipCall) -> None:
-        try:
-            call.accept()
-        except BadOffer:
-            call.refuse(488)
-
-    async with user_agent(answer) as agent, sip_phone((HERE, agent.port)) as phone:
-        phone.invite = phone.request("INVITE", phone.sdp().replace("RTP/AVP", "RTP/SAVP"))
-        answered = await phone.ask(phone.invite)
-        phone.ack(answered)
-        assert answered.status_code == 488
-        await until(lambda: agent.live == 0, 2)
+    assert "could not be handled" not in caplog.text
 
 
 async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
@@ -321,34 +293,7 @@ async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
         assert agent.held == 0
 
 
-async def test_the_session_timer_is_agreed_on() -> None:
-    async with user_agent(accept) as agent:
-        short = {"Supported": "timer", "Session-Expires": "30"}
-        async with sip_phone((HERE, agent.port), headers=short) as phone:
-            assert await phone.call() == 422
-            assert phone.responses[-1].headers.get_first("min-se") == "90"
-        asked = {"Supported": "timer", "Session-Expires": "600"}
-        async with sip_phone((HERE, agent.port), headers=asked) as phone:
-            assert await phone.call() == 200
-            assert phone.responses[-1].headers.get_first("session-expires") == "600;refresher=uac"
-            refreshed = await phone.ask(phone.request("UPDATE", headers=asked))
-            assert refreshed.status_code == 200
-
-
-async def test_a_session_that_we_refresh_is_refreshed_and_one_that_is_not_ends() -> None:
-    async with user_agent(accept) as agent:
-        ours = {"Supported": "timer", "Session-Expires": "90;refresher=uas"}
-        async with sip_phone((HERE, agent.port), headers=ours) as phone:
-            assert await phone.call() == 200
-            call = agent_call(agent)
-            await until(lambda: call.state == "up", 2)
-            call.tick(agent.now() + 46)
-            await until(lambda: [each.method for each in phone.requests] == ["INVITE", "ACK"], 3)
-            call.tick(agent.now() + 61)
-            await asyncio.wait_for(phone.over.wait(), 3)
-
-
-async def test_an_acceptance_that_nobody_acknowledges_ends_the_call() -> None:
+async def test_an_acceptance_without_an_ack_ends_the_call() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         invite = phone.request("INVITE", phone.sdp())
         assert (await phone.ask(invite)).status_code == 200
@@ -368,7 +313,7 @@ async def test_a_call_comes_over_tcp_and_its_sound_by_udp() -> None:
         assert await phone.hang_up() == 200
 
 
-async def test_at_the_end_of_the_server_every_telephone_is_told() -> None:
+async def test_at_the_end_of_the_server_every_call_gets_a_bye() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200
         await agent.close()
@@ -382,9 +327,9 @@ def agent_call(agent: Any) -> Any:
     return call
 
 
-async def test_a_challenge_of_somebody_who_is_not_the_trunk_is_not_answered() -> None:
-    credentials = SipDigestAuth("account", "the-trunk's-password")
-    async with user_agent(accept, credentials=credentials) as agent, sip_phone((HERE, agent.port)) as phone:
+async def test_a_challenge_of_another_peer_than_the_trunk_is_not_answered() -> None:
+    trunk: dict[str, Any] = {"trunk": "sip:account@sip.test", "trunk_password": "the-trunk's-password"}
+    async with user_agent(accept, **trunk) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200
         phone.challenges = 'Digest realm="x", nonce="y", algorithm=MD5, qop="auth"'
         agent_call(agent).hang_up()

@@ -13,6 +13,6 @@ print(dict(installed().missing), "sip" in [each.name for each in installed().ext
 """
 
 
-def test_an_extension_whose_package_is_not_installed_is_missing_and_the_others_are_there() -> None:
+def test_an_extension_without_its_package_is_missing_and_the_others_are_there() -> None:
     printed = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "{'sip': 'aiosipua'} False"

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from aiosipua import SipMessage, SipRequest
-from aiosipua.auth import SipDigestAuth
 
 from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.messages import response_to
@@ -78,10 +77,9 @@ async def listening(**options: Any) -> AsyncIterator[tuple[Registrar, str]]:
 @asynccontextmanager
 async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registration]]:
     """A user agent that registers at a registrar until the end."""
-    credentials = SipDigestAuth("account", PASSWORD)
     async with (
         listening(**options) as (registrar, account),
-        user_agent(lambda call: call.refuse(486), credentials=credentials) as agent,
+        user_agent(lambda call: call.refuse(486), trunk=account, trunk_password=PASSWORD) as agent,
     ):
         registration = Registration(agent, Trunk.named(account))
         running = asyncio.create_task(registration.run())
@@ -107,7 +105,7 @@ async def test_a_registrar_that_wants_longer_times_gets_them() -> None:
         assert registrar.registered == [900]
 
 
-async def test_a_refusal_is_named_and_not_tried_at_once_again() -> None:
+async def test_a_refusal_is_named_and_not_tried_again_immediately() -> None:
     async with registering(refuses=403) as (registrar, registration):
         await until(lambda: "403" in registration.state, 5)
         await asyncio.sleep(0.5)

@@ -8,18 +8,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import httpx2
 from twilio.request_validator import RequestValidator
 
-from backend.extensions.telephone.plivo import Plivo
+from backend.extensions.telephone.extension import open_providers
 from backend.extensions.telephone.plivo import signature as plivo_signature
 from backend.extensions.telephone.provider import Telephone
-from backend.extensions.telephone.telnyx import Telnyx
-from backend.extensions.telephone.twilio import Twilio
+from backend.settings.settings import load_settings
 from tests.extensions.telephone.media_streams import (
     CALL,
     PLIVO_CALL,
@@ -34,19 +33,16 @@ from tests.extensions.telephone.stream import MediaStream
 from tests.http.world import World, world
 
 CALLER = "+15550123456"
+S = TypeVar("S", bound=MediaStream)
 
 
 @asynccontextmanager
 async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
     """A server that takes the calls of every provider; `public_url` is where Twilio calls it."""
-    nowhere = "http://127.0.0.1:9"
     async with httpx2.AsyncClient() as http:
-        providers = {
-            "twilio": Twilio(http, auth_token=TOKEN, account="", api_url=nowhere),
-            "telnyx": Telnyx(http, public_key=PUBLIC_KEY, api_key="", account="", api_url=nowhere),
-            "plivo": Plivo(http, auth_token=PLIVO_TOKEN, auth_id="", api_url=nowhere),
-        }
-        telephone = Telephone(providers, dict.fromkeys(providers, "") | {"twilio": public_url})
+        twilio = {"auth_token": TOKEN, "public_url": public_url}
+        account = {"twilio": twilio, "telnyx": {"public_key": PUBLIC_KEY}, "plivo": {"auth_token": PLIVO_TOKEN}}
+        telephone = open_providers(load_settings(_env_file=None, **account), http)
         async with world(folder, services_with={"opened": {Telephone: telephone}}, **settings) as here:
             yield here
 
@@ -98,8 +94,13 @@ async def phone_call(
     """A call that is answered, its stream begun; hung up at the end."""
     answer = await announce(url, number=number, call=call)
     assert answer.status == 200, answer.text
-    address, parameters = answer.stream
-    stream = TwilioStream(call=call, delay_s=delay_s)
+    async with begun(TwilioStream(call=call, delay_s=delay_s), *answer.stream) as stream:
+        yield stream
+
+
+@asynccontextmanager
+async def begun(stream: S, address: str, parameters: dict[str, str]) -> AsyncIterator[S]:
+    """A stream that is open; hung up at the end."""
     try:
         await stream.connect(address, parameters)
         yield stream
@@ -133,13 +134,8 @@ async def announce_plivo(url: str, *, number: str = CALLER, call: str = PLIVO_CA
 @asynccontextmanager
 async def telnyx_call(url: str) -> AsyncIterator[MediaStream]:
     """A call that Telnyx passes on; hung up at the end."""
-    address, parameters = (await announce_telnyx(url)).stream
-    stream = TelnyxStream()
-    try:
-        await stream.connect(address, parameters)
+    async with begun(TelnyxStream(), *(await announce_telnyx(url)).stream) as stream:
         yield stream
-    finally:
-        await stream.close()
 
 
 @asynccontextmanager
@@ -148,9 +144,6 @@ async def plivo_call(url: str) -> AsyncIterator[MediaStream]:
     answer = await announce_plivo(url)
     element = ElementTree.fromstring(answer.text).find("Stream")
     assert element is not None and element.get("bidirectional") == element.get("keepCallAlive") == "true", answer.text
-    stream = PlivoStream()
-    try:
-        await stream.connect((element.text or "").strip(), {"extraHeaders": element.get("extraHeaders", "")})
+    headers = {"extraHeaders": element.get("extraHeaders", "")}
+    async with begun(PlivoStream(), (element.text or "").strip(), headers) as stream:
         yield stream
-    finally:
-        await stream.close()

@@ -9,7 +9,7 @@ import httpx2
 from starlette.websockets import WebSocket
 
 from backend.extensions.telephone.media_stream import MediaStreamTransport
-from backend.extensions.telephone.messages import StreamStarted
+from backend.extensions.telephone.settings import TwilioSettings
 from backend.extensions.telephone.twilio import Twilio, TwilioFraming
 from tests.extensions.telephone.media_streams import TwilioStream
 from tests.extensions.telephone.stand_ins import ACCOUNT, TOKEN
@@ -33,10 +33,11 @@ async def media_stream_call(
 
         async def made(websocket: WebSocket) -> MediaStreamTransport:
             framing = TwilioFraming()
-            started = None
-            while not isinstance(started, StreamStarted):
-                started = framing.read((await websocket.receive())["text"])
-            twilio = Twilio(http, auth_token=TOKEN, account=account, api_url=api_url)
+            while (message := framing.read((await websocket.receive())["text"])).event != "start":
+                pass
+            started = framing.started(message)
+            settings = TwilioSettings.model_validate({"auth_token": TOKEN, "account_sid": account})
+            twilio = Twilio(settings, http, api_url)
             return MediaStreamTransport(websocket, framing, started, twilio)
 
         async with over_a_socket(made, stream.connect, stream.close) as transport:

@@ -17,7 +17,6 @@ TELNYX_ACCOUNT = "f5586561-8ff0-4291-a51b-c7dfe4139ff9"
 API_KEY = "KEY0123456789"
 PRIVATE_KEY = Ed25519PrivateKey.from_private_bytes(b"telnyx-signs-its-requests-so!!!!")
 PUBLIC_KEY = b64encode(PRIVATE_KEY.public_key().public_bytes_raw()).decode()
-AUTH_ID = "MA0123456789ABCDEFGH"
 PLIVO_TOKEN = "plivo-auth-token"
 
 
@@ -30,7 +29,6 @@ class CallApi:
     """One provider's API. `orders` are pairs of a call's id and the form that was sent for it."""
 
     authorization: str
-    method: str
     path: str
     """A pattern; its one group is the call's id."""
     fails: bool = False
@@ -42,24 +40,19 @@ class CallApi:
         if request.headers.get("authorization") != self.authorization:
             return json_reply({"message": "Authenticate"}, 401)
         call = re.fullmatch(self.path, request.path)
-        if request.method != self.method or call is None:
+        if request.method != "POST" or call is None:
             return json_reply({"message": "not found"}, 404)
         if self.fails:
             return json_reply({"code": 21220, "message": "Call is not in-progress.", "status": 400}, 400)
         self.orders.append((unquote(call[1]), dict(parse_qsl(request.body.decode()))))
-        return json_reply({}, 204 if self.method == "DELETE" else 200)
+        return json_reply({})
 
 
 def twilio_api() -> CallApi:
     """`POST …/Calls/{CallSid}.json`."""
-    return CallApi(basic(ACCOUNT, TOKEN), "POST", rf"/2010-04-01/Accounts/{ACCOUNT}/Calls/(\w+)\.json")
+    return CallApi(basic(ACCOUNT, TOKEN), rf"/2010-04-01/Accounts/{ACCOUNT}/Calls/(\w+)\.json")
 
 
 def telnyx_api() -> CallApi:
     """`POST /v2/texml/Accounts/{sid}/Calls/{sid}`."""
-    return CallApi(f"Bearer {API_KEY}", "POST", rf"/v2/texml/Accounts/{TELNYX_ACCOUNT}/Calls/([^/]+)")
-
-
-def plivo_api() -> CallApi:
-    """`DELETE /v1/Account/{auth_id}/Call/{uuid}/`."""
-    return CallApi(basic(AUTH_ID, PLIVO_TOKEN), "DELETE", rf"/v1/Account/{AUTH_ID}/Call/([\w-]+)/")
+    return CallApi(f"Bearer {API_KEY}", rf"/v2/texml/Accounts/{TELNYX_ACCOUNT}/Calls/([^/]+)")

@@ -1,7 +1,7 @@
 """A telephone provider's side of a media stream, as its documents describe it: it plays from a buffer, in real time.
 
 What arrives is queued; 20 ms of it are played every 20 ms, a mark comes back when all before it was played, and `clear`
-drops the queue and sends its marks back at once.
+drops the queue and sends its marks back immediately.
 """
 
 from __future__ import annotations

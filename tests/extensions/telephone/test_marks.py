@@ -65,7 +65,7 @@ def test_marks_of_before_a_clear_say_nothing() -> None:
     assert marks.unheard(now) == []
 
 
-def test_a_provider_that_never_sends_marks_back_is_believed_to_play_at_once() -> None:
+def test_a_provider_that_never_sends_marks_back_is_believed_to_play_immediately() -> None:
     marks = MarkedPlayback()
     _, now = sent(marks, 50 * 20, 0.0)
     assert now > LONGEST_S

@@ -38,7 +38,7 @@ async def test_a_reply_that_goes_on_begins_with_what_the_provider_had_dropped() 
         assert sounding_ms(stream.audible()) == pytest.approx(1600, abs=120)
 
 
-async def test_a_flush_taken_back_at_once_clears_and_repeats_nothing() -> None:
+async def test_a_flush_that_is_taken_back_immediately_clears_and_repeats_nothing() -> None:
     async with media_stream_call() as (transport, stream):
         transport.play("a", tone(700, 600))
         await until(lambda: len(stream.audible()) >= 10)

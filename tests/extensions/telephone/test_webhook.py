@@ -149,7 +149,7 @@ def test_a_number_is_one_identity_however_it_is_written_and_another_under_anothe
     assert PhoneCallers([b"x" * 32]).billed("+15550123456").user not in users
 
 
-def test_those_who_withhold_their_number_are_nobody_twice_and_are_limited_together() -> None:
+def test_callers_who_withhold_their_number_are_new_each_time_and_are_limited_together() -> None:
     callers = PhoneCallers([b"k" * 32])
     billing = [callers.billed(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
     assert len({billed.user for billed in billing}) == 4

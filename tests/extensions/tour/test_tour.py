@@ -38,12 +38,11 @@ async def test_every_thinker_answers_what_is_typed() -> None:
 
 @pytest.mark.long
 async def test_thinkers_answer_what_is_said_in_a_call() -> None:
-    status, printed = await toured(voice=True, only=("medical", "stocks", "weather"))
+    status, printed = await toured(voice=True, only=("stocks", "weather"))
     assert status == 0, printed
     _, _, by_voice = printed.partition("Spoken, over WebRTC")
-    assert "Fewer colds" in by_voice
     assert "Apple Inc is at 261.74 dollars" in by_voice
-    assert by_voice.count("first sound after") == 3
+    assert by_voice.count("first sound after") == 2
 
 
 async def test_a_thinker_that_does_not_answer_is_told_and_fails_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,13 +63,13 @@ def test_an_answer_that_comes_first_is_held_until_it_is_wanted(codec: XaiCodec) 
 
 
 @pytest.mark.parametrize("other", [do.CreateReply(Purpose.NOTICE, "notice-1"), do.AddUserText("typed")], ids=repr)
-def test_an_answer_that_nobody_wants_is_forgotten(codec: XaiCodec, other: do.CreateReply | do.AddUserText) -> None:
+def test_an_answer_that_is_not_wanted_is_forgotten(codec: XaiCodec, other: do.CreateReply | do.AddUserText) -> None:
     says(codec, TAKEN, begun(), SOUND)
     assert codec.messages(other)
     assert wish(codec, "answer-2") and codec.released == []
 
 
-def test_an_answer_that_nobody_wants_takes_no_more_room_than_it_may(codec: XaiCodec) -> None:
+def test_an_answer_that_is_not_wanted_takes_no_more_room_than_it_may(codec: XaiCodec) -> None:
     says(codec, TAKEN, begun(), *[SOUND] * (HELD_LIMIT + 1))
     assert wish(codec, "answer-1") and codec.released == []
 
@@ -80,7 +80,7 @@ def test_replies_that_were_asked_for_are_known_by_their_metadata(codec: XaiCodec
     assert says(codec, begun(request="result-1")) == [ev.ReplyStarted("r1", "result-1")]
 
 
-def test_a_reply_that_was_talked_over_ends_though_nobody_says_so(codec: XaiCodec) -> None:
+def test_a_reply_that_was_talked_over_ends_though_the_provider_does_not_say_so(codec: XaiCodec) -> None:
     says(codec, TAKEN)
     wish(codec, "answer-1")
     says(codec, begun(), SOUND, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 5})

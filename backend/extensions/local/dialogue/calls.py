@@ -131,13 +131,14 @@ def _examples(group: Group) -> tuple[str, ...]:
 
 
 def _is_named(name: str, sentence: str) -> bool:
-    """Return whether a sentence calls a tool by its name, but for endings: "remind" calls for `reminders`."""
+    """Return whether a sentence calls a tool by its name: "remind" calls for `reminders`, "note" for `stickynotes`."""
     plain = plain_of(sentence)
     said = {form for word in re.findall(r"\w+", plain.lower()) for form in (word, word.removesuffix("s"))}
     parts = {*name.split("_")} - _ALL_ACTIONS
     return all(
         words_of(part) <= words_of(plain)
         or any(part.startswith(form) and len(part) - len(form) <= (3 if len(form) > 3 else 0) for form in said)
+        or any(len(form) > 3 and part.removesuffix("s").endswith(form) for form in said)
         for part in parts
     )
 

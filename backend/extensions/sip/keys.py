@@ -1,4 +1,4 @@
-"""Keys in RTP packets (RFC 4733), pure."""
+"""Keys of the telephone in RTP packets (RFC 4733), pure."""
 
 from __future__ import annotations
 

@@ -1,19 +1,20 @@
 """The user's notes: things to come back to, of which they are reminded at a time if they name one.
 
-`UserNotes` is injected. A note is a reminder that stays until it is resolved.
+A note is a reminder that stays until it is resolved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.access.principal import Tier
 from backend.errors import BadRequest
 from backend.language.moments import as_said
+from backend.notifications.notes import Notes
 from backend.tools.base import OURS, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.fetch import refused
 from backend.tools.user_clock import NO_ZONE, When, Zone
@@ -25,28 +26,8 @@ Note = dict[str, str | bool]
 has come, and `state` if it is resolved."""
 
 
-class UserNotes(Protocol):
-    """A user's notes. Methods may raise `BadRequest`, `TooMany` or `MemoryUnavailable`."""
-
-    async def create(self, owner: str, text: str, due: str, time_zone: str) -> Note:
-        """Keep a note and return it; one with the same text is opened again."""
-        ...
-
-    async def all_of(self, owner: str) -> list[Note]:
-        """Return the notes, resolved ones included: the soonest due first, then those without a time."""
-        ...
-
-    async def snooze(self, owner: str, note_id: str, due: str, time_zone: str) -> Note:
-        """Let a note be due later; without an id the one that was just spoken of."""
-        ...
-
-    async def resolve(self, owner: str, note_id: str) -> Note:
-        """Resolve a note; without an id the one that was just spoken of."""
-        ...
-
-
 @tool(
-    "notes",
+    "stickynotes",
     "The user's notes, things for them to come back to: create one, with a time from which it is due if they name one; "
     "list them; snooze one until later; resolve one that is done. Without a note_id, snooze and resolve take the note "
     "that was just spoken of.",
@@ -55,13 +36,12 @@ class UserNotes(Protocol):
     cache=False,
     clients=OURS | {"copilot"},
     persistent=True,
-    also_called=("stickynotes",),
     guidance="Notes: the user is reminded of a note at its time, and it stays until they say that it is done. Keep the "
     "note short and in the user's words, without the time. Say the day and time as the result gives them. Resolve a "
     "note only when the user says that it is done.",
 )
-async def notes(
-    store: UserNotes | None,
+async def stickynotes(
+    store: Notes | None,
     context: ToolContext,
     action: Literal["create", "list", "snooze", "resolve"],
     text: Annotated[str, Field(max_length=TEXT_LIMIT, description="For create: what is to be noted.")] = "",
