@@ -1,6 +1,6 @@
 """Every error this server raises on purpose, in one tree.
 
-A leaf says whose fault it is: the caller's (4xx), the operator's (set-up), or a peer's (a service we
+A leaf belongs to who is at fault: the caller (4xx), the operator (set-up), or a peer (a service we
 depend on). Foreign exceptions are translated into these where they enter, at the edge, and nowhere else.
 Each error carries `hint`: what the reader can do next.
 """
@@ -77,11 +77,11 @@ class NotFound(CallerError):
 
 
 class NotTheirs(NotFound):
-    """The thing is somebody else's. Its words are those of `NotFound`; only the security log tells the two apart."""
+    """The thing is another user's. Its words are those of `NotFound`; only the security log tells the two apart."""
 
 
 class Gone(CallerError):
-    """The thing was there, and is not any more."""
+    """The thing was there, and is gone."""
 
     status = 410
 
@@ -92,6 +92,12 @@ class Forbidden(CallerError):
     status = 403
 
 
+class Misdirected(CallerError):
+    """The request is addressed to a host name that is not ours (RFC 9110, 15.5.20)."""
+
+    status = 421
+
+
 class NotAdmitted(CallerError):
     """The caller has not shown the token that this takes."""
 
@@ -99,7 +105,7 @@ class NotAdmitted(CallerError):
 
 
 class SignInFailed(NotAdmitted):
-    """Somebody came back from the OpenID provider, and was not signed in."""
+    """A caller came back from the OpenID provider, and was not signed in."""
 
 
 class TooMany(CallerError):
@@ -190,6 +196,9 @@ class ResponderRejected(ResponderUnavailable):
 class ModelUnavailable(PeerError):
     """A text model failed and so did its fallback."""
 
+    reason: str = ""
+    """Why its last attempt failed, in a word (`models.chat_completions.Reason`)."""
+
 
 class SignInUnavailable(PeerError):
     """The OpenID provider does not answer, or not as it should."""
@@ -209,10 +218,6 @@ class LedgerUnavailable(PeerError):
     """The ledger's database did not answer in time."""
 
     hint = "Try again in a moment. If it keeps failing, the operator should check DATABASE_URL."
-
-
-class TracingUnavailable(PeerError):
-    """The tracing service did not take what it was sent."""
 
 
 class ToolFailed(PeerError):

@@ -21,7 +21,7 @@ import httpx2
 from fastapi import APIRouter
 from redis.asyncio import Redis
 
-from backend.access.credentials import TokenSockets
+from backend.access.credentials import OwnCredential, TokenSockets
 from backend.access.principal import Grant
 from backend.call.utterance_tap import Reader
 from backend.http.context import Context
@@ -127,7 +127,9 @@ class Extension:
     grants: Mapping[str, Grant | None] = field(default_factory=dict)
     """Beginning of a path → the grant that a request needs; None: open to all."""
     token_sockets: TokenSockets = field(default_factory=dict)
-    """Path of a WebSocket whose clients show their token in the address → what writes why one is refused."""
+    """Path of a WebSocket with clients that show their token in the address → what writes why one is refused."""
+    credentials: tuple[OwnCredential, ...] = ()
+    """The credentials that it makes and reads itself."""
     services: Callable[[Settings, httpx2.AsyncClient], Mapping[type[Any], Any]] = lambda settings, http: NOTHING
     """Makes what its tools and steps are given, by type."""
     tools: tuple[str, ...] = ()

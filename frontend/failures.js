@@ -155,7 +155,6 @@ const ENDINGS = {
   idle: failure("ended-idle", "failure.idle", ["retry"]),
   shutdown: failure("ended-shutdown", "failure.shutdown", ["retry"], "failure.server_error.hint"),
   max_minutes: failure("ended-max", "failure.max_minutes", ["retry"]),
-  call_budget: failure("ended-call-budget", "failure.call_budget", ["retry"]),
   budget: failure("ended-budget", "failure.budget", []),
   responder_gone: failure("responder-gone", "failure.voice_gone", ["retry"]),
   responder_refused: failure("responder-refused", "failure.voice_refused", ["retry"]),

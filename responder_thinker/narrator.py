@@ -20,7 +20,6 @@ ENDS = {
     "never_connected": "no connection was made",
     "shutdown": "the server is shutting down",
     "max_minutes": "it reached its time limit",
-    "call_budget": "it reached its cost limit",
     "budget": "today's talking time is used up",
     "responder_gone": "the voice service is not responding",
     "responder_refused": "the voice service refused the call",

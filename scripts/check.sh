@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole check, as `make test` and CI run it: format, lint, types, deployment files, and the tests.
+# The whole check, as `make test` and CI run it: format, lint, types, deployment files, the tests, and the server without
+# one of its extensions.
 # `check.sh static` leaves the tests out; `check.sh quick` runs format, lint, types and the tests that need no browser, no
 # second process and no real clock; `check.sh everything` adds what compares times or lasts long, with every random example.
 # Every step runs; the exit code tells whether all of them passed.
@@ -34,19 +35,29 @@ compose_is_valid() {
   fi
 }
 
-# The type checkers compute while the tests wait; what they say is shown after them.
-types_of() {
-  local said
+types() { nice mypy; }
+
+# The commit chooses the extension, so every one of them has its turn.
+types_and_one_extension_less() {
+  nice mypy
+  local typed=$?
+  nice python -m scripts.without --briefly --by "$(git rev-parse HEAD)" && [ "$typed" = 0 ]
+}
+
+# What computes runs while the tests wait; what it says is shown after them.
+beside() {
+  local said other=$1
+  shift
   said=$(mktemp)
-  nice mypy >"$said" 2>&1 &
-  local types=$!
+  "$other" >"$said" 2>&1 &
+  local computing=$!
   "$@"
   local tests=$?
-  wait "$types"
-  local typed=$?
+  wait "$computing"
+  local computed=$?
   cat "$said"
   rm "$said"
-  [ "$tests" = 0 ] && [ "$typed" = 0 ]
+  [ "$tests" = 0 ] && [ "$computed" = 0 ]
 }
 
 mode=${1:-all}
@@ -54,7 +65,7 @@ workers=(--numprocesses "${WORKERS_OF_TESTS:-5}" --dist loadfile --no-loadscope-
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
-  quick) step "types, quick tests" types_of python -m pytest --quick --numprocesses 2 --dist worksteal ;;
+  quick) step "types, quick tests" beside types python -m pytest --quick --numprocesses 2 --dist worksteal ;;
   static)
     step "types" mypy
     step "prose" python -m scripts.prose
@@ -69,10 +80,10 @@ if [ "$mode" != quick ]; then
   step "compose file" compose_is_valid
 fi
 case "$mode" in
-  all) step "types, tests" types_of python -m pytest "${workers[@]}" -m "not alone and not long" ;;
+  all) step "types, tests, one extension less" beside types_and_one_extension_less python -m pytest "${workers[@]}" -m "not alone and not long" ;;
   everything)
     export FUZZ_SECONDS=${FUZZ_SECONDS:-8}
-    step "types, tests" types_of python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
+    step "types, tests" beside types python -m pytest "${workers[@]}" --hypothesis-profile everything -m "not alone"
     step "tests that compare times" python -m pytest -m alone
     step "without each extension" python -m scripts.without --all
     ;;

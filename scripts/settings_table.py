@@ -36,7 +36,7 @@ This page is generated from [`backend/settings`](../backend/settings). [`.env.ex
 settings that one sets, ready to copy.
 """
 OFTEN_SET = (
-    *("RESPONDER", "RESPONDERS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "REALTIME_MODEL", "REALTIME_VOICE"),
+    *("RESPONDERS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "REALTIME_MODEL", "REALTIME_VOICE"),
     *("THINKER_MODEL", "THINKER_MODEL_ADVANCED", "LOCAL_MODEL_URL", "LOCAL_MODEL", "LOCAL_MODEL_KEY", "GREETING"),
     *("ENDPOINTING", "FINNHUB_API_KEY", "NEWSAPI_API_KEY", "SEARXNG_URL", "PLUGIN_FOLDERS"),
     *("DATA_DIR", "REDIS_URL", "DATABASE_URL", "WORKERS", "SESSION_CAP", "IDLE_DISCONNECT_S"),
@@ -45,8 +45,8 @@ OFTEN_SET = (
 """What `.env.example` holds: a key, a model, where data lies, who may call. Those of an extension go with it."""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
-    *("REDIS_URL", "REDIS_PASSWORD_FILE", "REDIS_CA_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
-    *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"),
+    *("REDIS_URL", "REDIS_PASSWORD_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
+    *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "PLUGIN_FOLDERS"),
 }
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
 SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}

@@ -27,7 +27,7 @@ WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
 ACROSS = ("tests/benchmarks",)
 """Tests of what measures several extensions."""
 OF_THE_TREE = ("tests/app", "tests/deploy", "tests/responders", "tests/thinkers")
-"""The rooms whose tests look at every extension, beside the tests that belong to no room."""
+"""The rooms with tests that look at every extension; so do the tests that belong to no room."""
 QUICKLY = ("--quick", "-q", "--numprocesses=2", "--dist=worksteal")
 READY_WITHIN_S = 60.0
 END_WITHIN_S = 30.0

@@ -5,9 +5,11 @@ At the end of a run by several workers, the files that took longest are shown.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +24,6 @@ pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
     "tests/outside/test_openapi_document.py",
-    "tests/outside/test_strangers.py",
     "tests/browser/test_widths.py",
     "tests/call/test_past_conversations.py",
     "tests/browser/test_page.py",
@@ -64,12 +65,21 @@ SLOWEST_FILES = 10
 NOT_QUICK = ("browser", "slow", "alone", "long", "realtime", "process")
 """Marks of tests that the quick loop leaves out."""
 
+ALL_MARKED = re.compile(rf"^pytestmark = .*mark\.({'|'.join(NOT_QUICK)})\b", re.MULTILINE)
+
 NO_PROCESS = "the quick loop starts no process"
 _guard = {"is_on": False, "has_refused": False}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only tests without a browser, a second process or the clock")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave a file out that marks all of its tests as not quick, so that what it imports is not imported."""
+    if config.getoption("--quick") and collection_path.suffix == ".py":
+        return bool(ALL_MARKED.search(collection_path.read_text())) or None
+    return None
 
 
 def pytest_configure(config: pytest.Config) -> None:

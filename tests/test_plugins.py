@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -19,9 +18,7 @@ from backend.settings.unknown import unknown_settings
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
-from backend.tools.base import Result, tool
 from backend.tools.discovery import folder_modules
-from tests.support.agents import toolbox
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import placed_call, running_server
 from tests.support.waiting import until
@@ -163,16 +160,6 @@ def test_what_a_plugin_declares_is_a_setting_and_the_rest_of_its_prefix_is_none(
     ]
 
 
-MOON = """
-from backend.citations import Citation
-from backend.thinkers.base import Answer, Manifest
-MANIFEST = Manifest(domain="moon", label="Moon", description="{words}", example="e", prompt="p", cache_ttl_s=0)
-
-async def think(run):
-    return Answer("{words}", "model")
-"""
-
-
 def test_a_file_that_is_saved_twice_in_a_second_is_loaded_as_it_is_now(tmp_path: Path) -> None:
     file = tmp_path / "words.py"
     for words in ("first", "other"):
@@ -180,67 +167,3 @@ def test_a_file_that_is_saved_twice_in_a_second_is_loaded_as_it_is_now(tmp_path:
         os.utime(file, (1, 1))  # as old, and as long
         [module] = folder_modules(tmp_path)
         assert words == module.WORDS
-
-
-async def test_plugins_are_live_on_save_and_a_broken_one_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "moon.py").write_text(MOON.format(words="first words"))
-    async with offline_peer(SCRIPT) as peer:
-        with running_server(peer, PLUGIN_FOLDERS=str(tmp_path), RELOAD="true") as server:
-            log = server.folder / "stderr.log"
-            async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
-
-                async def offered() -> dict[str, str]:
-                    config = (await http.get("/api/config")).json()
-                    return {each["domain"]: each["description"] for each in config["thinkers"]}
-
-                assert (await offered())["moon"] == "first words"
-                (tmp_path / "moon.py").write_text(MOON.format(words="other words"))
-                (tmp_path / "moon_phase.py").write_text(TOOL)
-
-                async def changed() -> bool:
-                    return (await offered())["moon"] == "other words"
-
-                await until(changed, 10)
-                (tmp_path / "moon.py").write_text(MOON.format(words="third words") + "\n\nbroken = nowhere\n")
-                await until(lambda: f"moon.py:{MOON.count(chr(10)) + 3} cannot be loaded" in log.read_text(), 10)
-                assert (await offered())["moon"] == "other words"
-                (tmp_path / "moon.py").unlink()
-
-                async def gone() -> bool:
-                    return "moon" not in await offered()
-
-                await until(gone, 10)
-                (tmp_path / "moon.py").write_text(MOON.format(words="last words"))
-
-                async def back() -> bool:
-                    return (await offered()).get("moon") == "last words"
-
-                await until(back, 10)
-            async with placed_call(server, transport="ws"):
-                pass
-            (connection,) = await peer.connections()
-    session = events_of(connection, "session.update")[0]["session"]
-    assert "moon" in session["tools"][0]["parameters"]["properties"]["domain"]["enum"]
-    assert "last words" in session["instructions"]
-
-
-async def test_calls_under_way_keep_the_tool_they_have_and_the_next_has_the_new_one() -> None:
-    begun, may_end = asyncio.Event(), asyncio.Event()
-
-    @tool("waits", "Waits.")
-    async def waits() -> Result:
-        begun.set()
-        await may_end.wait()
-        return Result({"version": "old"})
-
-    @tool("waits", "Waits no more.")
-    async def newer() -> Result:
-        return Result({"version": "new"})
-
-    box = toolbox(waits)
-    under_way = asyncio.create_task(box.call_tool("waits", {}))
-    await begun.wait()
-    box.take_over(toolbox(newer))
-    assert json.loads((await box.call_tool("waits", {})).content) == {"version": "new"}
-    may_end.set()
-    assert json.loads((await under_way).content) == {"version": "old"}

@@ -43,30 +43,19 @@ def settings(**variables: str) -> Settings:
         return load_settings()
 
 
-def test_nothing_needs_to_be_set() -> None:
-    bare = settings()
-    assert bare.provider.names == []
-    assert bare.memory.redis_url is None
-    assert (bare.realtime.model, bare.realtime.voice) == ("gpt-realtime-2", "shimmer")
-    assert bare.provider.openai_base_url == "https://us.api.openai.com/v1"
-    assert (bare.turns.idle_nudge_s, bare.turns.idle_disconnect_s) == (15, 60)
-    assert (bare.turns.endpointing, bare.turns.interruptions) == ("balanced", True)
-    assert (bare.turns.interruption_min_ms, bare.turns.wake_name) == (580, "")
-
-
 def test_an_empty_variable_counts_as_unset() -> None:
     assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").provider.names == []
 
 
 def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
     assert settings(OPENAI_API_KEY="sk-something").provider.names == ["openai"]
-    assert settings(OPENAI_API_KEY="sk-something", RESPONDER="local").provider.names == ["local"]
-    assert settings(RESPONDER="local").provider.names == ["local"]
+    assert settings(OPENAI_API_KEY="sk-something", RESPONDERS="local").provider.names == ["local"]
+    assert settings(RESPONDERS="local").provider.names == ["local"]
 
 
 def test_the_provider_cannot_converse_without_a_key() -> None:
-    with pytest.raises(SettingsError, match="RESPONDER=openai needs OPENAI_API_KEY"):
-        settings(RESPONDER="openai")
+    with pytest.raises(SettingsError, match="RESPONDERS=openai needs OPENAI_API_KEY"):
+        settings(RESPONDERS="openai")
 
 
 def test_hearing_is_set_by_nested_variables() -> None:
@@ -96,12 +85,6 @@ def test_lists_and_ranges_are_written_plainly() -> None:
     assert full.access.allowed_origins == ["https://a.example", "http://localhost:5173"]
     assert full.rtc.ice_servers[0].username == "u"
     assert settings(WAKE_NAME=" Ada ").turns.wake_name == "Ada"
-
-
-def test_a_limit_of_zero_is_off() -> None:
-    limits = settings(SESSION_CAP="0", SESSION_MAX_MINUTES="0", OFFERS_PER_MINUTE="0").limits
-    assert (limits.session_cap, limits.session_max_minutes, limits.offers_per_minute) == (0, 0, 0)
-    assert settings(IDLE_DISCONNECT_S="0", IDLE_NUDGE_S="0").turns.idle_disconnect_s == 0
 
 
 @pytest.mark.parametrize(
@@ -201,7 +184,7 @@ def test_a_document_without_marks_is_refused() -> None:
 
 def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
-    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDER": "local"}, {"RESPONDERS": "local"}):
+    for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDERS": "local"}):
         assert settings(REQUIRE_PROVIDER="true", **given).provider.require_provider
 
 
@@ -227,9 +210,7 @@ def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) ->
 
 def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("BUDGETS__PROOF_OF_WORK_BITS=18\n")
-    assert unknown_settings({}, tmp_path / ".env") == [
-        "BUDGETS__PROOF_OF_WORK_BITS is not a setting any more. Remove it."
-    ]
+    assert unknown_settings({}, tmp_path / ".env") == ["BUDGETS__PROOF_OF_WORK_BITS is no longer a setting. Remove it."]
     names = {each.name for each in settings_table.variables()}
     sections = {name.partition("__")[0] for name in names}
     there = {each for each in FORMER.values() if each and ("__" not in each or each.partition("__")[0] in sections)}

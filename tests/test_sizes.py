@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from scripts.structure import figures_of
+from scripts.structure import sizes_of
 
 MOST = {
-    "lines of Python: core": 59_500,
-    "lines of Python: all that ships": 84_900,
+    "lines of Python: core": 58_500,
+    "lines of Python: all that ships": 84_500,
     "lines of Python: the local Responder": 6_000,
     "lines of Python: benchmarks": 8_000,
-    "lines of Python: tests": 71_600,
-    "required packages": 36,
+    "lines of Python: tests": 70_400,
+    "required packages": 35,
     "fields of the largest class": 20,
     "words of the documents": 48_000,
 }
@@ -32,4 +32,4 @@ def test_the_project_is_no_larger_than_agreed(figure: str, figures: dict[str, st
 @pytest.fixture(scope="module")
 def figures() -> dict[str, str]:
     """The figures of this checkout."""
-    return figures_of(Path(__file__).resolve().parent.parent)
+    return sizes_of(Path(__file__).resolve().parent.parent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -114,50 +113,3 @@ def test_a_module_has_no_words_of_its_own(module: Path) -> None:
     code = re.sub(r"new \w*Error\([^\n]*", "", code)
     own = {words for pattern in OWN_WORDS for words in re.findall(pattern, code)} - NAMES
     assert not own, "put these into frontend/texts, in every language"
-
-
-class Marked(HTMLParser):
-    """The texts of a document: those with a key, and those without."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[dict[str, str]] = []
-        self.marked: list[tuple[str, str]] = []
-        self.bare: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        for mark, name in (
-            ("data-t-label", "aria-label"),
-            ("data-t-title", "title"),
-            ("data-t-placeholder", "placeholder"),
-        ):
-            if mark in given:
-                self.marked.append((given[mark], given.get(name, "")))
-            elif given.get(name):
-                self.bare.append(given[name])
-        if tag not in ("meta", "link", "input", "use", "path"):
-            self.open.append({"tag": tag, **given})
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in ("meta", "link", "input", "use", "path"):
-            assert self.open.pop()["tag"] == tag
-
-    def handle_data(self, data: str) -> None:
-        words = " ".join(data.split())
-        if not re.search(r"\w", words):
-            return
-        if key := self.open[-1].get("data-t"):
-            self.marked.append((key, words))
-        elif not {each["tag"] for each in self.open} & {"title", "noscript", "h1"}:
-            self.bare.append(words)
-
-
-def test_the_document_has_the_english_texts_and_no_others() -> None:
-    document = Marked()
-    document.feed((FRONTEND / "index.html").read_text())
-    english = texts_of("en")
-    assert document.bare == []
-    assert len(document.marked) > 50
-    for key, words in document.marked:
-        assert words == english[key], key

@@ -4,15 +4,13 @@ Within a request, a call or a task it is `current_billing`, which tasks begun th
 of its user (a task, a digest, a call placed by another process) finds it by the user id.
 
     user:{id}:billing   the billing subject as JSON; kept for two days, and of proven users for 400
-    user:{id}:new     there while the user is new: from their first visit on, for BUDGETS__PROVEN_AFTER_H
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
@@ -29,10 +27,8 @@ KEEP_PROVEN_S = 400 * 86_400
 """As long as browsers keep the cookie."""
 CACHED = 10_000
 """Users with a billing subject that this process remembers."""
-ACTIVE_LIMIT = 2_000
-"""Active users that this process knows; of more, those active longest ago are left out."""
 WITHIN_S = 0.5
-"""Seconds Redis has to say who pays; after that the user pays, as somebody new without an address."""
+"""Seconds Redis has to say who pays; after that the user pays, as a new user without an address."""
 
 
 class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,8 +44,6 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
     """False: they are new, and charged to their address, too."""
     exempt: bool = False
     """True: counted, but never refused."""
-    most_tokens: int | None = None
-    """The model tokens that their token lets them use."""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -76,42 +70,22 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
 current_billing: ContextVar[BillingSubject | None] = ContextVar("billing", default=None)
 _decoder = msgspec.json.Decoder(BillingSubject)
 _key = "user:{}:billing".format
-new_key = "user:{}:new".format
 
 
 class BillingSubjects(RedisStore):
     """The billing subjects of all users. Methods may raise `MemoryUnavailable` unless they say otherwise."""
 
-    def __init__(self, redis: Redis, now: Callable[[], float] = time.monotonic) -> None:
-        """`now` gives seconds of a steady clock."""
+    def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
-        self._now = now
         self._noted: OrderedDict[str, BillingSubject] = OrderedDict()
-        self._active: OrderedDict[str, float] = OrderedDict()
-        """User → when something was last done at their expense."""
 
     async def note(self, billed: BillingSubject) -> None:
-        """Remember who pays for that user's work, and that the user is active; writes what is new to this process."""
-        self._active[billed.user] = self._now()
-        self._active.move_to_end(billed.user)
-        if len(self._active) > ACTIVE_LIMIT:
-            self._active.popitem(last=False)
+        """Remember who pays for that user's work; writes what is new to this process."""
         if self._noted.get(billed.user) == billed:
             return
         keep_s = KEEP_PROVEN_S if billed.proven else KEEP_S
         await self._client.call(lambda redis: redis.set(_key(billed.user), msgspec.json.encode(billed), ex=keep_s))
         self._remember(billed)
-
-    async def mark_new(self, user_id: str, new_s: int) -> None:
-        """Note that the user is new, for `new_s` seconds."""
-        await self._client.call(lambda redis: redis.set(new_key(user_id), "1", ex=new_s))
-
-    def active(self, within_s: float) -> list[str]:
-        """Return the users who have been active here within that many seconds."""
-        since = self._now() - within_s
-        while self._active and next(iter(self._active.values())) < since:
-            self._active.popitem(last=False)
-        return list(self._active)
 
     async def find(self, user_id: str) -> BillingSubject | None:
         """Return who pays for that user's work; None when that is not known."""
@@ -142,7 +116,7 @@ class BillingSubjects(RedisStore):
     async def erase(self, user_id: str) -> None:
         """Erase what is stored of that user."""
         self._noted.pop(user_id, None)
-        await self._client.call(lambda redis: redis.delete(_key(user_id), new_key(user_id)))
+        await self._client.call(lambda redis: redis.delete(_key(user_id)))
 
     def _remember(self, billed: BillingSubject) -> None:
         self._noted[billed.user] = billed

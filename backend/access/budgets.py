@@ -20,11 +20,12 @@ from prometheus_client import Counter as Count
 
 from backend.access.billing import BillingSubject, BillingSubjects
 from backend.access.permits import Permits
+from backend.access.prices import price_table
 from backend.access.usage import EVERYBODY, DayCounts, Resource, Scope, Subject, Usage
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
-from backend.settings.budgets import AddressBudget, BudgetSettings, KeyBudget, TotalBudget, UserBudget
+from backend.settings.budgets import BudgetSettings
 
 DAY_S = 86_400
 NOTHING: Usage = Counter()
@@ -61,7 +62,7 @@ class Excess(NamedTuple):
 
 def limits_of(settings: BudgetSettings) -> Limits:
     """Return the limits that the settings set, in the units of `Resource`."""
-    scopes: dict[Scope, UserBudget | AddressBudget | KeyBudget | TotalBudget] = {
+    scopes = {
         Scope.USER: settings.user,
         Scope.ADDRESS: settings.address,
         Scope.KEY: settings.key,
@@ -98,6 +99,7 @@ class Budgets:
         self.billing = billing
         self.permits = permits
         self.settings = settings
+        self.prices = price_table(settings.prices)
         self._limits = limits_of(settings)
         self._clock = clock
         self.refusals: Counter[tuple[Scope, Resource]] = Counter()
@@ -112,26 +114,16 @@ class Budgets:
         Raises `OverBudget`, or `CeilingReached` for everybody's; nothing is charged then. Takes one round trip. While
         Redis does not answer, what this process knows decides.
         """
-        if billed.exempt:
-            self.day_counts.charge(billed.subjects, wanted)
-            return
-        try:
-            await self.billing.note(billed)
-            used = await self.day_counts.take(billed.subjects, wanted)
-        except MemoryUnavailable:
-            if found := self.excess(billed, needs, wanted):
-                raise self._refusal(billed, found) from None
-            self.day_counts.charge(billed.subjects, wanted)
-            return
-        if found := self._excess(billed, used, needs, wanted):
-            if wanted:
-                with suppress(MemoryUnavailable):
-                    await self.day_counts.give_back(billed.subjects, wanted)
-            raise self._refusal(billed, found)
+        if not billed.exempt:
+            with suppress(MemoryUnavailable):
+                await self.billing.note(billed)
+                await self.day_counts.read(billed.subjects)
+            self.check(billed, needs, wanted)
+        self.day_counts.charge(billed.subjects, wanted)
 
-    def check(self, billed: BillingSubject, needs: frozenset[Resource]) -> None:
+    def check(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Raise `OverBudget` or `CeilingReached` when a budget is used up, as far as this process knows."""
-        if found := self.excess(billed, needs):
+        if found := self.excess(billed, needs, wanted):
             raise self._refusal(billed, found)
 
     def charge(self, billed: BillingSubject, amounts: Usage) -> None:
@@ -145,45 +137,43 @@ class Budgets:
 
     def cost_of(self, model: str, tokens_in: int, tokens_out: int) -> int | None:
         """Return what these tokens of a model cost, in millionths of a dollar; None: it has no price."""
-        price = self.settings.prices.get(model)
-        return price.micro_usd(tokens_in, tokens_out) if price else None
+        price = self.prices.get(model)
+        return price.micro_usd({"text_in": tokens_in, "text_out": tokens_out}) if price else None
 
     def excess(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> Excess | None:
         """Return the budget that is used up, as far as this process knows; None when there is room."""
         if billed.exempt:
             return None
-        used = {subject: self.day_counts.known(subject) for subject in billed.subjects}
-        return self._excess(billed, used, needs, wanted)
+        for subject in billed.subjects:
+            used, limits = self.day_counts.known(subject), self._limits_of(subject)
+            for resource in sorted(needs):
+                limit = limits.get(resource)
+                if limit is not None and used[resource] + max(1, wanted[resource]) > limit:
+                    return Excess(subject.scope, resource, limit)
+        return None
 
     async def admits_new_user(self, billed: BillingSubject) -> bool:
-        """Mark the billing subject as new, count them for their address, and return whether it may have that many."""
+        """Count one more new user of the billing subject's address, and return whether it may have that many."""
         address = [subject for subject in billed.subjects if subject.scope is Scope.ADDRESS]
-        limit, new_s = self.settings.new_users_per_day, round(self.settings.proven_after_h * 3600)
-        if billed.exempt:
+        limit = self.settings.new_users_per_day
+        if billed.exempt or not limit or not address:
             return True
-        if new_s and self.settings.new_user_keep_h:
-            with suppress(MemoryUnavailable):
-                await self.billing.mark_new(billed.user, new_s)
-        if not limit or not address:
-            return True
-        wanted: Usage = Counter({Resource.NEW_USERS: 1})
+        with suppress(MemoryUnavailable):
+            await self.day_counts.read(address)
         if self.day_counts.known(address[0])[Resource.NEW_USERS] >= limit:
-            return self._refuses_new_user(billed)
-        try:
-            used = await self.day_counts.take(address, wanted)
-        except MemoryUnavailable:
-            self.day_counts.charge(address, wanted)
-            return True
-        return used[address[0]][Resource.NEW_USERS] < limit or self._refuses_new_user(billed)
+            self.stop(billed, Excess(Scope.ADDRESS, Resource.NEW_USERS, limit))
+            return False
+        self.day_counts.charge(address, Counter({Resource.NEW_USERS: 1}))
+        return True
 
     async def shown_to(self, billed: BillingSubject) -> Json:
         """Return the use and the limits of the day, as `GET /api/me/usage` shows them. Raises `MemoryUnavailable`."""
-        used = await self.day_counts.used(billed.subjects)
         own = [subject for subject in billed.subjects if subject != EVERYBODY]
+        await self.day_counts.read(own)
         return {
             "resets_in_s": self._left_s(),
             "limited": not billed.exempt,
-            **{subject.scope.value: self._shown(subject, used[subject], billed) for subject in own},
+            **{subject.scope.value: self._shown(subject, self.day_counts.known(subject)) for subject in own},
         }
 
     async def total(self) -> Json:
@@ -191,9 +181,10 @@ class Budgets:
 
         Raises `MemoryUnavailable`.
         """
-        used = await self.day_counts.used([EVERYBODY])
+        await self.day_counts.read([EVERYBODY])
         refused = {f"{scope}.{resource}": count for (scope, resource), count in self.refusals.items()}
-        shown = {"resets_in_s": self._left_s(), "refused": refused, **self._shown(EVERYBODY, used[EVERYBODY])}
+        used = self._shown(EVERYBODY, self.day_counts.known(EVERYBODY))
+        shown = {"resets_in_s": self._left_s(), "refused": refused, **used}
         return shown | {"top": {scope.value: await self._top(scope) for scope in RANKED}}
 
     def stop(self, billed: BillingSubject, found: Excess) -> None:
@@ -220,32 +211,16 @@ class Budgets:
             registry=registry,
         )
 
-    def _excess(
-        self, billed: BillingSubject, used: Mapping[Subject, Usage], needs: frozenset[Resource], wanted: Usage
-    ) -> Excess | None:
-        """Return the first budget that has no room for `wanted`, and at least one unit, of what is needed."""
-        for subject in billed.subjects:
-            limits = self._limits_of(subject, billed)
-            for resource in sorted(needs):
-                limit = limits.get(resource)
-                if limit is not None and used[subject][resource] + max(1, wanted[resource]) > limit:
-                    return Excess(subject.scope, resource, limit)
-        return None
-
-    def _limits_of(self, subject: Subject, billed: BillingSubject | None = None) -> dict[Resource, int]:
-        """Return what the subject may use in a day; a user no more tokens than their credential allows."""
-        limits = {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
-        most = billed.most_tokens if billed and subject.scope is Scope.USER else None
-        if most is not None:
-            limits[Resource.MODEL_TOKENS] = min(limits.get(Resource.MODEL_TOKENS, most), most)
-        return limits
+    def _limits_of(self, subject: Subject) -> dict[Resource, int]:
+        """Return what the subject may use in a day."""
+        return {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
 
     async def _top(self, scope: Scope) -> list[Json]:
         used = await self.day_counts.top(scope)
         return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
 
-    def _shown(self, subject: Subject, used: Usage, billed: BillingSubject | None = None) -> Json:
-        limits = self._limits_of(subject, billed)
+    def _shown(self, subject: Subject, used: Usage) -> Json:
+        limits = self._limits_of(subject)
         return {
             "used": {resource.value: used[resource] for resource in self._limits[subject.scope]},
             "limits": {resource.value: limit for resource, limit in limits.items()},
@@ -257,10 +232,6 @@ class Budgets:
         message = f"{owner} of {WORDS[found.resource]} is used up for today."
         error = CeilingReached if found.scope is Scope.TOTAL else OverBudget
         return error(message, retry_after_s=self._left_s(), hint=hint)
-
-    def _refuses_new_user(self, billed: BillingSubject) -> bool:
-        self.stop(billed, Excess(Scope.ADDRESS, Resource.NEW_USERS, self.settings.new_users_per_day))
-        return False
 
     def _used_by_all(self, resource: Resource) -> int:
         return self.day_counts.known(EVERYBODY)[resource]

@@ -1,31 +1,23 @@
 """API keys and the tokens they sign: JSON Web Tokens (RFC 7519) that say who asks, and what they may do.
 
-The key decides about the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key reads
-what its private half signed with RS256, ES256 or EdDSA. A token shows in `iat` and `exp` how long it lives: an hour at
-most, or a year if it grants only what programs do that keep it in their settings. The users that a key names are that
-key's alone.
+The server decides about the algorithm, HS256, never the token (RFC 8725, 3.1). A token shows in `iat` and `exp` how
+long it lives: an hour at most, or a year if it grants only what programs do that keep it in their settings. The users
+that a key names are that key's alone.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
 from backend.access.principal import PROGRAM_GRANTS, Grant
 from backend.errors import NotAdmitted, SettingsError
-from backend.settings.access import KEY_FILE
 
 LIFE_S = 3_600
 """Seconds a token may live."""
@@ -35,12 +27,10 @@ LEEWAY_S = 30
 """Seconds by which the signer's clock may differ from ours."""
 LONGEST = 8_192
 """Characters a token may have; longer ones are not even looked at."""
-RSA_BITS_MIN = 2_048
 SHAPE = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 """How a JSON Web Token looks, and none of our other tokens: a header that begins with {", and two dots."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
-Key = str | RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 class GrantsClaim(BaseModel):
@@ -72,7 +62,6 @@ class Claims(BaseModel):
     grants: GrantsClaim
     conversation: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     origin: Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]{1,255}$")] | None = None
-    budget: Annotated[int, Field(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +78,7 @@ class Signed:
 
     @property
     def grants(self) -> frozenset[Grant]:
-        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for anybody."""
+        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for all users."""
         granted = {grant for grant in Grant if getattr(self.claims.grants, grant)}
         if self.claims.grants.tools is not None:
             granted.add(Grant.MCP_EXTERNAL)
@@ -106,26 +95,21 @@ class Signed:
 class ApiKeys:
     """The keys that sign the tokens that are taken."""
 
-    def __init__(self, keys: Mapping[str, str], clock: Callable[[], float] = time.time) -> None:
-        """`keys` are secrets, or `file:` and the path of a public key, by id; `clock` gives Unix time in seconds.
-
-        Raises `SettingsError` for a file that holds no usable key.
-        """
-        self._keys = {key_id: _usable(key_id, value) for key_id, value in keys.items()}
-        self._clock = clock
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        """`keys` are secrets by their ids."""
+        self._keys = keys
 
     def __repr__(self) -> str:
         return f"ApiKeys({', '.join(self._keys)})"
 
     def sign(self, key_id: str, claims: Mapping[str, object], life_s: int = LIFE_S) -> str:
-        """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
+        """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for an unknown key."""
         key = self._keys.get(key_id)
-        if not isinstance(key, str):
-            if not self._keys:
-                raise SettingsError("API_KEYS is not set.", hint="Set it to ID:SECRET: see docs/howto/access.md.")
-            secrets = ", ".join(name for name, each in self._keys.items() if isinstance(each, str)) or "none"
-            raise SettingsError(f"API_KEYS has no secret for {key_id}.", hint=f"Keys that can sign: {secrets}.")
-        now = int(self._clock())
+        if key is None and not self._keys:
+            raise SettingsError("API_KEYS is not set.", hint="Set it to ID:SECRET: see docs/howto/access.md.")
+        if key is None:
+            raise SettingsError(f"API_KEYS has no key {key_id}.", hint=f"There are: {', '.join(self._keys)}.")
+        now = int(time.time())
         times = {"iat": now, "exp": now + life_s}
         return jwt.encode({**claims, **times}, key, algorithm="HS256", headers={"kid": key_id})
 
@@ -138,29 +122,22 @@ class ApiKeys:
             key = self._keys.get(key_id) if isinstance(key_id, str) else None
             if key is None or not isinstance(key_id, str):
                 raise _refused("names no key of this server in `kid`")
-            payload = jwt.decode(token, key, algorithms=[_algorithm(key)], options=_ONLY_SIGNATURE)
+            payload = jwt.decode(token, key, ["HS256"], {"verify_aud": False}, leeway=LEEWAY_S)
             claims = Claims.model_validate(payload)
+        except jwt.ExpiredSignatureError:
+            raise _refused("has expired") from None
+        except jwt.ImmatureSignatureError:
+            raise _refused("was made in the future") from None
         except jwt.InvalidTokenError:
             raise _refused("has no valid signature") from None
         except ValidationError as error:
             named = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
             raise _refused(f"has missing or faulty claims: {named}") from None
         signed = Signed(key_id, claims)
-        self._check_times(claims, PROGRAM_LIFE_S if signed.grants <= PROGRAM_GRANTS else LIFE_S)
-        return signed
-
-    def _check_times(self, claims: Claims, life_s: int) -> None:
-        now = self._clock()
-        if claims.exp <= now - LEEWAY_S:
-            raise _refused("has expired")
-        if claims.iat > now + LEEWAY_S:
-            raise _refused("was made in the future")
+        life_s = PROGRAM_LIFE_S if signed.grants <= PROGRAM_GRANTS else LIFE_S
         if claims.exp - claims.iat > life_s:
             raise _refused(f"lives longer than {life_s} seconds")
-
-
-_ONLY_SIGNATURE = jwt.types.Options(verify_signature=True, verify_exp=False, verify_iat=False, verify_aud=False)
-"""Its times are compared with our own clock."""
+        return signed
 
 
 def looks_signed(token: str) -> bool:
@@ -170,38 +147,3 @@ def looks_signed(token: str) -> bool:
 
 def _refused(why: str) -> NotAdmitted:
     return NotAdmitted(f"The token {why}.", hint="Create a new one with a key from API_KEYS: see docs/howto/access.md.")
-
-
-def _usable(key_id: str, value: str) -> Key:
-    """Return the secret itself, or the public key in the file. Raises `SettingsError`."""
-    if not value.startswith(KEY_FILE):
-        return value
-    try:
-        key = load_pem_public_key(Path(value.removeprefix(KEY_FILE)).read_bytes())
-    except (OSError, ValueError, UnsupportedAlgorithm) as error:
-        raise SettingsError(
-            f"The public key of {key_id} in API_KEYS cannot be read ({type(error).__name__}).",
-            hint="Name a PEM file with a public key, e.g. partner:file:/run/secrets/partner.pem.",
-        ) from error
-    if isinstance(key, RSAPublicKey) and key.key_size >= RSA_BITS_MIN:
-        return key
-    if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
-        return key
-    if isinstance(key, Ed25519PublicKey):
-        return key
-    raise SettingsError(
-        f"The public key of {key_id} in API_KEYS is of an unsupported kind.",
-        hint=f"Use RSA of {RSA_BITS_MIN} bits or more, P-256 or Ed25519.",
-    )
-
-
-def _algorithm(key: Key) -> str:
-    match key:
-        case str():
-            return "HS256"
-        case RSAPublicKey():
-            return "RS256"
-        case Ed25519PublicKey():
-            return "EdDSA"
-        case _:
-            return "ES256"

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from backend.access.billing import BillingSubject, current_billing
 from backend.access.budgets import Budgets
-from backend.access.prices import PriceTable, ReplyPrice, TokensByKind
 from backend.access.usage import CALL, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
 from backend.observability.work_metrics import WorkMetrics
 from backend.runtime.json_objects import Json
-from backend.settings.budgets import ModelPrice
 from backend.storage.ledger.work import current_work
 
 NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
@@ -69,16 +66,11 @@ class MeteredModel:
                 answered, tokens = finished.model or model, (finished.tokens_in, finished.tokens_out)
                 work.model_answered(answered, sum(tokens), self.budgets.cost_of(answered, *tokens))
             if billed and finished and finished.tokens_in + finished.tokens_out:
-                self._charge(billed, finished.model or model, finished.tokens_in, finished.tokens_out)
+                self.budgets.charge_tokens(billed, finished.model or model, finished.tokens_in, finished.tokens_out)
             elif billed and begun:
                 sent = sum(len(message["content"]) for message in messages)
-                self._charge(billed, model, sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN)
-
-    def _charge(self, billed: BillingSubject, model: str, tokens_in: int, tokens_out: int) -> None:
-        """Charge the billing subject, and the call for which the model was asked."""
-        self.budgets.charge_tokens(billed, model, tokens_in, tokens_out)
-        if call := current_call.get():
-            call.cost(self.budgets.cost_of(model, tokens_in, tokens_out) or 0)
+                estimate = sent // CHARACTERS_PER_TOKEN, characters // CHARACTERS_PER_TOKEN
+                self.budgets.charge_tokens(billed, model, *estimate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,32 +99,12 @@ class MeteredEmbedder:
 
 @dataclass(eq=False)
 class MeteredCall:
-    """A live call, and what its models have cost so far."""
+    """A live call, charged up to a moment."""
 
     billed: BillingSubject
-    hang_up: Callable[[str], None]
-    """Ends the call for a reason: `call_budget` or `budget`."""
+    hang_up: Callable[[], None]
     charged_to: float
-    most_micro_usd: int
-    """Millionths of a dollar that it may cost; 0: any."""
-    micro_usd: int = 0
     stopped: bool = False
-
-    def cost(self, micro_usd: int) -> None:
-        """Add what a model has cost; at the limit of a call, end it."""
-        self.micro_usd += micro_usd
-        if self.most_micro_usd and self.micro_usd >= self.most_micro_usd:
-            self.stop("call_budget")
-
-    def stop(self, reason: str) -> None:
-        """End the call, once."""
-        if not self.stopped:
-            self.stopped = True
-            self.hang_up(reason)
-
-
-current_call: ContextVar[MeteredCall | None] = ContextVar("metered call", default=None)
-"""The call for which models are asked now."""
 
 
 @dataclass(eq=False)
@@ -143,7 +115,6 @@ class CallMeter:
     """
 
     budgets: Budgets
-    prices: PriceTable = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
     _calls: dict[str, MeteredCall] = field(default_factory=dict, init=False)
 
@@ -152,39 +123,28 @@ class CallMeter:
 
     @asynccontextmanager
     async def metering(
-        self, session_id: str, billed: BillingSubject, hang_up: Callable[[str], None]
+        self, session_id: str, billed: BillingSubject, hang_up: Callable[[], None]
     ) -> AsyncIterator[None]:
-        """Charge the call within the block; `hang_up` is called once, with a reason, when a budget is used up."""
-        most = round(self.budgets.settings.call_usd * 1_000_000)
-        call = self._calls[session_id] = MeteredCall(billed, hang_up, self.now(), most)
-        token = current_call.set(call)
+        """Charge the call within the block; `hang_up` is called once, when a budget is used up."""
+        call = self._calls[session_id] = MeteredCall(billed, hang_up, self.now())
         try:
             yield
         finally:
-            current_call.reset(token)
             del self._calls[session_id]
             self._charge_time(call)
 
-    def prices_of(self, model: str) -> ModelPrice | ReplyPrice | None:
-        """Return what a Responder's model costs; BUDGETS__PRICES goes before the table. None: no price is known."""
-        return self.budgets.settings.prices.get(model) or self.prices.get(model)
-
-    def spent(self, session_id: str, model: str, tokens: TokensByKind) -> int | None:
+    def spent(self, session_id: str, model: str, tokens: Mapping[str, int]) -> int | None:
         """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
 
-        Ends the call when money is used up: its own, or a billing subject's. Never waits.
+        Ends the call when money is used up. Never waits.
         """
         tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
         tokens_out = tokens["text_out"] + tokens["audio_out"]
-        price, cost = self.prices_of(model), None
-        if isinstance(price, ModelPrice):
-            cost = price.micro_usd(tokens_in, tokens_out)
-        elif price:
-            cost = price.micro_usd(tokens)
+        price = self.budgets.prices.get(model)
+        cost = price.micro_usd(tokens) if price else None
         if call := self._calls.get(session_id):
             used = Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0})
             self.budgets.charge(call.billed, used)
-            call.cost(cost or 0)
             self._stop_over_budget(call, MONEY)
         return cost
 
@@ -203,7 +163,8 @@ class CallMeter:
     def _stop_over_budget(self, call: MeteredCall, needs: frozenset[Resource]) -> None:
         if not call.stopped and (found := self.budgets.excess(call.billed, needs)):
             self.budgets.stop(call.billed, found)
-            call.stop("budget")
+            call.stopped = True
+            call.hang_up()
 
     def _charge_time(self, call: MeteredCall) -> None:
         seconds = round(self.now() - call.charged_to)

@@ -79,8 +79,6 @@ class Principal:
     """How they proved who they are: `none`, `cookie`, `oidc`, `key <id>` or `session`."""
     conversation: str | None = None
     """The only conversation they may name; None: any of their own."""
-    budget: int | None = None
-    """The most model tokens this credential may spend; None: no ceiling of its own."""
 
     @property
     def reach(self) -> Reach:

@@ -1,14 +1,10 @@
-"""The data that access keeps in Redis, for all processes: one-time tickets, epochs that make cookies void, accounts,
+"""The data that access keeps in Redis, for all processes: sign-ins under way, epochs that make cookies void, accounts,
 and token buckets.
 
-    ticket:{hash}    what a ticket opens, as JSON, until it is used or 30 seconds have passed
     sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
     account:{hash}   list: the id under which an account's data is stored, then the visitors it was in other browsers
     bucket:{hash}    the Unix time at which a token bucket is full again, until then
-
-A ticket stands in an address where nothing else can be sent: a browser's event stream takes no headers. It is good
-once, so an address in a proxy's log opens nothing.
 
 An *account* is who signs in. At the first sign-in the visitor becomes the account: its data stays where it is, under
 the visitor's id, to which nothing but a sign-in leads from then on. What the account was as a visitor of other browsers
@@ -24,16 +20,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal
 
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import Pipe, RedisStore
-from backend.storage.keys import context
 
-TICKET_LIFE_S = 30
-"""Seconds in which a ticket must be used."""
 EPOCH_LIFE_S = 410 * 86_400
 """Seconds an epoch is kept: longer than any cookie lives."""
 CACHED_S = 5.0
@@ -43,12 +35,10 @@ ACCOUNT_IDS = 20
 """Ids kept of one account; of more visitors, the oldest is dropped."""
 TICKET_LIMIT = 128
 """Characters of a ticket that are looked at."""
-TicketKind = Literal["ticket", "sign-in"]
-"""What a ticket is for: one kind never passes for another."""
 
 
 class AccessStore(RedisStore):
-    """Tickets, epochs and accounts."""
+    """Sign-ins, epochs and accounts."""
 
     def __init__(self, redis: Redis, now: Callable[[], float] = time.monotonic) -> None:
         """`now` gives seconds of a steady clock."""
@@ -57,19 +47,18 @@ class AccessStore(RedisStore):
         self._epochs: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """User → epoch, and until when it is believed."""
 
-    async def put_ticket(self, content: bytes, life_s: int = TICKET_LIFE_S, kind: TicketKind = "ticket") -> str:
+    async def put_ticket(self, content: bytes, life_s: int) -> str:
         """Return a new ticket for `content`. Raises `MemoryUnavailable`."""
         ticket = secrets.token_urlsafe(24)
-        await self._client.call(lambda redis: redis.set(f"{kind}:{_hashed(ticket)}", content, ex=life_s))
+        await self._client.call(lambda redis: redis.set(_sign_in(ticket), content, ex=life_s))
         return ticket
 
-    async def take_ticket(self, ticket: str, kind: TicketKind = "ticket") -> bytes | None:
-        """Return what `ticket` was made for, once; None for one that is unknown, used, too old or of another kind.
+    async def take_ticket(self, ticket: str) -> bytes | None:
+        """Return what `ticket` was made for, once; None for one that is unknown, used or too old.
 
         Raises `MemoryUnavailable`.
         """
-        name = f"{kind}:{_hashed(ticket[:TICKET_LIMIT])}"
-        found: bytes | None = await self._client.call(lambda redis: redis.getdel(name))
+        found: bytes | None = await self._client.call(lambda redis: redis.getdel(_sign_in(ticket[:TICKET_LIMIT])))
         return found
 
     async def change_bucket(self, name: str, change: Callable[[float], float], now: float) -> None:
@@ -108,20 +97,18 @@ class AccessStore(RedisStore):
     async def link(self, account: str, visitor: str = "", epoch: int = 0) -> str:
         """Return the id under which the account's data is stored, decided at its first sign-in: that of its `visitor`.
 
-        An account that has data under its own id, from before there were such records, keeps it there. The visitor's
-        cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another account, is left
-        alone. Raises `MemoryUnavailable`.
+        The visitor's cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another
+        account, is left alone. Raises `MemoryUnavailable`.
         """
         key = _account(account)
 
-        async def read(pipe: Pipe) -> tuple[list[bytes], int, bool]:
-            has_data = bool(await pipe.exists(context(account)))
-            return await pipe.lrange(key, 0, -1), int(await pipe.get(_epoch(visitor)) or 0), has_data
+        async def read(pipe: Pipe) -> tuple[list[bytes], int]:
+            return await pipe.lrange(key, 0, -1), int(await pipe.get(_epoch(visitor)) or 0)
 
-        def write(pipe: Pipe, found: tuple[list[bytes], int, bool]) -> tuple[str, bool]:
-            ids, epoch_now, has_data = found
+        def write(pipe: Pipe, found: tuple[list[bytes], int]) -> tuple[str, bool]:
+            ids, epoch_now = found
             claimed = bool(visitor) and epoch == epoch_now
-            new = [account] if not ids and (has_data or not claimed) else []
+            new = [] if ids or claimed else [account]
             if claimed:
                 new.append(visitor)
                 pipe.set(_epoch(visitor), epoch + 1, ex=EPOCH_LIFE_S)
@@ -150,6 +137,10 @@ class AccessStore(RedisStore):
         self._epochs.move_to_end(user)
         if len(self._epochs) > CACHED_LIMIT:
             self._epochs.popitem(last=False)
+
+
+def _sign_in(ticket: str) -> str:
+    return f"sign-in:{_hashed(ticket)}"
 
 
 def _account(account: str) -> str:

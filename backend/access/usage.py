@@ -3,9 +3,9 @@
     budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
     budget:{YYYY-MM-DD}:top:{scope}   sorted set: of those who used most, name → model tokens
 
-`take` counts and reads in one round trip. `charge` never waits: amounts are added up in this process and written by
-`run` once a second, all in one round trip, which also brings back what the other processes have charged. While Redis
-does not answer, what this process knows decides, and what it has charged waits for Redis to return.
+`charge` never waits: amounts are added up in this process and written by `run` once a second, all in one round trip,
+which also brings back what the other processes have charged. While Redis does not answer, what this process knows
+decides, and what it has charged waits for Redis to return.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -100,6 +100,7 @@ class DayCounts(RedisStore):
         self._known: OrderedDict[Subject, Usage] = OrderedDict()
         self._waiting: dict[Subject, Usage] = {}
         self._unranked: set[Subject] = set()
+        self._writing = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"DayCounts({len(self._waiting)} subjects to be written)"
@@ -116,33 +117,17 @@ class DayCounts(RedisStore):
         self._turn_day()
         return Counter(self._known.get(subject, {})) + self._waiting.get(subject, Counter())
 
-    async def take(self, subjects: Collection[Subject], amounts: Usage) -> dict[Subject, Usage]:
-        """Count `amounts` for each subject now, and return what each had used before. Raises `MemoryUnavailable`.
-
-        Of two that take at the same time, in whatever process, one sees the other's amounts.
-        """
-        found = await self._write(dict.fromkeys(subjects, amounts))
-        used = {subject: usage + self._waiting.get(subject, Counter()) for subject, usage in found.items()}
-        for usage in used.values():
-            usage.subtract(amounts)
-        return used
-
-    async def give_back(self, subjects: Collection[Subject], amounts: Usage) -> None:
-        """Take back what `take` has counted. Raises `MemoryUnavailable`."""
-        negative: Usage = Counter()
-        negative.subtract(amounts)
-        await self._write(dict.fromkeys(subjects, negative))
-
-    async def used(self, subjects: Collection[Subject]) -> dict[Subject, Usage]:
-        """Return what each subject has used today. Raises `MemoryUnavailable`."""
-        return await self.take(subjects, Counter())
+    async def read(self, subjects: Collection[Subject]) -> None:
+        """Learn what each subject has used today, in all processes. Raises `MemoryUnavailable`."""
+        await self._write({subject: Counter() for subject in subjects})
 
     async def top(self, scope: Scope) -> dict[str, Usage]:
         """Return what those used who used most today, by name. Raises `MemoryUnavailable`."""
         self._turn_day()
         raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(scope), 0, TOP - 1))
-        used = await self.used([Subject(scope, name.decode()) for name in raw or []])
-        return {subject.name: usage for subject, usage in used.items()}
+        subjects = [Subject(scope, name.decode()) for name in raw or []]
+        await self.read(subjects)
+        return {subject.name: self.known(subject) for subject in subjects}
 
     async def run(self) -> None:
         """Write what was charged, again and again, and now and then who used most, until cancelled."""
@@ -156,14 +141,8 @@ class DayCounts(RedisStore):
     async def flush(self) -> None:
         """Write what was charged, and learn what all processes have. Raises `MemoryUnavailable`; then it waits."""
         self._turn_day()
-        written, self._waiting = self._waiting, {}
-        try:
-            if written:
-                await self._write(written)
-        except MemoryUnavailable:
-            for subject, amounts in written.items():
-                self.charge([subject], amounts)
-            raise
+        if self._waiting:
+            await self._write(self._waiting)
 
     async def rank(self) -> None:
         """List the subjects that have used something since, if they are among the top. Raises `MemoryUnavailable`."""
@@ -178,22 +157,29 @@ class DayCounts(RedisStore):
             pipe.expire(self._top_key(scope), KEEP_S)
         await self._client.execute(pipe)
 
-    async def _write(self, amounts: dict[Subject, Usage]) -> dict[Subject, Usage]:
-        """Add the amounts, and return what each subject has used with them."""
-        self._turn_day()
-        pipe = self._client.pipeline(transaction=False)
-        lengths = [self._queue(pipe, subject, usage) for subject, usage in amounts.items()]
-        answers = iter(await self._client.execute(pipe))
-        for subject, length in zip(amounts, lengths, strict=True):
+    async def _write(self, amounts: Mapping[Subject, Usage]) -> None:
+        """Add the amounts, which no longer wait once they are written, and learn what each subject has used."""
+        async with self._writing:
+            self._turn_day()
+            written = {subject: usage.copy() for subject, usage in amounts.items()}
+            pipe = self._client.pipeline(transaction=False)
+            lengths = [self._queue(pipe, subject, usage) for subject, usage in written.items()]
+            answers = iter(await self._client.execute(pipe))
+        for (subject, usage), length in zip(written.items(), lengths, strict=True):
             *_, raw = (next(answers) for _ in range(length))
             self._known[subject] = Counter({r: int(raw[r.encode()]) for r in Resource if r.encode() in raw})
             self._known.move_to_end(subject)
-            if any(amounts[subject].values()) and subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
-                self._unranked.add(subject)
-        used = {subject: self._known[subject].copy() for subject in amounts}
+            if usage:
+                self._no_longer_waits(subject, usage)
         while len(self._known) > KNOWN_LIMIT:
             self._known.popitem(last=False)
-        return used
+
+    def _no_longer_waits(self, subject: Subject, written: Usage) -> None:
+        left = self._waiting.pop(subject, Counter()) - written
+        if left:
+            self._waiting[subject] = left
+        if subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
+            self._unranked.add(subject)
 
     def _top_key(self, scope: Scope) -> str:
         return f"budget:{self._day}:top:{scope}"

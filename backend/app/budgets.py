@@ -11,7 +11,6 @@ from redis.asyncio import Redis
 
 from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
-from backend.access.new_users import NewUserData
 from backend.access.permits import Permits
 from backend.access.usage import TASK, DayCounts, Resource
 from backend.errors import MemoryUnavailable
@@ -23,18 +22,12 @@ Result = TypeVar("Result")
 
 
 @asynccontextmanager
-async def open_budgets(
-    settings: BudgetSettings, redis: Redis, retention_s: int | None, machine: str = ""
-) -> AsyncIterator[Budgets]:
-    """Open the budgets; what was charged is written before they close. `retention_s` is how long data is kept."""
-    billing, permits = BillingSubjects(redis), Permits(redis, settings, machine=machine)
-    budgets = Budgets(DayCounts(redis), billing, permits, settings)
-    keep_s = settings.new_user_keep_h * 3600
-    new_users = NewUserData(redis, billing.active, keep_s=keep_s, retention_s=retention_s)
+async def open_budgets(settings: BudgetSettings, redis: Redis, machine: str = "") -> AsyncIterator[Budgets]:
+    """Open the budgets; what was charged is written before they close."""
+    budgets = Budgets(DayCounts(redis), BillingSubjects(redis), Permits(redis, settings, machine=machine), settings)
     async with (
         supervising("budget counts", budgets.day_counts.run),
         supervising("budget permits", budgets.permits.run),
-        supervising("new users", new_users.run),
     ):
         try:
             yield budgets

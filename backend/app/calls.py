@@ -14,7 +14,6 @@ from aiortc import RTCIceServer
 from backend.access.budgets import Budgets
 from backend.access.metered import CallMeter
 from backend.access.permits import PermitKind
-from backend.access.prices import load_prices
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
@@ -91,8 +90,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             _require_turns_found(providers)
         load_silero(SAMPLE_RATE)  # now: the first caller should not wait for a model
         reader = foundation.reader if detects else None
-        meter = CallMeter(foundation.budgets, load_prices(settings.budgets.prices_file))
-        _warn_of_missing_prices(settings, providers, meter)
+        meter = CallMeter(foundation.budgets)
+        _warn_of_missing_prices(foundation.budgets, providers)
         await stack.enter_async_context(supervising("call meter", meter.run))
         dependencies = _dependencies(foundation, tasks, reader, meter, "local" if detects else "provider")
         load = Load(limits.admission_max_lag_ms)
@@ -136,13 +135,13 @@ def _require_turns_found(providers: Providers) -> None:
         )
 
 
-def _warn_of_missing_prices(settings: Settings, providers: Providers, meter: CallMeter) -> None:
+def _warn_of_missing_prices(budgets: Budgets, providers: Providers) -> None:
     """Log which models a limit in dollars cannot count."""
-    budgets = settings.budgets
-    limits = (budgets.call_usd, budgets.user.usd, budgets.address.usd, budgets.key.usd, budgets.total.usd)
+    scopes = budgets.settings
+    limits = (scopes.user.usd, scopes.address.usd, scopes.key.usd, scopes.total.usd)
     for each in providers.all:
         about = each.about
-        if any(limits) and not about.offline and meter.prices_of(about.model) is None:
+        if any(limits) and not about.offline and about.model not in budgets.prices:
             log.warning("no price of %s is known: limits in US dollars do not count it (BUDGETS__PRICES)", about.model)
 
 
@@ -151,9 +150,9 @@ async def _run_call(
 ) -> str:
     """Run a call at its owner's expense; over budget, it ends with a sentence that says so."""
 
-    def hang_up(reason: str) -> None:
+    def hang_up() -> None:
         if session.call is not None:
-            session.call.hang_up(reason)
+            session.call.hang_up("budget")
 
     with log_ids(session=session.id):
         async with (

@@ -101,12 +101,10 @@ def worker(
 
 
 @app.command()
-def doctor(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port you want to serve on.")] = 8000,
-) -> None:
+def doctor() -> None:
     """Check everything a call needs, and say how to fix what fails.
 
-    It tries codecs, Redis, the database, the provider and its key, the network, the clock and the disk.
+    It tries codecs, Redis, the database, the provider and its key, the network and the disk.
     """
     from backend.app.doctor import Finding, run_checks
 
@@ -120,7 +118,7 @@ def doctor(
         if finding.advice:
             console.print(f"  {'':<11}→ {finding.advice}", markup=False, soft_wrap=True)
 
-    raise typer.Exit(0 if asyncio.run(run_checks(load_settings(), port, show)) else 1)
+    raise typer.Exit(0 if asyncio.run(run_checks(load_settings(), show)) else 1)
 
 
 @app.command()
@@ -175,7 +173,6 @@ def token(
     ] = 0,
     conversation: Annotated[str, typer.Option(help="Limit it to this conversation.")] = "",
     origin: Annotated[str, typer.Option(help="Limit it to pages of this origin.")] = "",
-    budget: Annotated[int | None, typer.Option(min=0, help="Limit the model tokens used with it.")] = None,
 ) -> None:
     """Create a token for a program or a web page, and print it.
 
@@ -185,8 +182,7 @@ def token(
 
     pairs = key_pairs(load_settings().access.api_keys)
     granted: dict[str, object] = dict.fromkeys(grant, True)
-    claims = {"conversation": conversation, "origin": origin, "budget": budget}
-    given = {name: value for name, value in claims.items() if value not in ("", None)}
+    given = {name: value for name, value in (("conversation", conversation), ("origin", origin)) if value}
     keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
     lives_s = days * 86_400 or minutes * 60
     made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)

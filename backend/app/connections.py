@@ -183,41 +183,23 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._counted = config.counted
         self._left = float(MESSAGES_PER_S)
         self._left_at = self.loop.time()
+        received = self.conn.events_received
+        self.conn.events_received = lambda: self._admitted(received())  # type: ignore[method-assign]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._counted.remove(self.client[0] if self.client else "local")
         super().connection_lost(exc)
 
-    def handle_ping(self) -> None:
-        if self._admitted():
-            super().handle_ping()
-
-    def handle_pong(self, event: Any) -> None:
-        if self._admitted():
-            super().handle_pong(event)
-
-    def handle_text(self, event: Any) -> None:
-        if self._admitted():
-            super().handle_text(event)
-
-    def handle_bytes(self, event: Any) -> None:
-        if self._admitted():
-            super().handle_bytes(event)
-
-    def handle_cont(self, event: Any) -> None:
-        if self._admitted():
-            super().handle_cont(event)
-
-    def _admitted(self) -> bool:
-        """Count a frame, and return whether it is taken; one too many closes the connection with a reason."""
+    def _admitted(self, frames: list[Any]) -> list[Any]:
+        """Count frames, and return those that are taken; one too many closes the connection with a reason."""
         now = self.loop.time()
-        self._left = min(MESSAGES_PER_S, self._left + (now - self._left_at) * MESSAGES_PER_S) - 1
+        self._left = min(MESSAGES_PER_S, self._left + (now - self._left_at) * MESSAGES_PER_S) - len(frames)
         self._left_at = now
         if self._left >= 0:
-            return True
+            return frames
         if not self.close_sent:
             self._end_flood()
-        return False
+        return []
 
     def _end_flood(self) -> None:
         reason = f"more than {MESSAGES_PER_S} messages a second"

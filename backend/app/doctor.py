@@ -11,13 +11,11 @@ import importlib.metadata
 import os
 import platform
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from aiortc import RTCIceGatherer, RTCIceServer
+from pydantic import SecretStr
 from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -46,8 +45,6 @@ CHECK_WITHIN_S = 20.0
 """Seconds a check may take; the local Responder needs some to start."""
 DISK_MB = 500
 """Megabytes that should be free."""
-SKEW_S = 30.0
-"""Seconds by which the clock may be wrong: signed tokens and TURN credentials live for minutes."""
 
 
 class Verdict(StrEnum):
@@ -73,23 +70,23 @@ fine = partial(Finding, Verdict.FINE)
 note = partial(Finding, Verdict.NOTE)
 broken = partial(Finding, Verdict.BROKEN)
 
-Check = Callable[[Settings, int], Awaitable[Finding]]
+Check = Callable[[Settings], Awaitable[Finding]]
 
 
-async def run_checks(settings: Settings, port: int, show: Callable[[str, Finding], None]) -> bool:
+async def run_checks(settings: Settings, show: Callable[[str, Finding], None]) -> bool:
     """Make all checks, and show each finding as it comes, by its name; return whether nothing is broken."""
     sound = True
     for name, check in CHECKS.items():
-        finding = await _run(check, settings, port)
+        finding = await _run(check, settings)
         show(name, finding)
         sound = sound and finding.verdict is not Verdict.BROKEN
     return sound
 
 
-async def _run(check: Check, settings: Settings, port: int) -> Finding:
+async def _run(check: Check, settings: Settings) -> Finding:
     try:
         async with asyncio.timeout(CHECK_WITHIN_S):
-            return await check(settings, port)
+            return await check(settings)
     except TimeoutError:
         advice = "Check for a firewall, and whether this machine is overloaded."
         return broken(f"no answer within {CHECK_WITHIN_S:.0f} s", advice)
@@ -99,19 +96,19 @@ async def _run(check: Check, settings: Settings, port: int) -> Finding:
         return broken(f"{type(error).__name__}: {error}")
 
 
-async def _python(settings: Settings, port: int) -> Finding:
+async def _python(settings: Settings) -> Finding:
     server = importlib.metadata.version("responder-thinker")
     return fine(f"{platform.python_version()} on {platform.system()} {platform.machine()}, server {server}")
 
 
-async def _settings(settings: Settings, port: int) -> Finding:
+async def _settings(settings: Settings) -> Finding:
     slips = unknown_settings(os.environ)
     if slips:
         return note(" ".join(slips), "Correct the name, in the environment or in .env.")
     return fine("no misspelled names")
 
 
-async def _codecs(settings: Settings, port: int) -> Finding:
+async def _codecs(settings: Settings) -> Finding:
     encoder, decoder = OpusEncoder(), OpusDecoder()
     try:
         pcm = decoder.decode(encoder.encode(SILENCE))
@@ -123,7 +120,7 @@ async def _codecs(settings: Settings, port: int) -> Finding:
     return fine("libopus encodes and decodes")
 
 
-async def _detector(settings: Settings, port: int) -> Finding:
+async def _detector(settings: Settings) -> Finding:
     if not settings.vad.enabled:
         advice = "Interruptions are slower this way. VAD__ENABLED=true uses a local detector."
         return note("the provider's own (semantic_vad)", advice)
@@ -131,7 +128,7 @@ async def _detector(settings: Settings, port: int) -> Finding:
     return fine("silero runs")
 
 
-async def _redis(settings: Settings, port: int) -> Finding:
+async def _redis(settings: Settings) -> Finding:
     url = settings.memory.redis_url or embedded_url(settings.memory.data_dir / "redis")
     if not url:
         binary = find_binary()
@@ -151,7 +148,7 @@ async def _redis(settings: Settings, port: int) -> Finding:
     return fine(f"Redis {version} at {place}")
 
 
-async def _database(settings: Settings, port: int) -> Finding:
+async def _database(settings: Settings) -> Finding:
     url = address(settings.memory.database_url.get_secret_value(), settings.memory.data_dir)
     is_file = url.get_backend_name() == "sqlite"
     place = f"SQLite in {url.database}" if is_file else f"PostgreSQL at {url.host}:{url.port or 5432}"
@@ -169,7 +166,7 @@ async def _database(settings: Settings, port: int) -> Finding:
     return fine(place)
 
 
-async def _provider(settings: Settings, port: int) -> Finding:
+async def _provider(settings: Settings) -> Finding:
     """Open a session of each provider with our instructions, and close it before anything is said."""
     results, verdict, advice = [], Verdict.FINE, ""
     having = installed(settings.agent.plugin_folders)
@@ -187,15 +184,16 @@ async def _provider(settings: Settings, port: int) -> Finding:
     return Finding(verdict, "; ".join(results), advice)
 
 
-async def _models(settings: Settings, port: int) -> Finding:
-    listed, _ = await _listing(settings)
+async def _models(settings: Settings) -> Finding:
+    key = settings.provider.openai_api_key
+    if key is None:
+        return fine("the Thinkers use the model of the calls")
+    listed = await _listing(settings, key)
     wanted = {
         "THINKER_MODEL": settings.models.thinker_model,
         "THINKER_MODEL_ADVANCED": settings.models.thinker_model_advanced,
         "EMBEDDING_MODEL": settings.models.embedding_model,
     }
-    if settings.provider.openai_api_key is None:
-        return fine("the Thinkers use the model of the calls")
     if listed is None:
         advice = (
             "Check OPENAI_API_KEY and OPENAI_BASE_URL. Some APIs never list their models: ignore this if yours is one."
@@ -208,37 +206,18 @@ async def _models(settings: Settings, port: int) -> Finding:
     return fine(", ".join(dict.fromkeys(filter(None, wanted.values()))))
 
 
-async def _clock(settings: Settings, port: int) -> Finding:
-    _, there = await _listing(settings)
-    now = time.time()
-    here = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
-    if there is None:
-        return fine(f"{here} UTC; not compared with another clock")
-    skew = now - there
-    if abs(skew) > SKEW_S:
-        message = f"{here} UTC, {abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'} of the provider's clock"
-        return broken(message, "Set the clock, e.g. `timedatectl set-ntp true`.")
-    return fine(f"{here} UTC, the same as the provider's clock")
-
-
-async def _listing(settings: Settings) -> tuple[set[str] | None, float | None]:
-    """Return the models that the text models' API lists, and what time it has; None for what it does not say."""
-    key = settings.provider.openai_api_key
-    if key is None:
-        return None, None
+async def _listing(settings: Settings, key: SecretStr) -> set[str] | None:
+    """Return the models that the text models' API lists; None where it lists none."""
     async with httpx2.AsyncClient(timeout=10) as http:
         try:
             bearer = {"Authorization": f"Bearer {key.get_secret_value()}"}
             answer = await http.get(f"{settings.provider.openai_base_url.rstrip('/')}/models", headers=bearer)
-            date = answer.headers.get("date")
-            there = parsedate_to_datetime(date).timestamp() if date else None
-            listed = {entry["id"] for entry in answer.json()["data"]} if answer.status_code == httpx2.codes.OK else None
+            return {entry["id"] for entry in answer.raise_for_status().json()["data"]}
         except (httpx2.HTTPError, ValueError, LookupError, TypeError):
-            return None, None
-    return listed, there
+            return None
 
 
-async def _ice(settings: Settings, port: int) -> Finding:
+async def _ice(settings: Settings) -> Finding:
     """Gather candidates as a call does: our addresses, and those that STUN and TURN servers give."""
     servers = [RTCIceServer(each.urls, each.username, each.credential) for each in settings.rtc.ice_servers]
     gatherer = RTCIceGatherer(servers)
@@ -266,46 +245,7 @@ async def _ice(settings: Settings, port: int) -> Finding:
     return fine(f"{message}; {', '.join(sorted(kinds - {'host'}))}")
 
 
-async def _ports(settings: Settings, port: int) -> Finding:
-    if _taken(socket.SOCK_STREAM, port):
-        advice = "If it is another program, choose another port with --port."
-        return note(f"{port}/tcp is in use, perhaps by this server", advice)
-    if settings.rtc.rtc_port_range is None:
-        return fine(f"{port}/tcp is free; calls take any free UDP port")
-    first, last = settings.rtc.rtc_port_range
-    free = sum(not _taken(socket.SOCK_DGRAM, each) for each in range(first, last + 1))
-    message = f"{port}/tcp is free; {free} of the {last - first + 1} UDP ports from {first} to {last} are free"
-    if free < min(settings.limits.session_cap, last - first + 1):
-        return note(message, "Widen RTC_PORT_RANGE: each call needs one port.")
-    return fine(f"{message}; the firewall must let them through")
-
-
-def _taken(kind: socket.SocketKind, port: int) -> bool:
-    with socket.socket(socket.AF_INET, kind) as tried:
-        if kind is socket.SOCK_STREAM:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind(("127.0.0.1" if kind is socket.SOCK_STREAM else "0.0.0.0", port))
-        except OSError:
-            return True
-    return False
-
-
-async def _microphone(settings: Settings, port: int) -> Finding:
-    """Browsers give a microphone to https and to localhost only: which of our addresses are neither."""
-    plain = [each for each in settings.access.allowed_origins if each.startswith("http://") and not _is_local(each)]
-    message = f"browsers allow it on http://localhost:{port} and on https:// addresses"
-    if plain:
-        advice = "Serve the page over HTTPS (see nginx-tls.conf)."
-        return broken(f"{message}, but not on {', '.join(plain)}", advice)
-    return fine(f"{message} only")
-
-
-def _is_local(origin: str) -> bool:
-    return urlsplit(origin).hostname in ("localhost", "127.0.0.1", "::1")
-
-
-async def _disk(settings: Settings, port: int) -> Finding:
+async def _disk(settings: Settings) -> Finding:
     folder = settings.memory.data_dir.absolute()
     nearest = next(each for each in (folder, *folder.parents) if each.exists())
     try:
@@ -327,13 +267,10 @@ CHECKS: dict[str, Check] = {
     "Codecs": _codecs,
     "Detector": _detector,
     "Disk": _disk,
-    "Clock": _clock,
     "Redis": _redis,
     "Database": _database,
     "Provider": _provider,
     "Models": _models,
     "ICE": _ice,
-    "Ports": _ports,
-    "Microphone": _microphone,
 }
 """The checks in their order, by name."""

@@ -32,7 +32,7 @@ class Endpoints:
     models: ApiEndpoint
     """The chat completions that Thinkers get."""
     most_calls: int = 0
-    """Calls that the Responder serves at once; 0: any number."""
+    """Calls that the Responder serves in parallel; 0: any number."""
     warm_up: WarmUp | None = None
     """What a Responder on this machine still loads."""
     without_model: frozenset[SourceMode] = frozenset()
@@ -47,7 +47,7 @@ class Endpoints:
 async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Installed) -> Endpoints:
     """Return the endpoints; a child process ends with `stack`, and loads in the background. Raises `SetupError`.
 
-    Thinkers are answered by the API whose key is set, else by the first provider that can.
+    Thinkers are answered by the API with a key that is set, else by the first provider that can.
     """
     names = responder_names(settings, having)
     opened = [await open_named(name, settings, stack, having.responders) for name in names]

@@ -59,6 +59,7 @@ class Installed:
             routers=[router for each in self.extensions for router in each.routes],
             grants={path: grant for each in self.extensions for path, grant in each.grants.items()},
             token_sockets={path: write for each in self.extensions for path, write in each.token_sockets.items()},
+            credentials=[own for each in self.extensions for own in each.credentials],
         )
 
     def credentials(self, settings: Settings) -> list[str]:

@@ -85,7 +85,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         having = installed(settings.agent.plugin_folders)
         endpoints = await open_endpoints(settings, stack, having)
         machine = f"{socket.gethostname()} {settings.memory.data_dir.resolve()}"
-        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, settings.memory.retention_s, machine))
+        budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, machine))
         models = await enter(open_models(settings, endpoints, stores, budgets))
         ground = Ground(
             settings,

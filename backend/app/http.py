@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 
 from backend.access.access import Access
-from backend.access.rates import Buckets
 from backend.access.store import AccessStore
 from backend.app.calls import CallSubsystem
 from backend.app.foundation import Foundation
@@ -53,18 +51,10 @@ async def open_http(
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
-    shared = access_store if settings.server.several_processes else None
-    requests = Buckets(settings.mcp.per_minute, what="requests of this token", shared=shared)
     async with (
         open_chat(foundation, tasks) as chat,
         open_deletions(foundation) as deletions,
-        served_tools(
-            settings.mcp,
-            toolbox,
-            settings.access.allowed_origins,
-            keyed="key" in access.modes,
-            rate_limit=lambda token: requests.take(token, time.monotonic()),
-        ) as endpoints,
+        served_tools(toolbox, keyed="key" in access.modes) as endpoints,
     ):
         opened = {kind: one for each in foundation.extensions.values() for kind, one in each.services.items()}
         services = Services(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
-from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, unlimited
+from backend.mcp.endpoint import PATHS, Endpoint
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 
@@ -43,18 +43,10 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | 
 
 
 @asynccontextmanager
-async def served_tools(
-    settings: McpSettings,
-    registry: Registry,
-    origins: Sequence[str] = (),
-    *,
-    keyed: bool = False,
-    rate_limit: RateLimit = unlimited,
-) -> AsyncIterator[Mapping[str, ASGIApp]]:
-    """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
+async def served_tools(registry: Registry, *, keyed: bool) -> AsyncIterator[Mapping[str, ASGIApp]]:
+    """Yield the endpoints by path. The SDK runs as long as the block.
 
-    There are none unless tokens of API keys are taken (`keyed`): no program could be admitted. The SDK runs as long as
-    the block.
+    There are none unless tokens of API keys are taken (`keyed`): no program could be admitted.
     """
     if not keyed:
         yield {}
@@ -62,11 +54,11 @@ async def served_tools(
     from backend.mcp.server import session_manager, tool_server
 
     _silence_sdk_logs()
-    manager = session_manager(tool_server(registry), settings.hosts, origins)
+    manager = session_manager(tool_server(registry))
     async with manager.run():
-        yield {path: Endpoint(client, manager.handle_request, rate_limit) for client, path in PATHS.items()}
+        yield {path: Endpoint(client, manager.handle_request) for client, path in PATHS.items()}
 
 
 def _silence_sdk_logs() -> None:
-    """The SDK logs messages it cannot read as they are, and they may hold anybody's words. We say what matters."""
+    """The SDK logs messages it cannot read as they are, and they may hold a user's words. We say what matters."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

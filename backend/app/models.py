@@ -79,6 +79,7 @@ def _open_model(
     completions = ChatCompletions(
         base_url=endpoints.models.base_url,
         api_key=endpoints.models.api_key,
+        only_model=endpoints.models.model,
         fallbacks=coordinators | {everyday: advanced, advanced: everyday},
         on_failure=attempt_failed,
         limits=ModelLimits(models.model_attempts, models.model_connect_s, models.model_silence_s),

@@ -35,14 +35,11 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     try:
         async with open_app(settings, host) as app:
             server = Server(app, settings)
-            sockets = [listening]
-            if settings.server.metrics_port:
-                sockets.append(bound_socket(host, settings.server.metrics_port, shared=shared_port))
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
                 _announce(app, listening)
             async with supervising("warm-up notice", partial(_announce_loaded, app.warm_up if announce else None)):
-                await server.serve(sockets=sockets)
+                await server.serve(sockets=[listening])
     finally:
         listening.close()
 

@@ -19,7 +19,6 @@ from backend.app.extensions import installed
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
-from backend.app.reload import PluginReloader, Swap
 from backend.app.stores import Stores
 from backend.middleware.pipeline import NO_STEPS, Pipeline, discover
 from backend.models.base import ChatModel
@@ -31,7 +30,6 @@ from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
-from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
@@ -107,47 +105,26 @@ async def open_thinkers(
         }
         for_steps = _step_services(settings, stores, models, stack) | {NotificationDispatcher: notifications.dispatcher}
 
-        def load_steps() -> Pipeline:
-            tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}
-            here = installed(settings.agent.plugin_folders)
-            known = {**for_steps, **here.services(settings, models.http), **services}
-            return Pipeline(
-                discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
-            )
-
-        def load_thinkers(pipeline: Pipeline) -> ThinkerDispatcher:
-            return build_thinkers(
-                settings,
-                model=models.model,
-                memory=stores.memory,
-                http=models.http,
-                pipeline=pipeline,
-                tool_sources=[others] if others else [],
-                confirmations=stores.confirmations,
-                enqueue=stores.outbox.enqueue,
-                tracer=tracer,
-                services=services | for_tools,
-                without_model=without_model,
-            )
-
-        pipeline = load_steps()
+        tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}
+        here = installed(settings.agent.plugin_folders)
+        known = {**for_steps, **here.services(settings, models.http), **services}
+        pipeline = Pipeline(
+            discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
+        )
         stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
-        dispatcher = load_thinkers(pipeline)
-
-        def load_anew() -> Swap:
-            steps = load_steps()
-            fresh = load_thinkers(steps).registry
-
-            def swap() -> None:
-                dispatcher.registry.dependencies.toolbox.take_over(fresh.dependencies.toolbox)
-                dispatcher.registry.take_over(fresh)
-                pipeline.take_over(steps)
-
-            return swap
-
-        if settings.agent.reload:
-            reloader = PluginReloader(settings.agent.plugin_folders, load_anew)
-            await stack.enter_async_context(supervising("plugins", reloader.run))
+        dispatcher = build_thinkers(
+            settings,
+            model=models.model,
+            memory=stores.memory,
+            http=models.http,
+            pipeline=pipeline,
+            tool_sources=[others] if others else [],
+            confirmations=stores.confirmations,
+            enqueue=stores.outbox.enqueue,
+            tracer=tracer,
+            services=services | for_tools,
+            without_model=without_model,
+        )
         summarizer = None if "chat" in without_model else models.model
         summaries = Summaries(summarizer, settings.models.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)

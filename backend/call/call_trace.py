@@ -1,7 +1,7 @@
 """The trace of one call: its turns and its Thinkers as spans, made from the events of the turn machine and the page.
 
 A turn begins where the caller fell silent and lasts until the last thing that was done or heard for it. Its span is
-ended when the next turn has begun and no Thinker works for it any more, since until then an answer may still go stale.
+ended when the next turn has begun and no Thinker works for it, since until then an answer may still go stale.
 A Thinker opens its own spans under the one that `thinker` puts around it.
 """
 
@@ -40,7 +40,7 @@ class _Turn:
     heard: bool = False
     failed: bool = False
     idle: bool = False
-    """True once what is said is no answer any more."""
+    """True once what is said is no longer an answer."""
     murmurs: int = 0
     discarded_tokens: int = 0
     """The cost of the replies that were prepared for it and thrown away."""

@@ -34,7 +34,7 @@ class ClientCalls:
             timer.cancel()
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Stop waiting."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -32,7 +32,7 @@ class ConsentReplies:
             start_among(self._waiting, "answer to a question", self._heard(self._take_answer, words))
 
     async def close(self) -> None:
-        """Stop; what waits is not noted any more, and agrees to nothing."""
+        """Stop; words that wait are dropped, and agree to nothing."""
         await cancel_all(self._waiting)
 
     async def _heard(self, take_answer: TakeAnswer, words: str) -> None:

@@ -205,7 +205,7 @@ class CallEngine:
             self._subscription = self._subscribe(self._session.owner, self.dispatch)
 
     def unsubscribe(self) -> None:
-        """Take no notices any more."""
+        """Take no more notices."""
         if self._subscription:
             self._subscription.close()
 
@@ -244,7 +244,7 @@ class CallEngine:
             self._alarm.set(due)
 
     def close(self) -> None:
-        """Set no alarm any more. Safe to call twice."""
+        """Stop the alarm. Safe to call twice."""
         self._alarm.stop()
 
     def _on_deadline(self) -> None:

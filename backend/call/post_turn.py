@@ -3,7 +3,7 @@
     words of the caller ──▶ words they heard, Thinkers that worked ──▶ over
 
 A turn is over when the caller takes the next one, when it has been quiet for a while with no Thinker at work, or when
-the call ends. What a post-step makes of the answer cannot be spoken any more: later steps alone see it.
+the call ends. What a post-step makes of the answer comes too late to be spoken: later steps alone see it.
 """
 
 from __future__ import annotations

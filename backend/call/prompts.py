@@ -178,13 +178,10 @@ def _known(caller: CallerBackground) -> list[str]:
 def _given(options: CallOptions, briefing: Briefing) -> Briefing:
     """Return the briefing with what the caller's program has chosen."""
     tools = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in options.tools)
-    endpointing = briefing.endpointing if options.local_vad else "provider"
-    if not options.detects_turns:
-        endpointing = "local"
     return replace(
         briefing,
         tools=(*briefing.tools, *tools),
-        endpointing=endpointing,
+        endpointing=briefing.endpointing if options.detects_turns else "local",
         tool_choice=options.tool_choice,
         voice=options.voice,
     )

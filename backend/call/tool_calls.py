@@ -148,7 +148,7 @@ class ToolCallDispatcher:
             started.add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
-        """Stop the model and the tools of a call whose answer is no longer wanted."""
+        """Stop the model and the tools of a call; its answer is no longer wanted."""
         if (call := self._calls.get(call_id)) and call.task:
             call.task.cancel()
 

@@ -48,7 +48,7 @@ class Uplink:
         self._recorder = recorder
         self._tap = tap
         self.floor: str = Floor.LISTENING
-        """Who has the floor, one of `Floor`: over a reply it matters whose voice is heard."""
+        """Who has the floor, one of `Floor`: over a reply it matters who is heard."""
         self._off_axis = False  # the voice under way, as the machine knows it
         self._hinted = False  # the same of a voice that may be beginning
         self._endpointing = self._open(finder)

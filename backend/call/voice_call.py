@@ -81,7 +81,7 @@ class VoiceCall:
     async def _receive_frames(self) -> None:
         """Take the caller's frames once a Responder is there; till then the transport keeps the last second of them.
 
-        A caller that leaves meanwhile, or whose audio fails, is not waited for.
+        A caller that leaves meanwhile, or with audio that fails, is not waited for.
         """
         parts = self.parts
         waits = [asyncio.ensure_future(each) for each in (parts.inbox.opened.wait(), parts.transport.wait_ended())]
@@ -206,11 +206,11 @@ class VoiceCall:
         self.engine.dispatch(ev.OptionsChanged(caller.limits, options.answers))
         if parts.link.briefing is not None:
             self.engine.brief()
-        if before is None or before.finds_turns_as != options.finds_turns_as:
+        if before is None or before.detects_turns != options.detects_turns:
             parts.uplink.change_finder(caller.finder)
 
     def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
-        """Tell the Responder what the caller's program knows better: what was heard, and what is not wanted any more.
+        """Tell the Responder what the caller's program knows better: what was heard, and what is no longer wanted.
 
         Raises `BadRequest` where it cannot forget an item.
         """

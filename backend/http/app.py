@@ -12,16 +12,14 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.access.credentials import Credentials, TokenSockets
+from backend.access.credentials import Credentials, OwnCredential, Signatures, TokenSockets, token_age_s
 from backend.access.keys import ApiKeys
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
-from backend.access.signatures import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http import (
     admin,
     calls,
     chat,
-    chat_completions,
     confirmations,
     events,
     health,
@@ -32,20 +30,17 @@ from backend.http import (
     reasoning,
     sessions,
     tasks,
-    tickets,
 )
+from backend.http.admission import GRANTS, Admission, Grants
 from backend.http.bodies import BodyLimit
-from backend.http.callers import PhoneCallers
-from backend.http.client_secrets import ClientSecrets
+from backend.http.callers import Callers
 from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
-from backend.http.grants import GRANTS, GrantCheck, Grants
 from backend.http.headers import SecurityHeaders
-from backend.http.hosts import AllowedHosts, allowed_hosts
-from backend.http.identity import IdentityMiddleware
-from backend.http.openapi import complete_openapi, serve_docs
-from backend.http.origins import Origins
+from backend.http.openapi import complete_openapi
+from backend.http.origins import Origins, allowed_hosts
 from backend.http.services import Services
+from backend.observability.logs import redact_tokens_in_logs
 from backend.observability.request_metrics import RequestMetrics
 from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
@@ -74,8 +69,6 @@ ROUTES = (
     health,
     reasoning,
     chat,
-    chat_completions,
-    tickets,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""
@@ -88,6 +81,7 @@ class Joined:
     routers: Sequence[APIRouter] = ()
     grants: Grants = field(default_factory=dict)
     token_sockets: TokenSockets = field(default_factory=dict)
+    credentials: Sequence[OwnCredential] = ()
 
 
 def build_app(
@@ -105,8 +99,7 @@ def build_app(
     settings = services.settings
     keys = secret_keys(settings)
     signatures = Signatures(keys, token_age_s=token_age_s(settings))
-    secrets = ClientSecrets(keys, services.data.memory, services.people.access_store)
-    credentials = Credentials(signatures, services.people.access, _keys(settings))
+    credentials = Credentials(signatures, services.people.access, _keys(settings), joined.credentials)
 
     def rate(per_minute: int, what: str, name: str) -> Buckets:
         shared = services.people.access_store if settings.server.several_processes else None
@@ -120,16 +113,19 @@ def build_app(
             Middleware(SecurityHeaders, private=joined.grants),
             Middleware(GZipMiddleware, compresslevel=6, exclude_content_types=AS_THEY_ARE),
             Middleware(ErrorBoundary),
-            Middleware(AllowedHosts, names=allowed_hosts(settings), metrics_port=settings.server.metrics_port),
-            Middleware(Origins, allowed=settings.access.allowed_origins, credentials=credentials),
             Middleware(
-                IdentityMiddleware,
+                Origins,
+                names=allowed_hosts(settings),
+                allowed=settings.access.allowed_origins,
+                credentials=credentials,
+            ),
+            Middleware(
+                Admission,
                 credentials=credentials,
                 store=services.people.access_store,
-                secrets=secrets,
+                grants={**GRANTS, **joined.grants},
                 visits_count=not settings.access.identify_by_fingerprint,
             ),
-            Middleware(GrantCheck, access=services.people.access, grants={**GRANTS, **joined.grants}),
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
@@ -140,13 +136,13 @@ def build_app(
     app.state.context = Context(
         services=services,
         signatures=signatures,
-        callers=PhoneCallers(keys),
-        secrets=secrets,
+        callers=Callers(keys[0]),
         offers=rate(settings.limits.offers_per_minute, "new calls", "offers"),
         messages=rate(MESSAGES_PER_MINUTE, "messages", "messages"),
         pictures=rate(PICTURES_PER_MINUTE, "pictures", "pictures"),
         attempts=rate(ATTEMPTS_PER_MINUTE, "wrong tokens", "attempts"),
         turns=rate(settings.limits.chat_turns_per_minute, "messages", "turns"),
+        programs=rate(settings.mcp.per_minute, "requests of this token", "mcp"),
         reasoning=rate(settings.agent.reasoning.per_minute, "tasks to reason about", "reasoning"),
         now=now,
         heartbeat_s=heartbeat_s,
@@ -157,7 +153,6 @@ def build_app(
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)
-    serve_docs(app, allowed=settings.server.api_docs)
     page.serve_page(app, services.frontend)
     services.state.metrics.watch_sessions(lambda: services.calls.registry.live)
     redact_tokens_in_logs()
@@ -165,5 +160,5 @@ def build_app(
 
 
 def _keys(settings: Settings) -> ApiKeys | None:
-    """Return the keys whose tokens are taken; None where none are. Raises `SettingsError` for a faulty one."""
+    """Return the keys of the tokens that are taken; None where no token is. Raises `SettingsError` for a faulty one."""
     return ApiKeys(key_pairs(settings.access.api_keys)) if "key" in settings.access.access else None

@@ -8,6 +8,7 @@ parse, a permit, and only then the WebRTC work. Whatever fails after the permit 
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import msgspec
 from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
@@ -23,12 +24,14 @@ from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here, billing_of, context_of, identity_of, principal_of, take_permit
 from backend.http.errors import note_error, refuse
-from backend.http.identity import note_fingerprint, note_time_zone, restore
 from backend.sessions.handles import SessionHandle
 from backend.sessions.recorder import not_recorded
 from backend.sessions.registry import AcceptOffer, CallerLeft
 from backend.sessions.session import Session, SessionRequest, SessionState
+from backend.storage.memory import Memory, briefly
 from backend.transports.websocket_framing import SentToken
+from backend.users.profile import UserProfile
+from backend.users.profile_updates import AssumePreference, update_profile
 
 PHONE = "telephone"
 """The name of calls by a telephone line, as events and descriptions show it."""
@@ -41,6 +44,10 @@ UNKNOWN = 4404
 TAKEN = 4409
 """Close code: the session has its transport already."""
 
+MEMORY_WITHIN_S = 2
+"""Seconds memory may take over a hint; it promises to fail within one."""
+
+log = logging.getLogger(__name__)
 router = APIRouter(tags=["signalling"])
 
 
@@ -152,17 +159,24 @@ async def admit_call(here: Context, billed: BillingSubject) -> Permit:
 async def reserve(
     request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
 ) -> Session:
-    """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
-    services = context_of(request).services
-    fingerprint = asked.fingerprint if services.settings.access.identify_by_fingerprint else None
-    if fingerprint is not None:
-        await restore(caller, fingerprint, services.data.memory, services.people.access_store)
+    """Reserve a session for the caller; the browser's time zone is noted after the answer. Raises `TooMany`."""
+    here = context_of(request)
+    if asked.fingerprint and here.services.settings.access.identify_by_fingerprint:
+        await here.callers.recognise(caller, asked.fingerprint, here.services.people.access_store)
     session = await reserve_for(request, permit, asked)
-    if fingerprint is not None and caller.principal.credential in ("none", "cookie"):
-        background.add_task(note_fingerprint, services.data.memory, fingerprint, caller.user)
     if asked.time_zone:
-        background.add_task(note_time_zone, services.data.memory, asked.time_zone, caller.user)
+        background.add_task(note_time_zone, here.services.data.memory, asked.time_zone, caller.user)
     return session
+
+
+async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
+    """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
+    try:
+        noted = update_profile(memory, user, AssumePreference("time_zone", zone))
+    except BadRequest:
+        log.info("a browser's time zone is unknown here")
+    else:
+        await briefly(noted, UserProfile(), within_s=MEMORY_WITHIN_S, warning="a time zone could not be noted")
 
 
 async def reserve_for(connection: HTTPConnection, permit: Permit, asked: NewSession = AS_USUAL) -> Session:

@@ -144,7 +144,7 @@ async def list_conversations(
 
 @router.get("/api/conversations/{conversation_id}")
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
-    """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
+    """Return what was said, by voice and text, oldest first. 404 when there is none, or it is another user's."""
     user = _owner(request, conversation_id)
     memory, ledger = here.services.data.memory, here.services.data.ledger
     messages = without_retried(await recall(memory, ledger, user, conversation_id, HISTORY_LIMIT, live=False))
@@ -204,7 +204,7 @@ def _owner(request: Request, conversation_id: str) -> str:
 
 
 async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> Response:
-    """Count the turn for its user, or for the address of somebody who comes for the first time, and answer it."""
+    """Count the turn for its user, or for the address of a caller who comes for the first time, and answer it."""
     identity = identity_of(request)
     is_program = Grant.ON_BEHALF in identity.principal.grants
     if not is_program:

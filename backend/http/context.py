@@ -16,14 +16,12 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import is_from_here
 from backend.access.billing import BillingSubject, current_billing
-from backend.access.credentials import Identity
+from backend.access.credentials import Identity, Signatures
 from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
-from backend.access.signatures import Signatures
 from backend.access.usage import Resource
-from backend.http.callers import PhoneCallers
-from backend.http.client_secrets import ClientSecrets
+from backend.http.callers import Callers
 from backend.http.services import Services
 from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import not_their_session
@@ -32,7 +30,7 @@ T = TypeVar("T")
 SESSION_ID_LIMIT = 64
 """Characters of a session id that are looked at."""
 VISITORS = frozenset({"none", "cookie", "session"})
-"""Credentials that anybody is given. On the server's own machine they may reach every tool, and prove nothing yet."""
+"""Credentials that all are given. On the server's own machine they may reach every tool, and prove nothing yet."""
 KEY = "key "
 """How a principal's credential begins that an API key signed."""
 
@@ -43,10 +41,7 @@ class Context:
 
     services: Services
     signatures: Signatures
-    callers: PhoneCallers
-    """Names those who call by telephone."""
-    secrets: ClientSecrets
-    """Makes client secrets of the Realtime protocol."""
+    callers: Callers
     offers: Buckets
     messages: Buckets
     pictures: Buckets
@@ -54,6 +49,8 @@ class Context:
     """Wrong tokens for the admin page."""
     turns: Buckets
     reasoning: Buckets
+    programs: Buckets
+    """Requests to tools over MCP, for each token."""
     now: Callable[[], float]
     heartbeat_s: float
 
@@ -127,7 +124,6 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
         key=key,
         proven=bool(key) or _is_proven(connection, principal, settings.proven_after_h * 3600),
         exempt=not key and is_from_here(connection) and not settings.limit_loopback,
-        most_tokens=principal.budget,
     )
 
 

@@ -26,6 +26,7 @@ from backend.access.addresses import address_key
 from backend.access.credentials import Identity, token_socket
 from backend.errors import (
     Forbidden,
+    Misdirected,
     NotAdmitted,
     NotTheirs,
     PeerError,
@@ -134,19 +135,17 @@ class ErrorBoundary:
             await answer(scope, receive, send)
 
 
-def explain_refusal(connection: HTTPConnection, refusal: Refusal) -> None:
-    """Leave for the log why this request is about to be refused."""
-    connection.scope.setdefault("state", {})["refusal"] = refusal
-
-
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
     """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
     if isinstance(error, NotTheirs):
-        explain_refusal(connection, Refusal("not theirs", SecurityEvent.SESSION_REFUSED))
+        refusal = Refusal("not theirs", SecurityEvent.SESSION_REFUSED)
     elif isinstance(error, SignInFailed | SignInUnavailable):
-        explain_refusal(connection, Refusal(str(error), SecurityEvent.SIGN_IN_FAILED))
-    elif isinstance(error, NotAdmitted | Forbidden | TooMany):
-        explain_refusal(connection, Refusal(str(error)))
+        refusal = Refusal(str(error), SecurityEvent.SIGN_IN_FAILED)
+    elif isinstance(error, NotAdmitted | Forbidden | Misdirected | TooMany):
+        refusal = Refusal(str(error))
+    else:
+        return
+    connection.scope.setdefault("state", {})["refusal"] = refusal
 
 
 async def _voice_error(request: Request, error: Exception) -> JSONResponse:

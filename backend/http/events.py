@@ -13,7 +13,7 @@ from backend.access.permits import PermitKind
 from backend.http.context import Here, OwnSession, holding, take_permit
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels
-from backend.sessions.handles import SessionHandle, session_here
+from backend.sessions.handles import SessionHandle
 from backend.sessions.session import Session, SessionState
 
 LEVELS_EVERY_S = 0.2
@@ -50,7 +50,7 @@ async def levels(request: Request, handle: OwnSession) -> Response:
     The scores are no part of the session's events: they are not numbered, kept or sent again, and do not travel between
     processes. Of a call that another process has, this one knows none.
     """
-    session = session_here(handle)
+    session = handle.here
     if session is None or session.state is SessionState.ENDED or session.levels is None:
         return Response(status_code=204)
     session.levels.require_room()

@@ -12,7 +12,6 @@ from backend.access.addresses import is_from_here
 from backend.access.credentials import bearer
 from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here
-from backend.http.hosts import on_port
 from backend.runtime.supervisor import failing_loops
 from backend.settings.settings import Settings
 
@@ -60,7 +59,7 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
 
 @router.get("/metrics")
 async def metrics(request: Request, here: Here) -> Response:
-    """Return the metrics in Prometheus's text format: with METRICS_TOKEN, on METRICS_PORT, or to this machine."""
+    """Return the metrics in Prometheus's text format: with METRICS_TOKEN, or to this machine."""
     _require_metrics_access(request, here.services.settings)
     own = generate_latest(here.services.state.metrics.registry).decode()
     return Response(await here.services.calls.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
@@ -72,5 +71,5 @@ def _require_metrics_access(request: Request, settings: Settings) -> None:
         shown, wanted = bearer(request) or "", settings.server.metrics_token.get_secret_value()
         if not hmac.compare_digest(shown.encode(), wanted.encode()):
             raise NotAdmitted("The metrics require a token.", hint="Send METRICS_TOKEN as `Authorization: Bearer …`.")
-    elif not on_port(request.scope, settings.server.metrics_port) and not is_from_here(request):
-        raise NotFound("The metrics are off.", hint="Set METRICS_TOKEN, or METRICS_PORT for a separate port.")
+    elif not is_from_here(request):
+        raise NotFound("The metrics are off.", hint="Set METRICS_TOKEN.")

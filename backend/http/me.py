@@ -19,9 +19,9 @@ from backend.access.credentials import Identity
 from backend.access.permits import PermitKind
 from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
+from backend.http.admission import set_cookie
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here, billing_of, holding, spend, take_permit
-from backend.http.identity import set_cookie
 from backend.http.long_answers import json_response
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events

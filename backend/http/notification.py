@@ -6,18 +6,16 @@ token needs the grant `notify`, and acts for its own user, or, with the grant `o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
-from backend.access.credentials import bearer
 from backend.access.principal import Grant
 from backend.access.usage import WRITE
-from backend.errors import Forbidden, NotAdmitted, NotFound, NotTheirs
+from backend.errors import Forbidden, NotFound, NotTheirs
 from backend.http.bodies import documented, read_body
-from backend.http.context import Context, Here, context_of, identity_of, principal_of, spend
+from backend.http.context import Caller, Here, spend
 from backend.runtime.json_objects import Json
 
 ME = "me"
@@ -46,51 +44,28 @@ class NewNotification(BaseModel):
     interruptible: StrictBool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The caller: a user, or a program that acts for one user, or for any when `user` is empty."""
+async def acting_for(request: Request, here: Here, caller: Caller) -> str:
+    """Return the user that the caller acts for, who spends a request; empty for a program that acts for any user.
 
-    user: str
-
-    async def take(self, here: Context) -> None:
-        """Spend one of a user's requests; a program that acts for any has no limit. Raises `TooMany`."""
-        if self.user:
-            await here.messages.take(f"notification {self.user}", here.now())
-
-    def user_named(self, named: str) -> str | None:
-        """Return the user meant by `named`; None when this caller may not act for them."""
-        if named == ME:
-            return self.user or None
-        return named if not self.user or named == self.user else None
+    Raises `TooMany`.
+    """
+    if Grant.ON_BEHALF in caller.principal.grants:
+        return ""
+    await here.messages.take(f"notification {caller.user}", here.now())
+    return caller.user
 
 
-async def actor(request: Request) -> Actor:
-    """Return the caller. Raises `NotAdmitted` for a token that is none of ours."""
-    principal, here = principal_of(request), context_of(request)
-    if Grant.ON_BEHALF in principal.grants:
-        return Actor("")
-    if (
-        not principal.credential.startswith("key ")
-        and bearer(request) is not None
-        and identity_of(request).opened is None
-    ):
-        await here.attempts.take(principal.address, here.now())
-        raise NotAdmitted("The token is not valid.", hint="Send a token with the grant notify, or only the cookie.")
-    return Actor(principal.user)
-
-
-Acting = Annotated[Actor, Depends(actor)]
+ActingFor = Annotated[str, Depends(acting_for)]
 
 
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
-async def set_notification(request: Request, here: Here, acting: Acting) -> Json:
+async def set_notification(request: Request, here: Here, acting_for: ActingFor) -> Json:
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
-    await acting.take(here)
     body = await read_body(request, NewNotification)
-    if acting.user:
+    if acting_for:
         await spend(request, WRITE)
-    user = acting.user_named(body.user)
-    if user is None:
+    user = _named(body.user, acting_for)
+    if not user:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
     reminder = await here.services.news.reminders.set(
@@ -100,34 +75,40 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
 
 
 @router.post("/notification/execute")
-async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
-    """Deliver the reminders due now: the caller's, or, for a program that may act for anybody, everybody's."""
-    await acting.take(here)
-    return await here.services.news.reminders.delivery.execute(acting.user or None)
+async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, int]:
+    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, everybody's."""
+    return await here.services.news.reminders.delivery.execute(acting_for or None)
 
 
 @router.get("/notification/{user_id}")
-async def list_notifications(user_id: str, here: Here, acting: Acting) -> Json:
+async def list_notifications(user_id: str, here: Here, acting_for: ActingFor) -> Json:
     """List the user's reminders, the next one first; `me` is the caller.
 
     `unreadable` counts those that only another version can read, if any.
     """
-    user, reminders = _own(user_id, acting), here.services.news.reminders
+    user, reminders = _own(user_id, acting_for), here.services.news.reminders
     unreadable = len(await reminders.reminders.unreadable_of(user))
     return {"notifications": await reminders.all_of(user)} | ({"unreadable": unreadable} if unreadable else {})
 
 
 @router.delete("/notification/{user_id}/{notification_id}")
-async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> Json:
+async def cancel_notification(user_id: str, notification_id: str, here: Here, acting_for: ActingFor) -> Json:
     """Cancel a reminder, even one that is due and was not delivered yet."""
-    canceled = await here.services.news.reminders.cancel(_own(user_id, acting), notification_id)
+    canceled = await here.services.news.reminders.cancel(_own(user_id, acting_for), notification_id)
     if canceled is None:
         raise NotFound(NOTHING, hint=NOTHING_HINT)
     return {"canceled": canceled}
 
 
-def _own(user_id: str, acting: Actor) -> str:
-    user = acting.user_named(user_id[:128])
-    if user is None:
+def _named(named: str, acting_for: str) -> str:
+    """Return the user meant by `named`; empty when the caller may not act for them."""
+    if named == ME:
+        return acting_for
+    return named if acting_for in ("", named) else ""
+
+
+def _own(user_id: str, acting_for: str) -> str:
+    user = _named(user_id[:128], acting_for)
+    if not user:
         raise NotTheirs(NOTHING, hint=NOTHING_HINT)
     return user

@@ -20,16 +20,6 @@ HEADER = "x-on-behalf-of"
 USER_LIMIT = 128
 GRANTS = USER_GRANTS - {Grant.CALL}
 """What a program may do for a user it speaks for, beside what it may do itself."""
-PATHS = (
-    "/api/multiturn",
-    "/api/singleturn",
-    "/api/conversations",
-    "/api/confirmations",
-    "/api/tasks",
-    "/api/me",
-    "/v1/chat",
-)
-"""Where it may."""
 TURNS = ("/api/multiturn", "/api/singleturn")
 """Where the body may name the user."""
 
@@ -54,10 +44,13 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
     return identity.principal
 
 
-def speak_by_header(connection: HTTPConnection, prefix: str) -> None:
-    """Make the user in the header the one who makes this request. Raises `BadRequest` or `Forbidden`."""
+def speak_by_header(connection: HTTPConnection, grant: Grant | None) -> None:
+    """Make the user in the header the one who makes this request, if it asks for nothing but a user's grant.
+
+    Raises `BadRequest` or `Forbidden`.
+    """
     named = connection.headers.get(HEADER, "").strip()
-    if not named or prefix not in PATHS:
+    if not named or (grant is not None and grant not in GRANTS):
         return
     platform, colon, user_id = named.partition(":")
     if not (colon and user_id and len(user_id) <= USER_LIMIT and _is_platform(platform)):

@@ -1,13 +1,18 @@
-"""Web pages may call this server from its own origin, and from those the operator names in ALLOWED_ORIGINS.
+"""The names by which the server may be addressed, and the web pages that may call it.
+
+A page of `evil.example` may have its own name resolve to this machine (DNS rebinding); its browser then takes us for
+that page's own server. So a `Host` is refused unless it is a name of loopback, the very address at which the connection
+arrived, or what the operator has configured.
+
+Pages may call from the server's own origin, and from those the operator names in ALLOWED_ORIGINS.
 
 A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
 private. Programs send no `Origin` and are welcome: cookies and tokens decide about them. An allowed page on another
 site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
 
 A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
-others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A client
-secret of the Realtime protocol opens calls for pages of any origin, or of the one that its maker's token claims: it is
-shown by a program that has it, and never by a browser of its own accord.
+others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A credential
+of an extension's own (`OwnCredential`) is taken from pages of every origin, or of the one that it names.
 """
 
 from __future__ import annotations
@@ -21,13 +26,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.credentials import Credentials, token_socket
-from backend.errors import NotAdmitted
-from backend.http.client_secrets import PATH, shown_secret
-from backend.http.errors import Refusal, error_response, explain_refusal
+from backend.errors import Forbidden, Misdirected, NotAdmitted
+from backend.http.admission import identity_in
+from backend.http.errors import refuse
 from backend.http.headers import with_headers
-from backend.http.identity import identity_in
-from backend.http.tickets import STREAMS
+from backend.settings.settings import Settings
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+HOST = "Use the server's own address. The operator can allow this one in ALLOWED_HOSTS."
+PAGE = "Open this server's own page. The operator can add the origin to ALLOWED_ORIGINS."
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, PATCH, DELETE",
     "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, X-OpenAI-Agents-SDK",
@@ -36,32 +43,50 @@ PREFLIGHT_HEADERS = {
 
 
 class Origins:
-    """Middleware: refuses foreign origins (403), and speaks CORS with the allowed ones."""
+    """Middleware: refuses foreign host names (421) and origins (403), and speaks CORS with the allowed ones."""
 
-    def __init__(self, app: ASGIApp, allowed: Iterable[str], credentials: Credentials) -> None:
+    def __init__(self, app: ASGIApp, names: Iterable[str], allowed: Iterable[str], credentials: Credentials) -> None:
+        """`names` are the host names, and `allowed` the origins, that the operator has configured."""
         self._app = app
+        self._names = frozenset(names) | LOOPBACK_NAMES
+        self._endings = tuple(name[1:] for name in self._names if name.startswith("*."))
         self._allowed = frozenset(allowed)
         self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        origin = Headers(scope=scope).get("origin") if scope["type"] in ("http", "websocket") else None
-        if origin is None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        origin = Headers(scope=scope).get("origin")
+        if not self._is_ours(scope):
+            await refuse(Misdirected("This server does not answer to this host name.", hint=HOST), scope, receive, send)
+        elif origin is None:
             await self._app(scope, receive, send)
         elif origin in self._allowed:
             await self._shared(origin, scope, receive, send)
         elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
             await self._app(scope, receive, send)
-        elif _shows_secret(scope) or (self._credentials.keys is not None and self._claimed(origin, scope)):
+        elif self._shows_own(scope) or (self._credentials.keys is not None and self._claimed(origin, scope)):
             await self._shared(origin, scope, receive, send, with_cookies=False)
-        elif scope["type"] == "websocket":
-            explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
-            await send({"type": "websocket.close", "code": 1008, "reason": ""})
         else:
-            explain_refusal(HTTPConnection(scope), Refusal("a foreign origin"))
-            hint = "Open this server's own page. The operator can add the origin to ALLOWED_ORIGINS."
-            await error_response(403, "Pages of this origin may not use this server.", hint, path=scope["path"])(
-                scope, receive, send
-            )
+            await refuse(Forbidden("Pages of this origin may not use this server.", hint=PAGE), scope, receive, send)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        """Return whether the request is addressed to one of our names, or the address at which it arrived."""
+        if "*" in self._names:
+            return True
+        own, _ = scope.get("server") or ("", None)
+        named = Headers(scope=scope).getlist("host")
+        host = host_name(named[0]) if len(named) == 1 else ""
+        return bool(host) and (host in self._names or host == own or host.endswith(self._endings))
+
+    def _shows_own(self, scope: Scope) -> bool:
+        """Return whether the request shows an extension's credential, or asks whether it may."""
+        connection = HTTPConnection(scope)
+        preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
+        if preflight and "access-control-request-method" in connection.headers:
+            return any(own.is_at(scope["path"]) for own in self._credentials.own)
+        return any(own.is_shown(connection) for own in self._credentials.own)
 
     def _claimed(self, origin: str, scope: Scope) -> bool:
         """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
@@ -73,8 +98,6 @@ class Origins:
             return self._is_claimed(origin, scope)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True
-        if scope["path"].startswith(STREAMS) and b"ticket=" in scope["query_string"]:
-            return True  # its origin is compared where it is taken
         return "authorization" in headers and self._is_claimed(origin, scope)
 
     def _is_claimed(self, origin: str, scope: Scope) -> bool:
@@ -102,6 +125,20 @@ class Origins:
             await self._app(scope, receive, send)
 
 
+def host_name(host: str) -> str:
+    """Return the name or address in a `Host` header, without its port; empty if it is not valid."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+    except ValueError:
+        return ""
+
+
+def allowed_hosts(settings: Settings) -> set[str]:
+    """Return the names that the operator has configured."""
+    origins = {urlsplit(origin).hostname or "" for origin in settings.access.allowed_origins}
+    return {*settings.server.allowed_hosts, settings.rtc.rtc_force_host or "", *origins} - {""}
+
+
 def same_host(origin: str, host: str) -> bool:
     """Return whether `host` (a `Host` header) served a page of `origin`. Schemes may differ: a proxy may end TLS."""
     try:
@@ -111,15 +148,6 @@ def same_host(origin: str, host: str) -> bool:
         return bool(page.hostname) and (page.hostname, page.port or default) == (asked.hostname, asked.port or default)
     except (ValueError, KeyError):
         return False
-
-
-def _shows_secret(scope: Scope) -> bool:
-    """Return whether the request shows a client secret, or asks whether it may; what it opens is looked at later."""
-    connection = HTTPConnection(scope)
-    preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
-    if preflight and "access-control-request-method" in connection.headers:
-        return connection.url.path.startswith(f"{PATH}/")
-    return shown_secret(connection) is not None
 
 
 def _guarded(scope: Scope) -> bool:

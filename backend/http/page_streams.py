@@ -65,7 +65,7 @@ class PageStreams:
             stream.event_log.close()
 
     def remove(self, stream: PageStream) -> None:
-        """Show nothing on `stream` any more."""
+        """Show nothing on `stream` from now on."""
         stream.event_log.close()
         streams = self._open.get(stream.user_id, {})
         streams.pop(stream.id, None)

@@ -1,19 +1,17 @@
 """The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`, one for each kind of client, and the user it acts for.
 
-Who may come here is decided where every route's grant is (`backend.http.grants`): a program with a token of an API key
-that grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
+`backend.http.admission` decides who may come here, as for every route: a program with a token of an API key that
+grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
 has asked the user who they are. No other may name a user. The grants of the first two endpoints are for the
 operator's own programs, which reach the operator's tools there.
 
-Cookies grant nothing here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign
-`Host` and `Origin` headers. Requests per token and minute are limited (`RateLimit`).
+Cookies grant nothing here, and a page that was tricked into calling has no token.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
@@ -31,53 +29,45 @@ USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 CALLER = "mcp.caller"
 """The key of the request's scope that holds the `McpCaller`."""
 
-RateLimit = Callable[[str], Awaitable[None]]
-"""Spend one of a token's requests, named by its id. Raise `TooMany`."""
-
-
-async def unlimited(token: str) -> None:
-    """Let every request through."""
-
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """A caller of tools. `id` identifies the credential without revealing it; the principal's user is the one it acts
-    for."""
+    """A caller of tools; the principal's user is the one it acts for."""
 
     client: Client
-    id: str
     principal: Principal
+
+    @property
+    def id(self) -> str:
+        """What identifies them without revealing who they are."""
+        shown = f"{self.principal.credential} {self.principal.user}"
+        return hashlib.sha256(shown.encode()).hexdigest()[:12]
 
 
 class Endpoint:
     """One path, for one kind of client, over the SDK's application."""
 
-    def __init__(self, client: Client, served: ASGIApp, rate_limit: RateLimit) -> None:
+    def __init__(self, client: Client, served: ASGIApp) -> None:
         self._client: Client = client
         self._served = served
-        self._rate_limit = rate_limit
 
     def __repr__(self) -> str:
         return f"Endpoint({self._client})"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = await self._caller(Headers(scope=scope), scope["state"]["principal"])
+        caller = self._caller(Headers(scope=scope), scope["state"]["principal"])
         await self._served({**scope, CALLER: caller}, receive, send)
 
-    async def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
-        """Return the caller, with the user the request is for. Raise `CallerError`."""
-        shown = f"{principal.credential} {principal.user}"
+    def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
+        """Return the caller, with the user the request is for. Raises `Forbidden` or `BadRequest`."""
         if self._client in OPERATORS:
             principal = replace(principal, tier=Tier.OPERATOR)
-        caller = McpCaller(self._client, hashlib.sha256(shown.encode()).hexdigest()[:12], principal)
-        await self._rate_limit(caller.id)
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == principal.user:
-            return caller
+            return McpCaller(self._client, principal)
         if Grant.ON_BEHALF not in principal.grants:
             raise Forbidden("This token may not act for another user.", hint=f"Leave {ON_BEHALF_OF} out.")
         if not USER_ID.fullmatch(named):
-            raise BadRequest(
-                f"{ON_BEHALF_OF} does not contain a user ID.", hint="Send the ID as GET /api/me/export shows it."
-            )
-        return replace(caller, principal=replace(principal, user=named))
+            hint = "Send the ID as GET /api/me/export shows it."
+            raise BadRequest(f"{ON_BEHALF_OF} does not contain a user ID.", hint=hint)
+        return McpCaller(self._client, replace(principal, user=named))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
 from typing import Any
 
 from mcp.server import Server
@@ -35,7 +34,6 @@ INSTRUCTIONS = (
     "needs_confirmation means that nothing was done: the user agrees on this server's page, which shows the question; "
     "then make the same call again."
 )
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 Context = ServerRequestContext[Any, Request]
 
@@ -71,21 +69,10 @@ def tool_server(registry: Registry) -> Server[Any]:
     return Server(NAME, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def session_manager(server: Server[Any], hosts: Sequence[str], origins: Sequence[str]) -> StreamableHTTPSessionManager:
-    """Return the SDK's HTTP application. `hosts` are further names of this server, `origins` the pages allowed to
-    call."""
-    names = [*LOOPBACK, *hosts]
-    return StreamableHTTPSessionManager(
-        server,
-        stateless=True,
-        security_settings=TransportSecuritySettings(
-            allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],
-            allowed_origins=[
-                *(f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")),
-                *origins,
-            ],
-        ),
-    )
+def session_manager(server: Server[Any]) -> StreamableHTTPSessionManager:
+    """Return the SDK's HTTP application. The host and the origin of a request have been checked before it."""
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return StreamableHTTPSessionManager(server, stateless=True, security_settings=unchecked)
 
 
 def _caller(context: Context) -> McpCaller:

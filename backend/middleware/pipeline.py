@@ -129,10 +129,6 @@ class Pipeline:
             known = ", ".join(self.names) or "none"
             raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
 
-    def take_over(self, other: Pipeline) -> None:
-        """Become `other`, which has the newer files; turns under way go on with the steps they have."""
-        self._order, self._options, self._services = other._order, other._options, other._services
-
     async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
         """Run the pre-steps: all that fit the turn, or only `names` and what they depend on. Raises nothing."""
         steps = chosen(self._order, "pre", asked, names)

@@ -64,13 +64,18 @@ class ChatCompletions:
         *,
         base_url: str,
         api_key: str,
+        only_model: str = "",
         fallbacks: Mapping[str, str] | None = None,
         limits: ModelLimits | None = None,
         on_failure: OnFailure = lambda *_: None,
     ) -> None:
-        """Create the client; `on_failure` is called immediately for every failed attempt."""
+        """Create the client; `only_model` is asked in place of any other.
+
+        `on_failure` is called immediately for every failed attempt.
+        """
         from openai import AsyncOpenAI  # takes half a second to import: only where needed
 
+        self._only_model = only_model
         self._on_failure = on_failure
         self._fallbacks = dict(fallbacks or {})
         self._limits = limits or ModelLimits()
@@ -91,6 +96,7 @@ class ChatCompletions:
         request: Json = {"messages": list(messages)}
         if tools:
             request["tools"] = list(tools)
+        model = self._only_model or model
         names = [model, *([fallback] if (fallback := self._fallbacks.get(model)) and fallback != model else [])]
         for number, name in enumerate(names, start=1):
             yielded = False
@@ -151,7 +157,7 @@ class _Failed(ModelUnavailable):
 
     def __init__(self, message: str, reason: Reason, *, retryable: bool = True, asked_s: float = 0.0) -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason: Reason = reason
         self.retryable = retryable
         self.asked_s = asked_s
 

@@ -6,7 +6,7 @@ only then is it gone. So whichever process dies, and whenever, another goes on, 
 webhook; the webhook's server can recognize the delivery by its id.
 
 An attempt begins with a change of the record that sets the time of the next one. Of several processes only one makes
-that change, and should it die, the next attempt comes all the same.
+that change, and if it dies, the next attempt still comes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHORTEST_SLEEP_S = 0.05
 AT_ONCE = 32
 """Attempts that one process makes at the same time."""
 REST_S = 60.0
-"""Seconds a reminder is left alone that cannot be decoded here, or whose delivery has a fault."""
+"""Seconds a reminder is left alone that cannot be decoded here, or that has a fault in its delivery."""
 EXECUTE_LIMIT = 200
 """Reminders one `execute` delivers."""
 

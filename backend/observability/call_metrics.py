@@ -16,7 +16,6 @@ from statistics import median
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily
-from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
@@ -31,17 +30,6 @@ KEPT = 500
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "first_sound")
 """The legs of a turn that are counted; they are fields of `TurnMeasured`, with the suffix `_ms`."""
 REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
-REPLY_FAILURE_REASONS = frozenset(
-    {
-        "content_filter",
-        "max_output_tokens",
-        "promise",
-        "rate_limit_exceeded",
-        "server_error",
-        "the Responder did not answer in time",
-        "the Responder stopped in mid-reply",
-    }
-)
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
 THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
@@ -75,7 +63,7 @@ class CallMetrics:
         self._failed = Counter(
             "voice_replies_failed",
             "Replies that did not come whole, and what was done about it.",
-            ["status", "reason", "remedy"],
+            ["status", "remedy"],
             registry=registry,
         )
         of_model = ["provider", "model"]
@@ -102,7 +90,6 @@ class CallMetrics:
         )
         self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
         ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
         for name, meaning, label, counts in (
             ("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts),
             ("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records),
@@ -134,9 +121,8 @@ class CallMetrics:
                 self._discarded.inc()
                 self._discarded_tokens.labels("input").inc(tokens_in)
                 self._discarded_tokens.labels("output").inc(tokens_out)
-            case ReplyFailed(_, _, status, reason, _, remedy):
-                labels = _known(status, REPLY_FAILURES), _known(reason, REPLY_FAILURE_REASONS)
-                self._failed.labels(*labels, remedy).inc()
+            case ReplyFailed(_, _, status, _, _, remedy):
+                self._failed.labels(_known(status, REPLY_FAILURES), remedy).inc()
             case MurmurHeard(kind):
                 self._murmurs.labels(kind).inc()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -75,3 +76,32 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+TOKEN = re.compile(r"([?&](?:token|code)=)[^&\s\"']+")
+LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
+"""The loggers that write addresses: of requests, WebSocket handshakes and trace messages."""
+
+
+class WithoutTokens(logging.Filter):
+    """Replaces the value of every `token=` in a record's message and arguments."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, str):
+            record.msg = redact(record.msg)
+        if isinstance(record.args, tuple):
+            record.args = tuple(redact(value) if isinstance(value, str) else value for value in record.args)
+        return True
+
+
+def redact(text: str) -> str:
+    """Return `text` with every token's value replaced by dots."""
+    return TOKEN.sub(r"\1…", text)
+
+
+def redact_tokens_in_logs() -> None:
+    """Put the filter on the server's loggers, once."""
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(present, WithoutTokens) for present in logger.filters):
+            logger.addFilter(WithoutTokens())

@@ -14,41 +14,32 @@ Deed = Literal["retrieve", "truncate", "delete"]
 
 
 class Conversation:
-    """An ordered list of items with the API's insertion rules."""
+    """Items in the order in which they came; the oldest are forgotten beyond the limit."""
 
-    def __init__(self, limit: int = MAX_ITEMS, *, forgets: bool = False) -> None:
-        """Beyond the `limit` the oldest items are forgotten, or new ones are refused."""
-        self._items: list[Item] = []
+    def __init__(self, limit: int = MAX_ITEMS) -> None:
+        self._items: dict[str, Item] = {}
         self._limit = limit
-        self._forgets = forgets
 
     def __iter__(self) -> Iterator[Item]:
-        return iter(self._items)
+        return iter(self._items.values())
 
     def __len__(self) -> int:
         return len(self._items)
 
     def append(self, item: Item) -> str | None:
         """Put `item` last; return the id of the one before it. Raises `Fault`."""
-        return self.insert(item, None)
-
-    def insert(self, item: Item, after: str | None) -> str | None:
-        """Put `item` after item `after` ('root': the front, None: the end); return the id before it.
-
-        Raises `Fault`.
-        """
-        if any(each.id == item.id for each in self._items):
+        if item.id in self._items:
             message = f"Error adding item: an item with id '{item.id}' already exists."
             raise Fault(message, code="item_create_duplicate_item_id", param="item.id")
-        if len(self._items) >= self._limit:
-            self._make_room()
-        at = len(self._items) if after is None else 0 if after == "root" else self._place_after(after)
-        self._items.insert(at, item)
-        return self._items[at - 1].id if at else None
+        previous = next(reversed(self._items), None)
+        self._items[item.id] = item
+        if len(self._items) > self._limit:
+            del self._items[next(iter(self._items))]
+        return previous
 
     def get(self, item_id: str) -> Item | None:
         """Return the item of that id, if there is one."""
-        return next((each for each in self._items if each.id == item_id), None)
+        return self._items.get(item_id)
 
     def find(self, item_id: str, to: Deed) -> Item:
         """Return the item of that id; `to` says what for. Raises `Fault`."""
@@ -64,17 +55,17 @@ class Conversation:
         return item
 
     def before(self, item: Item) -> str | None:
-        """Return the id of the item before that one."""
+        """Return the id of the item before that one; None before the first, or where the client has deleted it."""
         previous = None
         for each in self._items:
-            if each is item:
+            if each == item.id:
                 return previous
-            previous = each.id
-        return None  # the client has deleted it
+            previous = each
+        return None
 
     def remove(self, item: Item) -> None:
         """Forget an item that is there."""
-        self._items = [each for each in self._items if each is not item]
+        del self._items[item.id]
 
     def check_answers(self, item: Item) -> None:
         """Refuse a result of a call that was not made. Raises `Fault`."""
@@ -83,15 +74,4 @@ class Conversation:
 
     def has_call(self, call_id: str) -> bool:
         """Return whether a function call of that id was made."""
-        return any(item.type == "function_call" and item.call_id == call_id for item in self._items)
-
-    def _make_room(self) -> None:
-        if not self._forgets:
-            raise Fault(f"A conversation has at most {self._limit} items here.", code="conversation_too_long")
-        del self._items[0]
-
-    def _place_after(self, item_id: str) -> int:
-        if (item := self.get(item_id)) is None:
-            message = f"Item with item_id not found: {item_id[:64]}."
-            raise Fault(message, code="item_not_found", param="previous_item_id")
-        return self._items.index(item) + 1
+        return any(item.type == "function_call" and item.call_id == call_id for item in self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -108,8 +107,6 @@ class Item:
     name: str = ""
     arguments: str = ""
     output: str = ""
-    word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
-    """For output_audio: when a word begins, in milliseconds of the item's sound, and its place in `words`."""
     turn: int = field(default=0, repr=False)
     """The number of the user turn, for handlers that count turns."""
 
@@ -145,19 +142,8 @@ class Item:
         """Return the item with this server's bookkeeping, for `/debug/connections`."""
         return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
 
-    def time_words(self, text: str, starts_ms: Sequence[int]) -> None:
-        """Note when the words of `text` begin in the next sound; `text` is about to be added."""
-        places = [match.start() for match in re.finditer(r"\S+", text)]
-        if starts_ms and len(starts_ms) == len(places):
-            said_ms, written = milliseconds(self.audio_bytes), len(self.words)
-            self.word_times += [
-                (said_ms + start, written + place) for start, place in zip(starts_ms, places, strict=True)
-            ]
-
     def truncate(self, audio_end_ms: int) -> None:
-        """Keep `audio_end_ms` of an assistant's audio, and the words begun by then. If their times are unknown the
-        transcript is dropped, as the API does. Raises `Fault`.
-        """
+        """Keep `audio_end_ms` of an assistant's audio, and as large a share of the words. Raises `Fault`."""
         if self.type != "message" or self.role != "assistant" or self.kind != "output_audio" or not self.audio_bytes:
             raise Fault("Only model output audio messages can be truncated", code="unsupported_content_type")
         if audio_end_ms > self.audio_ms:
@@ -166,15 +152,10 @@ class Item:
                 code="invalid_value",
                 param="audio_end_ms",
             )
+        if audio_end_ms < self.audio_ms:
+            self.words = self.words[: len(self.words) * audio_end_ms // self.audio_ms].rpartition(" ")[0]
         self.audio_bytes = audio_end_ms * BYTES_PER_MS
         self.heard_ms = audio_end_ms
-        self.words = self._begun_by(audio_end_ms)
-
-    def _begun_by(self, ms: int) -> str:
-        if not self.word_times:
-            return ""
-        unheard = next((place for start_ms, place in self.word_times if start_ms >= ms), len(self.words))
-        return self.words[:unheard].rstrip()
 
     def _content(self) -> list[dict[str, Any]]:
         if self.parts or not self.kind:

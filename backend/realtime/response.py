@@ -48,11 +48,11 @@ class Response:
         item.kind = "output_text" if self.modality == "text" else "output_audio"
         yield self.of_part(item, "response.content_part.added", part=_part(item, ""))
 
-    def words(self, item: Item, delta: str, **more: Any) -> Event:
+    def words(self, item: Item, delta: str) -> Event:
         """Return the event of more words of a message."""
         item.words += delta
         stream = "output_audio_transcript" if item.kind == "output_audio" else "output_text"
-        return self.of_part(item, f"response.{stream}.delta", delta=delta, **more)
+        return self.of_part(item, f"response.{stream}.delta", delta=delta)
 
     def sound(self, item_id: str, index: int, delta: str | bytes) -> Event:
         """Return the event of more sound of a message: base64, or bytes that are encoded with the event."""

@@ -145,8 +145,6 @@ class Takes:
     """Names that a tool cannot have."""
     own: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """Fields that the API does not have, and their values; the first is the default."""
-    settled: frozenset[str] = frozenset()
-    """The fields of those that do not change once the conversation has begun."""
 
 
 class RealtimeSession:
@@ -165,7 +163,7 @@ class RealtimeSession:
         """`transcription` is the model that transcribes from the start; `expires_at` is a Unix time in seconds."""
         self._takes = takes or Takes()
         self.begun = False
-        """True once the voice and the fields that `Takes` names are settled."""
+        """True once the voice is settled."""
         self._shown: Json = {
             "type": "realtime",
             "object": "realtime.session",
@@ -282,8 +280,6 @@ class RealtimeSession:
         allowed = self._takes.own[name]
         if value not in allowed:
             raise invalid(f"session.{name}", f"supported values are: {', '.join(map(repr, allowed))}.")
-        if name in self._takes.settled and self.begun and value != self._shown[name]:
-            raise invalid(f"session.{name}", "it is settled once the conversation has begun.")
         return value
 
     def _audio(self, draft: Json, given: Json) -> None:

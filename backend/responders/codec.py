@@ -85,8 +85,6 @@ class ServerEvent(msgspec.Struct):
     """The field as raw JSON; the type of the event says what kind of string it is."""
     transcript: str = ""
     logprobs: list[Json] | None = None
-    word_starts_ms: tuple[int, ...] = ()
-    """Of the local Responder only: when the words of a transcript's delta begin in the sound that follows it."""
     audio_start_ms: int = 0
     audio_end_ms: int = 0
     response: Json | None = None
@@ -294,7 +292,7 @@ class RealtimeCodec:
                 self._received_bytes += len(pcm)
                 return [ev.ReplyAudio(event.response_id, event.item_id, pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta), event.word_starts_ms)]
+                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta))]
             case "response.created":
                 response = event.response or {}
                 metadata = response.get("metadata") or {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from backend.responders.base import Briefing, PastMessage, Responder
-from backend.responders.codec import Voice
+from backend.responders.codec import RealtimeCodec, Voice
 from backend.responders.failover import Provider, ResponderInfo
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime, probe_realtime
 from backend.responders.warm_up import WarmUp
@@ -21,6 +21,8 @@ class ApiEndpoint:
 
     base_url: str
     api_key: str = field(repr=False)
+    model: str = ""
+    """The one model behind it, which is asked for in place of any other; empty: those of the settings."""
 
     @property
     def realtime_url(self) -> str:
@@ -43,6 +45,16 @@ class OpenedProvider:
     """True if there is no language model behind it: routing and tool calls are decided otherwise."""
     warm_up: WarmUp | None = None
     """The parts that it is still loading, if any."""
+
+
+def compatible_provider(
+    name: str, title: str, api: ApiEndpoint, voice: Voice, new_codec: Callable[[Voice], RealtimeCodec]
+) -> OpenedProvider:
+    """Return a provider of a variant of OpenAI's events, which serves no Thinkers: other settings name their models."""
+    settings = f"the settings {name.upper()}__*"
+    endpoint = RealtimeEndpoint(api.realtime_url, api.api_key, voice, settings=settings, new_codec=new_codec)
+    about = ResponderInfo(title, voice.model, offline=False)
+    return OpenedProvider(realtime_provider(name, about, endpoint, f" at {api.base_url}"), api, has_models=False)
 
 
 def voice_of(settings: Settings, model: str) -> Voice:

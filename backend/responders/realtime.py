@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,7 @@ from backend.media.frame import BYTES_PER_MS, Frame
 from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
 from backend.turns.commands import ResponderCommand
+from backend.turns.events import ResponderEvent
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -162,21 +164,80 @@ async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: s
         pass
 
 
-class RealtimeResponder(Responder):
-    """One connection, made by `connect_realtime`."""
+class ConnectedResponder(Responder, ABC):
+    """A Responder over a WebSocket, whatever is said there: its outbox, its events, its failure and its end."""
 
-    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
+    def __init__(
+        self, connection: RealtimeConnection, capabilities: Capabilities, append: Callable[[bytearray], bytes] = bytes
+    ) -> None:
+        """`append` makes a message of audio."""
         self._connection = connection
-        self._codec = codec
-        self._outbox = MessageOutbox(connection, codec.append)
-        self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
-        self._piece = bytearray()  # audio not yet long enough to be sent
+        self._capabilities = capabilities
+        self._outbox = MessageOutbox(connection, append)
         self._on_event: OnEvent | None = None
+        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
         self._closing = False
+        self._failure: ResponderUnavailable | None = None
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._codec.capabilities
+        return self._capabilities
+
+    async def receive_events(self, on_event: OnEvent) -> None:
+        self._on_event = on_event
+        while self._early:
+            on_event(self._early.popleft())
+        await self._receive()
+        self._report(self._last_events())
+        if self._failure:
+            raise self._failure
+        if not self._closing:
+            raise ResponderUnavailable("The Responder's connection broke.")
+
+    async def close(self) -> None:
+        self._closing = True
+        await self._outbox.close()
+        await self._connection.close_soon()
+
+    @abstractmethod
+    def _on_message(self, message: Message) -> None:
+        """Take a message of the provider's."""
+
+    def _last_events(self) -> Iterable[ResponderEvent]:
+        """Return the events that the end of the connection causes."""
+        return ()
+
+    async def _receive(self) -> None:
+        """Take messages until the connection is over."""
+        with contextlib.suppress(ConnectionClosed):  # in the middle of a message
+            await self._connection.receive_messages(self._on_message)
+
+    def _report(self, events: Iterable[ResponderEvent]) -> None:
+        if self._on_event is None:
+            self._early.extend(events)
+        elif not self._closing:
+            for event in events:
+                self._on_event(event)
+
+    def _report_soon(self, events: Sequence[ResponderEvent]) -> None:
+        """Report later: the call is in the midst of carrying out its commands."""
+        if events:
+            asyncio.get_running_loop().call_soon(self._report, events)
+
+    def _fail(self, failure: ResponderUnavailable) -> None:
+        """Break the connection off; the call learns why."""
+        self._failure = failure
+        self._connection.transport.abort()
+
+
+class RealtimeResponder(ConnectedResponder):
+    """One connection, made by `connect_realtime`."""
+
+    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
+        super().__init__(connection, codec.capabilities, codec.append)
+        self._codec = codec
+        self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
+        self._piece = bytearray()  # audio not yet long enough to be sent
 
     def send_audio(self, frame: Frame) -> None:
         """Send 20 ms of the caller's speech; audio that piles up behind a slow network is joined."""
@@ -194,38 +255,18 @@ class RealtimeResponder(Responder):
     def brief(self, briefing: Briefing) -> None:
         self._outbox.put(self._codec.brief(briefing, first=False))
 
-    async def receive_events(self, on_event: OnEvent) -> None:
-        failure: ResponderUnavailable | None = None
-        self._on_event = on_event
-
-        def on_message(message: Message) -> None:
-            nonlocal failure
-            self._release()
+    def _on_message(self, message: Message) -> None:
+        self._release()
+        if self._failure is None:
             try:
-                for event in self._codec.decode(message) if failure is None else ():
-                    on_event(event)
+                self._report(self._codec.decode(message))
             except ResponderUnavailable as error:
-                failure = error
-                self._connection.transport.abort()
-
-        with contextlib.suppress(ConnectionClosed):  # in the middle of a message
-            await self._connection.receive_messages(on_message)
-        if failure:
-            raise failure
-        if not self._closing:
-            raise ResponderUnavailable("The Responder's connection broke.")
-
-    async def close(self) -> None:
-        self._closing = True
-        await self._outbox.close()
-        await self._connection.close_soon()
+                self._fail(error)
 
     def _release(self) -> None:
         """Report the events that the codec held back until they were asked for."""
         released, self._codec.released = self._codec.released, []
-        if self._on_event and not self._closing:
-            for event in released:
-                self._on_event(event)
+        self._report(released)
 
     def _enqueue_piece(self) -> None:
         """Send the audio collected so far."""

@@ -1,7 +1,7 @@
 """The session of a client that chooses for its call, and the meaning here of the Realtime protocol's fields.
 
-Beside the protocol's fields stand four of ours: `thinkers`, `barge_in`, `local_vad` and `paced`
-(docs/howto/realtime-endpoint.md). Fields that the server's settings decide are shown as given, and change nothing.
+Beside the protocol's fields stands one of ours: `thinkers` (docs/howto/realtime-endpoint.md). Fields that the server's
+settings decide are shown as given, and change nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,7 @@ EAGERNESS: Mapping[str, EndpointingStyle] = {
 TAKES = Takes(
     formats=FORMATS,
     reserved=OUR_TOOLS,
-    own={
-        "thinkers": (True, False),
-        "barge_in": ("two_step", "at_once"),
-        "local_vad": (True, False),
-        "paced": (True, False),
-    },
-    settled=frozenset({"local_vad"}),
+    own={"thinkers": (True, False)},
 )
 
 
@@ -59,11 +53,6 @@ class ClientSession(RealtimeSession):
         return self.turn_detection is None or bool(self.turn_detection["interrupt_response"])
 
     @property
-    def paced(self) -> bool:
-        """Return whether audio is sent at the pace at which it is heard."""
-        return bool(self._shown["paced"])
-
-    @property
     def input_law(self) -> Law | None:
         """The law of the client's audio; None for PCM16 at 24 kHz."""
         return LAWS[self._shown["audio"]["input"]["format"]["type"]]
@@ -86,10 +75,8 @@ class ClientSession(RealtimeSession):
             tool_choice=self.tool_choice,
             thinkers=shown["thinkers"],
             voice=self.voice if self.voice_chosen else "",
-            local_vad=shown["local_vad"],
             detects_turns=bool(detection),
             answers=bool(detection.get("create_response")),
-            barge_in=shown["barge_in"],
             style=EAGERNESS.get(detection.get("eagerness", "auto")),
             idle_nudge_s=(detection.get("idle_timeout_ms") or 0) / 1000,
         )

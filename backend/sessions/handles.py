@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
 from backend.errors import BadRequest
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import AcceptOffer, SessionRegistry, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
-from backend.sessions.sideband import LocalSideband, Send, SharedProtocol, Sideband
+from backend.sessions.sideband import Send, SharedProtocol, Sideband
 from backend.sessions.transcript import TranscriptEntry
 
 
@@ -28,110 +28,84 @@ class PlacedCall(TypedDict):
     conversation_id: str
 
 
-class SessionHandle(Protocol):
-    """A session as routes use it. Every method may raise a `VoiceError`."""
+class SessionHandle:
+    """A session of this process, as routes use it; an extension derives one of another process from it.
 
-    id: str
-    owner: str
-    """The user it belongs to."""
+    Every method may raise a `VoiceError`.
+    """
+
+    here: Session | None = None
+    """The session itself, if it lives in this process."""
+
+    def __init__(self, registry: SessionRegistry, session: Session) -> None:
+        self._sessions = registry
+        self._session = self.here = session
+        self.id, self.owner = session.id, session.owner
 
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows."""
+        return self._session.describe()
 
     async def transcript(self) -> list[TranscriptEntry]:
         """Return what was said, oldest first."""
+        return list(self._session.transcript)
 
     async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
         """Put typed input into the conversation; `shared`: its writer has only the session's token.
 
         Raises `BadRequest` unless the call is live.
         """
+        if shared:
+            self._session.share()
+        self._session.live_call().type_text(text, pictures)
 
     async def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
+        self._session.live_call().cancel_thinker(call)
 
     async def say_answer(self, call: str) -> None:
         """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
+        self._session.live_call().say_answer(call)
 
     async def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice may interrupt replies. Raises `BadRequest` unless the call is live."""
+        self._session.live_call().allow_interruptions(allowed)
 
     async def record(self, on: bool) -> str:
         """Begin or stop recording the call; return the recording's id.
 
         Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` where others take part.
         """
+        return self._session.live_call().record(on)
 
     async def open_sideband(self, send: Send) -> Sideband:
         """Let a program follow the call beside its client; `send` is given the call's events from now on.
 
         Raises `NotFound` unless the call is live and others may follow its protocol, and `TooMany`.
         """
+        protocol: object = self._session.follower
+        if self._session.call is None or not isinstance(protocol, SharedProtocol):
+            raise no_session()
+        return Sideband(protocol, send, lambda: self._sessions.wait(self._session))
 
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
+        await self._sessions.end(self._session, reason)
 
     async def forget(self) -> None:
         """Drop an ended session before its time."""
+        self._sessions.forget(self._session)
 
     async def is_read(self, after: int) -> bool:
         """Return whether it is over and nothing is left to read beyond event `after`."""
-
-    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
-
-
-class LocalHandle(SessionHandle):
-    """A session of this process."""
-
-    def __init__(self, registry: SessionRegistry, session: Session) -> None:
-        self._registry = registry
-        self.session = session
-        self.id, self.owner = session.id, session.owner
-
-    async def describe(self) -> SessionDescription:
-        return self.session.describe()
-
-    async def transcript(self) -> list[TranscriptEntry]:
-        return list(self.session.transcript)
-
-    async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
-        if shared:
-            self.session.share()
-        self.session.live_call().type_text(text, pictures)
-
-    async def cancel_thinker(self, call: str) -> None:
-        self.session.live_call().cancel_thinker(call)
-
-    async def say_answer(self, call: str) -> None:
-        self.session.live_call().say_answer(call)
-
-    async def allow_interruptions(self, allowed: bool) -> None:
-        self.session.live_call().allow_interruptions(allowed)
-
-    async def record(self, on: bool) -> str:
-        return self.session.live_call().record(on)
-
-    async def open_sideband(self, send: Send) -> Sideband:
-        protocol: object = self.session.follower
-        if self.session.call is None or not isinstance(protocol, SharedProtocol):
-            raise no_session()
-        return LocalSideband(protocol, send, lambda: self._registry.wait(self.session))
-
-    async def end(self, reason: str) -> None:
-        await self._registry.end(self.session, reason)
-
-    async def forget(self) -> None:
-        self._registry.forget(self.session)
-
-    async def is_read(self, after: int) -> bool:
-        if self.session.state is not SessionState.ENDED:
+        if self._session.state is not SessionState.ENDED:
             return False
-        async with aclosing(self.session.event_log.read(after)) as events:
+        async with aclosing(self._session.event_log.read(after)) as events:
             return await anext(events, None) is None
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        return self.session.event_log.follow(after, quiet_s)
+        """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
+        return self._session.event_log.follow(after, quiet_s)
 
 
 class SessionLocator:
@@ -142,20 +116,20 @@ class SessionLocator:
 
     async def find(self, session_id: str) -> SessionHandle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
-        return LocalHandle(self._sessions, self._sessions.find(session_id))
+        return SessionHandle(self._sessions, self._sessions.find(session_id))
 
     async def owned_by(self, owner: str) -> list[SessionHandle]:
         """Return handles to the owner's sessions, newest first."""
-        return [LocalHandle(self._sessions, session) for session in self._sessions.owned_by(owner)]
+        return [SessionHandle(self._sessions, session) for session in self._sessions.owned_by(owner)]
 
     async def announce(self, session: Session) -> None:
         """Have a new session known everywhere, before its id is given away. Never raises."""
 
     async def take(self, handle: SessionHandle) -> Session:
         """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
-        if (session := session_here(handle)) is None:
+        if handle.here is None:
             raise BadRequest("This session lives in another process.", hint="Ask again.")
-        return session
+        return handle.here
 
     async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
@@ -168,11 +142,6 @@ class SessionLocator:
     async def metrics(self, own: str) -> str:
         """Return the page of metrics: `own` is this process's; those that share its port are added."""
         return own
-
-
-def session_here(handle: SessionHandle) -> Session | None:
-    """Return the session itself, if it lives in this process."""
-    return handle.session if isinstance(handle, LocalHandle) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,21 +32,8 @@ class SharedProtocol(Protocol):
         """Carry out an event; `answer` sends an error to the program that sent it."""
 
 
-class Sideband(Protocol):
-    """One program that follows a call, wherever the call lives."""
-
-    async def receive(self, text: str) -> None:
-        """Carry out an event of the program's, as one of the client's. Raises `VoiceError` when the call is gone."""
-
-    async def over(self) -> None:
-        """Return when the call is over, or its process gone."""
-
-    async def leave(self) -> None:
-        """Follow no more. Never raises."""
-
-
-class LocalSideband(Sideband):
-    """A program that follows a call of this process."""
+class Sideband:
+    """One program that follows a call of this process; an extension derives one of another process from it."""
 
     def __init__(self, protocol: SharedProtocol, send: Send, over: Callable[[], Awaitable[None]]) -> None:
         """`send` is given the call's events from now on. Raises `TooMany`."""
@@ -59,10 +46,13 @@ class LocalSideband(Sideband):
         protocol.join(send)
 
     async def receive(self, text: str) -> None:
+        """Carry out an event of the program's, as one of the client's. Raises `VoiceError` when the call is gone."""
         self._protocol.receive(text, self._send)
 
     async def over(self) -> None:
+        """Return when the call is over, or its process gone."""
         await self._over()
 
     async def leave(self) -> None:
+        """Follow no more. Never raises."""
         self._protocol.leave(self._send)

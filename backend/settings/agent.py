@@ -51,7 +51,6 @@ class AgentSettings(PluginSettings):
     plugin_folders: Annotated[list[Path], NoDecode, BeforeValidator(as_list)] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
     )
-    reload: bool = Field(False, description="Load plugins again when a file of theirs changes; for development.")
     router: RouterSettings = Field(default_factory=RouterSettings)  # type: ignore[arg-type]
     pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]

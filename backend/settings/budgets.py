@@ -1,9 +1,9 @@
-"""Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and at once; 0: no limit."""
+"""Settings of budgets (`BUDGETS__…`): what callers may use up in a day (UTC) and in parallel; 0: no limit."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -11,82 +11,52 @@ from pydantic_settings import NoDecode
 
 from backend.settings.plugin import PluginSettings
 
-TOKENS = "Model tokens a day of"
-MINUTES = "Minutes of voice calls a day of"
-TASKS = "Background tasks a day of"
-KILOBYTES = "Kilobytes that are written and kept in a day for"
-USD = "US dollars a day, by the prices of models, of"
 
+class DayBudget(BaseModel):
+    """What may be used up in a day."""
 
-class UserBudget(BaseModel):
-    """The budget of one user for a day."""
-
-    model_tokens: int = Field(500_000, ge=0, description=f"{TOKENS} one user.")
-    voice_minutes: float = Field(60, ge=0, description=f"{MINUTES} one user.")
-    tasks: int = Field(40, ge=0, description=f"{TASKS} one user.")
-    kept_kilobytes: int = Field(1_000, ge=0, description=f"{KILOBYTES} one user.")
-    usd: float = Field(0, ge=0, description=f"{USD} one user.")
-
-
-class AddressBudget(BaseModel):
-    """The budget for a day of all users of one address that have not proven themselves."""
-
-    model_tokens: int = Field(1_000_000, ge=0, description=f"{TOKENS} all new callers of one address.")
-    voice_minutes: float = Field(120, ge=0, description=f"{MINUTES} all new callers of one address.")
-    tasks: int = Field(80, ge=0, description=f"{TASKS} all new callers of one address.")
-    kept_kilobytes: int = Field(2_000, ge=0, description=f"{KILOBYTES} all new callers of one address.")
-    usd: float = Field(0, ge=0, description=f"{USD} all new callers of one address.")
-
-
-class KeyBudget(BaseModel):
-    """The budget for a day of all bearers of one API key's tokens."""
-
-    model_tokens: int = Field(0, ge=0, description=f"{TOKENS} one API key.")
-    voice_minutes: float = Field(0, ge=0, description=f"{MINUTES} one API key.")
-    tasks: int = Field(0, ge=0, description=f"{TASKS} one API key.")
-    kept_kilobytes: int = Field(0, ge=0, description=f"{KILOBYTES} one API key.")
-    usd: float = Field(0, ge=0, description=f"{USD} one API key.")
-
-
-class TotalBudget(BaseModel):
-    """The ceiling over everybody together."""
-
-    model_tokens: int = Field(20_000_000, ge=0, description=f"{TOKENS} everybody together; then 503.")
-    voice_minutes: float = Field(3_000, ge=0, description=f"{MINUTES} everybody together; then 503.")
-    tasks: int = Field(2_000, ge=0, description=f"{TASKS} everybody together; then 503.")
-    kept_kilobytes: int = Field(200_000, ge=0, description=f"{KILOBYTES} everybody together; then 503.")
-    usd: float = Field(0, ge=0, description=f"{USD} everybody together; then 503.")
+    model_tokens: int = Field(default=0, ge=0, description="Model tokens a day.")
+    voice_minutes: float = Field(default=0, ge=0, description="Minutes of voice calls a day.")
+    tasks: int = Field(default=0, ge=0, description="Background tasks a day.")
+    kept_kilobytes: int = Field(default=0, ge=0, description="Kilobytes that are written and kept in a day.")
+    usd: float = Field(default=0, ge=0, description="US dollars a day, by the prices of models.")
 
 
 class ModelPrice(BaseModel):
-    """The price of a model, in US dollars for a million tokens."""
+    """The price of a model, in US dollars for a million tokens of each kind; a kind that is left out costs nothing."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    input_usd_per_million_tokens: float = Field(ge=0)
-    output_usd_per_million_tokens: float = Field(ge=0)
+    text_in: float = Field(ge=0)
+    audio_in: float = Field(0, ge=0)
+    image_in: float = Field(0, ge=0)
+    cached_text_in: float = Field(0, ge=0)
+    cached_audio_in: float = Field(0, ge=0)
+    cached_image_in: float = Field(0, ge=0)
+    text_out: float = Field(ge=0)
+    audio_out: float = Field(0, ge=0)
 
-    def micro_usd(self, tokens_in: int, tokens_out: int) -> int:
-        """Return what these tokens cost, in millionths of a dollar."""
-        return round(tokens_in * self.input_usd_per_million_tokens + tokens_out * self.output_usd_per_million_tokens)
+    def micro_usd(self, tokens: Mapping[str, int]) -> int:
+        """Return what these tokens cost, by their kind, in millionths of a dollar: a cached one its own price only."""
+        cost: float = sum(getattr(self, kind) * count for kind, count in tokens.items())
+        for kind in ("text_in", "audio_in", "image_in"):
+            cost -= getattr(self, kind) * min(tokens.get(f"cached_{kind}", 0), tokens.get(kind, 0))
+        return round(cost)
 
 
-class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
-    """The budgets of a day, the limits at once, and when a caller counts as proven."""
+class BudgetSettings(PluginSettings, env_prefix="BUDGETS__", nested_model_default_partial_update=True):
+    """The budgets of a day, the limits in parallel, and when a caller counts as proven."""
 
-    user: UserBudget = Field(default_factory=UserBudget)  # type: ignore[arg-type]
-    address: AddressBudget = Field(default_factory=AddressBudget)  # type: ignore[arg-type]
-    key: KeyBudget = Field(default_factory=KeyBudget)  # type: ignore[arg-type]
-    total: TotalBudget = Field(default_factory=TotalBudget)  # type: ignore[arg-type]
+    user: DayBudget = DayBudget(model_tokens=500_000, voice_minutes=60, tasks=40, kept_kilobytes=1_000)
+    address: DayBudget = DayBudget(model_tokens=1_000_000, voice_minutes=120, tasks=80, kept_kilobytes=2_000)
+    """Of all users of one address that have not proven themselves."""
+    key: DayBudget = DayBudget()
+    """Of all bearers of one API key's tokens."""
+    total: DayBudget = DayBudget(model_tokens=20_000_000, voice_minutes=3_000, tasks=2_000, kept_kilobytes=200_000)
+    """Of everybody together; then 503."""
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
-        description="JSON of model → input_usd_per_million_tokens, output_usd_per_million_tokens; others cost nothing.",
-    )
-    prices_file: Path | None = Field(
-        None, description="TOML with the prices of Responders, by model; unset: backend/access/prices.toml."
-    )
-    call_usd: float = Field(
-        0, ge=0, description="US dollars that the models of one call may cost; then it ends in words."
+        description="JSON of model → US dollars for a million tokens by their kind, before backend/access/prices.toml.",
     )
     live_calls: int = Field(2, ge=0, description="Live calls in parallel of one user, and of one address.")
     running_turns: int = Field(4, ge=0, description="Typed turns in parallel of one user, and of one address.")
@@ -98,9 +68,6 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
     proven_after_h: float = Field(
         24, ge=0, description="Hours after which a returning cookie is no longer charged to its address."
     )
-    new_user_keep_h: float = Field(
-        72, ge=0, description="Hours that is kept what users write before they have proven themselves."
-    )
 
     @field_validator("prices", mode="before")
     @classmethod
@@ -108,7 +75,4 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__"):
         try:
             return json.loads(value) if isinstance(value, str) else value
         except json.JSONDecodeError:
-            raise ValueError(
-                'must be JSON, e.g. {"gpt-5.4": {"input_usd_per_million_tokens": 2.5, '
-                '"output_usd_per_million_tokens": 15}}'
-            ) from None
+            raise ValueError('must be JSON, e.g. {"gpt-5.4": {"text_in": 2.5, "text_out": 15}}') from None

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
-from backend.settings.network import split
 from backend.settings.plugin import PluginSettings
 
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -52,9 +51,6 @@ class McpServerEntry(BaseModel):
 class McpSettings(PluginSettings, env_prefix="MCP__"):
     """How our tools are served, and which of other servers are used. Tokens of API keys open the endpoints."""
 
-    allowed_hosts: str = Field(
-        "", description="Host names under which /mcp/ is reached, comma-separated; localhost and loopback always are."
-    )
     per_minute: int = Field(300, ge=0, description="Requests to /mcp/ one token may make in a minute; 0: any number.")
     servers: SecretStr | None = Field(
         None, description="Other servers with tools to use: JSON by name, or a file with it (see the how-to)."
@@ -70,11 +66,6 @@ class McpSettings(PluginSettings, env_prefix="MCP__"):
     def entries(self) -> dict[str, McpServerEntry]:
         """Return the other servers by name."""
         return _entries(self.servers)
-
-    @property
-    def hosts(self) -> list[str]:
-        """Return the host names beside our own."""
-        return split(self.allowed_hosts)
 
 
 def _entries(value: SecretStr | None) -> dict[str, McpServerEntry]:

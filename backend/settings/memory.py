@@ -18,14 +18,10 @@ class MemorySettings(PluginSettings):
     """The place of user data, and the time it is kept."""
 
     redis_url: str | None = Field(
-        None, repr=False, description="A Redis; unset: the server starts its own in DATA_DIR."
+        None, repr=False, description="A Redis, e.g. rediss://host/0?ssl_ca_certs=/ca.pem; unset: one in DATA_DIR."
     )
     redis_password: SecretStr = Field(SecretStr(""), description="Its password, unless REDIS_URL holds one.")
     redis_password_file: Path | None = Field(None, description="A file with that password.")
-    redis_ca_file: Path | None = Field(
-        None,
-        description="The authority that signed its certificate, for rediss:// addresses; unset: a public one.",
-    )
     data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
     database_url: SecretStr = Field(
         SecretStr(""),
@@ -59,26 +55,17 @@ class MemorySettings(PluginSettings):
             password = self.redis_password.get_secret_value()
             if not password and self.redis_password_file:
                 password = read_password(self.redis_password_file)
-            self.redis_url = complete_redis_url(self.redis_url, password=password, ca_file=self.redis_ca_file)
+            self.redis_url = with_password(self.redis_url, password)
         return self
 
 
-def complete_redis_url(url: str, *, password: str = "", ca_file: Path | None = None) -> str:
-    """Return `url` as clients take it, with what it lacks: the password, and the file that holds the CA.
-
-    A password inside `url` stays. Raises `ValueError` for a CA without TLS.
-    """
+def with_password(url: str, password: str) -> str:
+    """Return `url` with the password, unless one stands in it."""
     parts = urlsplit(url)
-    if password and parts.password is None:
-        _, _, place = parts.netloc.rpartition("@")
-        parts = parts._replace(netloc=f"{quote(parts.username or '', safe='')}:{quote(password, safe='')}@{place}")
-    if ca_file is not None and "ssl_ca_certs=" not in parts.query:
-        if parts.scheme != "rediss":
-            raise ValueError("REDIS_CA_FILE needs TLS: a REDIS_URL that begins with rediss://")
-        named = f"ssl_ca_certs={quote(str(ca_file), safe='/')}"
-        parts = parts._replace(query="&".join(part for part in (parts.query, named) if part))
-    # Unchanged it stays as it is written: `geturl` makes `unix:/path` of `unix:///path`, which is refused.
-    return url if parts == urlsplit(url) else parts.geturl()
+    if not password or parts.password is not None:
+        return url  # as it is written: `geturl` makes `unix:/path` of `unix:///path`, which is refused
+    _, _, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{quote(parts.username or '', safe='')}:{quote(password, safe='')}@{place}").geturl()
 
 
 def read_password(file: Path) -> str:

@@ -40,11 +40,13 @@ class PluginSettings(BaseSettings):
         return list(_variables(cls, cls.prefix()))
 
 
-def _variables(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the variables of `model`; those of a nested one come as PREFIX__NAME."""
+def _variables(model: type[BaseModel], prefix: str, given: object = None) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the variables of `model`; those of a nested one come as PREFIX__NAME, with the defaults it is given."""
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _variables(field.annotation, f"{prefix}{name.upper()}__")
+            yield from _variables(field.annotation, f"{prefix}{name.upper()}__", field.default)
+        elif hasattr(given, name):
+            yield f"{prefix}{name.upper()}", FieldInfo.merge_field_infos(field, default=getattr(given, name))
         else:
             yield f"{prefix}{name.upper()}", field
 

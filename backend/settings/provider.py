@@ -13,15 +13,13 @@ from backend.settings.plugin import PluginSettings
 class ProviderSettings(PluginSettings):
     """The Responder, and the credentials of OpenAI."""
 
-    responder: str | None = Field(
-        None,
-        description="Who converses, as RESPONDERS names it; unset: openai where there is a key, else what needs none.",
-    )
     responders: Names = Field(
-        [], description="Several in order of preference, e.g. openai,azure,local; a call goes on with the next."
+        [],
+        description="Who converses, in order of preference, e.g. openai,azure,local; a call goes on with the next. "
+        "Unset: openai where there is a key, else what needs none.",
     )
     require_provider: bool = Field(
-        False, description="Refuse to start where neither a provider's key nor RESPONDER is set; true in the image."
+        False, description="Refuse to start where neither a provider's key nor RESPONDERS is set; true in the image."
     )
     openai_api_key: SecretStr | None = Field(None, description="API key; unset: the local Responder answers.")
     openai_base_url: HttpAddress = Field(
@@ -32,16 +30,14 @@ class ProviderSettings(PluginSettings):
     @property
     def names(self) -> list[str]:
         """Return the names of the providers that converse, in order of preference; none where none is set."""
-        return self.responders or [name for name in [self.responder or (self.openai_api_key and "openai")] if name]
+        return self.responders or (["openai"] if self.openai_api_key else [])
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if "openai" in self.names and self.openai_api_key is None:
-            raise ValueError("RESPONDER=openai needs OPENAI_API_KEY")
-        if self.require_provider and not (self.responder or self.responders or self.openai_api_key):
-            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY, RESPONDER or RESPONDERS")
-        if self.responder and self.responders:
-            raise ValueError("RESPONDER and RESPONDERS exclude each other: RESPONDERS=openai,local names several")
+            raise ValueError("RESPONDERS=openai needs OPENAI_API_KEY")
+        if self.require_provider and not self.names:
+            raise ValueError("REQUIRE_PROVIDER: set OPENAI_API_KEY or RESPONDERS")
         if len(set(self.responders)) < len(self.responders):
             raise ValueError("RESPONDERS names a provider twice")
         return self

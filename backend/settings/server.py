@@ -23,20 +23,13 @@ class ServerSettings(PluginSettings):
     publish_on: str | None = Field(
         None, description="Address at which a container's ports are published, as compose sets it; unset: no container."
     )
-    api_docs: bool = Field(
-        False,
-        description="Serve the API's description at /openapi.json, and as a page at /docs; otherwise both are 404.",
-    )
     connections_per_address: int = Field(
         128, ge=0, description="Connections of one address at the same time; those of TRUSTED_PROXIES are not counted."
-    )
-    metrics_port: int = Field(
-        0, ge=0, le=65535, description="Port of a listener of its own for /metrics; 0: none. See METRICS_TOKEN."
     )
     metrics_token: SecretStr | None = Field(
         None,
         min_length=16,
-        description="Token that opens /metrics, 16 characters or more; unset: it answers on METRICS_PORT and loopback.",
+        description="Token that opens /metrics, 16 characters or more; unset: it answers this machine only.",
     )
     workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")
     share_sessions: bool = Field(

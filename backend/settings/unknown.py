@@ -29,11 +29,18 @@ FORMER: Mapping[str, str | None] = {
     "COORDINATOR__APART_S": "COORDINATOR__MIN_INTERVAL_S",
     "COORDINATOR__RESULTS_AFTER_S": "COORDINATOR__MAX_RESULT_WAIT_S",
     "REASONING__REFLECTIONS": None,
+    "REDIS_CA_FILE": "REDIS_URL",
+    "RESPONDER": "RESPONDERS",
     "SHARED_LINK_DAYS": "SHARING__DAYS",
     "UTTERANCE_READER": "UTTERANCE_CLASSIFIER",
     "VAD__NEAR_VOICE": "VAD__PRIMARY_SPEAKER",
+    "BUDGETS__CALL_USD": "BUDGETS__USER__USD",
+    "BUDGETS__NEW_USER_KEEP_H": "USER_RETENTION_DAYS",
+    "BUDGETS__PRICES_FILE": "BUDGETS__PRICES",
     "BUDGETS__PROOF_OF_WORK_BITS": None,
     "BUDGETS__PROOF_OF_WORK_S": None,
+    "MCP__ALLOWED_HOSTS": "ALLOWED_HOSTS",
+    "METRICS_PORT": "METRICS_TOKEN",
     "MCP__INTERNAL_TOKENS": "API_KEYS",
     "MCP__COPILOT_TOKENS": "API_KEYS",
     "MCP__EXTERNAL_TOKENS": "API_KEYS",
@@ -67,7 +74,7 @@ def unknown_settings(
 
 def _former(name: str) -> str:
     successor = FORMER[name]
-    return f"{name} is not a setting any more. " + (f"Set {successor} instead." if successor else "Remove it.")
+    return f"{name} is no longer a setting. " + (f"Set {successor} instead." if successor else "Remove it.")
 
 
 def prefixes() -> frozenset[str]:

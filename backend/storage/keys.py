@@ -19,8 +19,8 @@ CHANGES = "users:changed"
 """The channel of changes of users' contexts; a message names the process that made the change, and the user."""
 SHARED = "shared"
 """The cache scope of all users."""
-FINGERPRINT_TTL_S = 90 * 86_400
-"""Seconds a browser's fingerprint is kept; after that the browser has changed anyway."""
+OWNED_TTL_S = 90 * 86_400
+"""Seconds the list of a user's keys is kept: longer than any of them."""
 
 _message_decoder = msgspec.json.Decoder(Message)
 
@@ -54,11 +54,6 @@ def owned(user_id: str) -> str:
 def cached(scope: str, key: str) -> str:
     """Return the key of a cached value: `cache:{key}` when shared, else among its user's keys."""
     return f"cache:{key}" if scope == SHARED else f"user:{scope}:cache:{key}"
-
-
-def fingerprint(value: str) -> str:
-    """Return the key of the user id a browser was last seen as."""
-    return f"fingerprint:{value}"
 
 
 def decode_messages(raw: Sequence[bytes]) -> list[Message]:

@@ -206,7 +206,7 @@ class Memory(RedisStore):
         return everything
 
     async def forget_user(self, user_id: str) -> None:
-        """Delete everything stored for a user: context, conversations, cache and fingerprints."""
+        """Delete everything stored for a user: context, conversations and cache."""
 
         async def forget(redis: Redis) -> None:
             owned = await redis.zrange(keys.owned(user_id), 0, -1)
@@ -215,15 +215,6 @@ class Memory(RedisStore):
 
         await self._client.call(forget)
         self.listeners.call(user_id, {})
-
-    async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
-        """Store that the browser `fingerprint` was last seen as `user_id`: a hint, never a proof."""
-        await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
-
-    async def user_of_fingerprint(self, fingerprint: str) -> str | None:
-        """Return the user that browser was last seen as, or None."""
-        raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.fingerprint(fingerprint)))
-        return None if raw is None else raw.decode()
 
     async def ping(self) -> bool:
         """Return whether memory answers; never raises."""
@@ -256,7 +247,7 @@ class Memory(RedisStore):
         owned = keys.owned(user_id)
         pipe.zadd(owned, until)
         pipe.zremrangebyscore(owned, "-inf", int(time.time()))
-        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+        pipe.expire(owned, keys.OWNED_TTL_S)
 
     async def _conversations(self, redis: Redis, user_id: str) -> list[tuple[str, float]]:
         """Return the names of a user's conversations and until when each is kept, the latest first."""

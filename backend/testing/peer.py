@@ -18,7 +18,6 @@ import httpx2
 ROOT = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 5.0
-LOADED_WITHIN_S = 60.0
 Process = subprocess.Popen[bytes]
 Start = Callable[[list[str]], Process]
 """Starts `python -m backend.testing.offline` with those arguments."""
@@ -50,13 +49,10 @@ class OfflinePeer:
             connections: list[dict[str, Any]] = answer.json()["connections"]
             return connections
 
-    async def follow(self, script: Mapping[str, Any] | None) -> None:
-        """Replace the script from the next connection on and empty the log.
-
-        None goes back to the demonstration, once its speech models are loaded.
-        """
-        async with httpx2.AsyncClient(timeout=LOADED_WITHIN_S) as http:
-            answer = await http.post(self.url + "/debug/script", content=json.dumps(script) if script else "")
+    async def follow(self, script: Mapping[str, Any]) -> None:
+        """Replace the script from the next connection on and empty the log."""
+        async with httpx2.AsyncClient(timeout=5) as http:
+            answer = await http.post(self.url + "/debug/script", content=json.dumps(script))
             assert answer.status_code == 200, answer.text
 
 

@@ -48,7 +48,7 @@ class Route:
 
 
 class ThinkerRegistry:
-    """All Thinkers of a process, with the dependencies they share. Only `take_over` changes it."""
+    """All Thinkers of a process, with the dependencies they share."""
 
     def __init__(
         self,
@@ -95,10 +95,6 @@ class ThinkerRegistry:
         return cls(
             [one for one in found if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model
         )
-
-    def take_over(self, other: ThinkerRegistry) -> None:
-        """Become `other`, read from newer files; questions under way go on with the Thinkers they have."""
-        self._by_domain = other._by_domain
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:

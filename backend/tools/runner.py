@@ -195,11 +195,6 @@ class Toolbox:
 
         self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
-    def take_over(self, other: Toolbox) -> None:
-        """Become `other`, read from newer files; calls under way go on with the tools they have."""
-        self._own, self._services = other._own, other._services
-        self._untrusted, self.left_out = other._untrusted, other.left_out
-
     def offered(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Tool]:
         """Return the tools that `client` (None: any) may see and that are within `reach`."""
         return [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
@@ -15,8 +15,6 @@ from backend.turns.record import Record
 
 OUR_TOOLS = frozenset({"route_to_thinker", "wait_for_user"})
 """Names that a client's tool cannot have."""
-AT_ONCE_MS = 60
-"""Voice over a reply that takes the floor where interruptions are not decided by words."""
 
 
 class ClientTool(Record):
@@ -40,23 +38,14 @@ class CallOptions(Record):
     """The server offers its Thinkers, speaks fillers by itself, and stays silent when it is not addressed."""
     voice: str = ""
     """Empty: the value of the server's settings."""
-    local_vad: bool = True
-    """Our detector finds the turns; otherwise the provider's does. It is settled once the Responder is connected."""
     detects_turns: bool = True
     """We find where the caller's turns begin and end; otherwise the client hands them in."""
     answers: bool = True
     """A turn that was found is answered; otherwise the client asks for each reply."""
-    barge_in: Literal["two_step", "at_once"] = "two_step"
-    """Whether words decide what interrupts a reply, or any voice does."""
     style: EndpointingStyle | None = None
     """None: the server's own."""
     idle_nudge_s: float = 0
     """Seconds of silence after which the caller is asked whether they are still there; 0: never."""
-
-    @property
-    def finds_turns_as(self) -> tuple[bool, bool]:
-        """Return the value that decides who finds the turns; when it changes, the endpointing has to change."""
-        return self.detects_turns, self.local_vad
 
     def limits(self, usual: TurnLimits) -> TurnLimits:
         """Return the limits of a call with these options; a client is never hung up on for being silent."""
@@ -68,13 +57,7 @@ class CallOptions(Record):
             idle_disconnect_s=0,
             filler_after_s=usual.filler_after_s if self.thinkers else 0,
         )
-        if not self.detects_turns:
-            return replace(limits, endpointing="local")
-        if not self.local_vad:
-            return replace(limits, endpointing="provider")
-        if self.barge_in == "at_once":
-            return replace(limits, interruption_min_ms=AT_ONCE_MS, cough_max_ms=0, reader=False)
-        return limits
+        return limits if self.detects_turns else replace(limits, endpointing="local")
 
     def is_client_tool(self, name: str) -> bool:
         """Return whether the client carries out the tool of that name."""

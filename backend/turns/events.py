@@ -203,8 +203,6 @@ class ReplyText(ResponderEvent):
     reply: str
     item: str
     delta: str
-    word_starts_ms: tuple[int, ...] = ()
-    """When each word begins, in milliseconds of the audio that follows; empty where the provider does not say."""
 
 
 class MessageFinished(ResponderEvent):
@@ -395,7 +393,7 @@ class ResponderGone(Event):
 
 
 class HangUpRequested(Event):
-    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'call_budget'."""
+    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'budget'."""
 
     reason: str
 

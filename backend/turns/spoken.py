@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 
 from backend.turns.commands import Purpose
@@ -27,37 +25,22 @@ class SpokenItem:
     """The milliseconds heard before the item was cut and brought back; their words and audio are not kept here."""
     restored: bool = False
     """It was cut and brought back: the provider knows only what was heard before."""
-    word_times: list[tuple[int, int]] = field(default_factory=list, repr=False)
-    """The start of each word in milliseconds, and its place in `text`; empty if the provider does not say."""
 
     @property
     def audio_ms(self) -> int:
         """The milliseconds of audio received."""
         return self.audio_bytes // BYTES_PER_MS
 
-    def add_text(self, delta: str, starts_ms: Sequence[int] = ()) -> None:
-        """Add words; `starts_ms` says when each of them begins in the audio that follows what is there."""
-        places = [match.start() for match in re.finditer(r"\S+", delta)]
-        if starts_ms and len(starts_ms) == len(places):
-            self.word_times += [
-                (self.audio_ms + start, len(self.text) + place) for start, place in zip(starts_ms, places, strict=True)
-            ]
-        self.text += delta
-
     def heard(self, played_ms: int) -> str:
         """Return the words that fit into `played_ms`, cut back to a whole word.
 
-        Where the provider says when words begin, those that began by then. Elsewhere words and audio come in separate
-        streams without timestamps, so this is a proportion: right to about a word for a reply received whole (replies
-        come faster than they play), early for one still coming.
+        Words and audio come in separate streams without timestamps, so this is a proportion: right to about a word
+        for a reply received whole (replies come faster than they play), early for one still coming.
         """
         if played_ms <= 0 or not self.audio_bytes:
             return ""
         if played_ms >= self.audio_ms:
             return self.text.strip()
-        if self.word_times:
-            unheard = next((place for start_ms, place in self.word_times if start_ms >= played_ms), len(self.text))
-            return self.text[:unheard].strip()
         cut = len(self.text) * played_ms // self.audio_ms
         if cut < len(self.text) and not self.text[cut].isspace():
             cut = self.text.rfind(" ", 0, cut) + 1

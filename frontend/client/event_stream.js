@@ -1,11 +1,9 @@
 /**
  * The session's server-sent events, resumed after an interruption.
  *
- * The browser itself reconnects a broken stream and names the last event it received; but it gives up for good when a
- * reconnection is answered with an error (a proxy's 502, say). Then we ask for the reason, and retry less and less often.
+ * They are read by `fetch`, since an `EventSource` can send no token: it would be of no use to pages of other sites, or
+ * where cookies are off. A stream that breaks is asked for again, less and less often, after the last event received.
  */
-
-import { ApiError } from "./server.js";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8_000;
@@ -59,77 +57,64 @@ export class EventStream {
     this.onGone = onGone;
     this.onAway = onAway;
     this.hasOpened = false;
-    this.withTicket = server.isForeign;
     this.lastId = "";
     this.closed = false;
     this.retryMs = FIRST_RETRY_MS;
-    this.#open();
+    this.reading = new AbortController();
+    void this.#read();
   }
 
   close() {
     this.closed = true;
-    this.source?.close();
+    this.reading.abort();
     clearTimeout(this.timer);
   }
 
-  async #open() {
-    const ticket = this.withTicket ? await this.server.postTicket(this.session).catch(() => undefined) : undefined;
+  /** Read until the stream ends or breaks, then come back unless the session is over. */
+  async #read() {
+    const response = await this.#ask();
     if (this.closed) return;
-    const source = new EventSource(this.#address(ticket?.ticket));
-    this.source = source;
-    source.addEventListener("open", () => this.#opened());
-    for (const type of EVENT_TYPES) source.addEventListener(type, (event) => this.#receive(type, event));
-    // The stream's own errors and the session's `error` events share a name; only the latter carry data.
-    source.addEventListener("error", (event) => event instanceof MessageEvent || this.#failed(source));
-  }
-
-  /** @param {string | undefined} ticket */
-  #address(ticket) {
-    const query = new URLSearchParams();
-    if (this.lastId) query.set("after", this.lastId);
-    if (ticket) query.set("ticket", ticket);
-    return `${this.server.url}/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
-  }
-
-  #opened() {
-    this.hasOpened = true;
-    this.retryMs = FIRST_RETRY_MS;
-  }
-
-  /** @param {string} type @param {Event} event */
-  #receive(type, event) {
-    if (!(event instanceof MessageEvent) || this.closed) return;
-    if (event.lastEventId) this.lastId = event.lastEventId;
-    this.onEvent(type, JSON.parse(event.data));
-    if (type === "session_ended") this.close();
-  }
-
-  /** @param {EventSource} source */
-  #failed(source) {
+    if (response?.status === 204) return void this.close(); // it has ended, and nothing is left
+    if (response?.status === 404) {
+      this.close();
+      this.onGone(this.hasOpened);
+      return;
+    }
+    if (!response) this.onAway();
+    if (response?.ok && response.body) await this.#follow(response.body).catch(() => {});
+    else void response?.body?.cancel();
     if (this.closed) return;
-    if (source.readyState !== EventSource.CLOSED && !this.withTicket) return void this.#probe();
-    source.close(); // the browser would come back with the same ticket
-    this.timer = setTimeout(() => this.#tryAgain(), this.retryMs);
+    this.timer = setTimeout(() => this.#read(), this.retryMs);
     this.retryMs = Math.min(this.retryMs * 2, LAST_RETRY_MS);
   }
 
-  /** Ask for the session itself, since the stream gives no reason for a failure. Resolves to the refusal, if any. */
-  async #probe() {
-    const refusal = await this.server.getSession(this.session).then(() => null, (error) => error);
-    if (this.closed || !(refusal instanceof ApiError)) return refusal;
-    if (refusal.status === 404) {
-      this.close();
-      this.onGone(this.hasOpened);
-    } else if (refusal.status === 0) this.onAway();
-    return refusal;
+  /** @returns {Promise<Response | null>} null: no answer at all */
+  #ask() {
+    const headers = { Authorization: `Bearer ${this.session.token}`, ...(this.lastId && { "Last-Event-ID": this.lastId }) };
+    const url = `${this.server.url}/api/events/${encodeURIComponent(this.session.id)}`;
+    return fetch(url, { headers, cache: "no-store", signal: this.reading.signal }).catch(() => null);
   }
 
-  async #tryAgain() {
-    const refusal = await this.#probe();
-    if (this.closed) return;
-    // The session is ours, yet the stream never opened: cookies are off. Only then a ticket that is good once goes into the
-    // address, which proxies may write down.
-    this.withTicket ||= !refusal && !this.hasOpened;
-    this.#open();
+  /** @param {ReadableStream<Uint8Array>} body */
+  async #follow(body) {
+    this.hasOpened = true;
+    this.retryMs = FIRST_RETRY_MS;
+    const decoder = new TextDecoder();
+    const reader = body.getReader();
+    let rest = "";
+    for (let piece = await reader.read(); !piece.done && !this.closed; piece = await reader.read()) {
+      const events = (rest + decoder.decode(piece.value, { stream: true })).split("\n\n");
+      rest = events.pop() ?? "";
+      for (const each of events) this.#receive(each);
+    }
+  }
+
+  /** @param {string} text one event, or a comment */
+  #receive(text) {
+    const fields = Object.fromEntries(text.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 2)]));
+    if (this.closed || !fields.event) return;
+    if (fields.id) this.lastId = fields.id;
+    this.onEvent(fields.event, JSON.parse(fields.data));
+    if (fields.event === "session_ended") this.close();
   }
 }

@@ -94,11 +94,6 @@ export class Server {
     return this.ofSession("GET", session, "");
   }
 
-  /** A ticket that opens the session's event stream once. @param {Session} session @returns {Promise<{ticket: string}>} */
-  postTicket({ id, token }) {
-    return this.request("POST", "/api/tickets", { session_id: id }, token);
-  }
-
   /** @param {string} method @param {Session} session @param {string} path below the session's @param {any} [body] */
   ofSession(method, { id, token }, path, body) {
     return this.request(method, `/api/sessions/${encodeURIComponent(id)}${path}`, body, token);

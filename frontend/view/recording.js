@@ -13,7 +13,7 @@ import { button, make, named, part, setText } from "./dom.js";
 /** @typedef {import("../store.js").State} State */
 
 /** Why a recording ended without its caller. @type {Record<string, import("../texts.js").Key>} */
-const ENDS = { size: "recording.end_size", full: "recording.end_full", failed: "recording.end_failed", stopped: "recording.end_stopped" };
+const ENDS = { full: "recording.end_full", failed: "recording.end_failed", stopped: "recording.end_stopped" };
 
 /**
  * @param {import("../store.js").Store} store

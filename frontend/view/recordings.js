@@ -15,7 +15,6 @@ const FILES = [
   ["player.opus", "/audio?download=true"],
   ["player.wav", "/audio?format=wav"],
   ["player.json", "?download=true"],
-  ["player.zip", "/archive"],
 ];
 
 /** The dialog, once it was opened. @type {RecordingsDialog | null} */

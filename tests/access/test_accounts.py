@@ -21,14 +21,6 @@ async def test_the_first_sign_in_decides_where_the_data_is() -> None:
     assert await store.ids_of("ben") == []
 
 
-async def test_an_account_from_before_keeps_the_data_that_stands_under_its_own_id() -> None:
-    redis = FakeAsyncRedis()
-    store = AccessStore(redis)
-    await redis.set("user:ada:context", "{}")
-    assert await store.link("ada", "visitor") == "ada"
-    assert await store.ids_of("ada") == ["ada", "visitor"]
-
-
 @pytest.mark.parametrize("shown", [0, 2])
 async def test_a_visitor_whose_cookie_is_void_becomes_no_account(shown: int) -> None:
     store = AccessStore(FakeAsyncRedis())

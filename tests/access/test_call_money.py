@@ -1,8 +1,7 @@
-"""What a call may cost, per call and per day: its answer is heard to its end, then a sentence, then the call ends."""
+"""Money of the day ends a call: its answer is heard to its end, then a sentence, then the call ends."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import httpx2
@@ -16,7 +15,7 @@ from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
 ANSWER: dict[str, Any] = {"text": "It is sunny in Seattle today, and warm.", "tone": {"hz": 440, "ms": 2500}}
-ROUTED: dict[str, Any] = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "weather in Seattle"}}
+NO_MONEY = {"BUDGETS__USER__USD": "0.0001", "BUDGETS__LIMIT_LOOPBACK": "true"}
 
 
 async def heard_to_the_end(call: PlacedCall, sentence: str) -> str:
@@ -42,57 +41,26 @@ async def entries_of(browser: httpx2.AsyncClient, conversation: str) -> list[dic
     return entries
 
 
-async def test_a_call_that_costs_what_it_may_ends_after_its_answer_and_the_ledger_has_the_cost(
-    peer: OfflinePeer,
-) -> None:
+async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_next(peer: OfflinePeer) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": ANSWER}]})
-    with running_server(peer, BUDGETS__CALL_USD="0.0001") as server:
+    with running_server(peer, **NO_MONEY) as server:
         async with a_browser(server) as browser:
             async with placed_call(server, browser=browser) as call:
                 await call.say(silence(200) + speech(QUESTION))
-                assert await heard_to_the_end(call, CLIP_WORDS[Clip.LIMIT]) == "call_budget"
+                assert await heard_to_the_end(call, CLIP_WORDS[Clip.BUDGET]) == "budget"
                 used = call.all_told("usage")[-1]
                 assert used["call_usd"] > 0.0001
             entries = await entries_of(browser, call.ticket.conversation_id)
             assert sum(each.get("cost_usd", 0) for each in entries) == pytest.approx(used["call_usd"])
             reply = next(each for each in entries if each.get("role") == "assistant" and "cost_usd" in each)
             assert (reply["model"], reply["details"]["responder"]) == (used["model"], used["responder"])
-            assert (entries[-1]["text"], entries[-1]["name"]) == ("call_budget", used["responder"])
+            assert (entries[-1]["text"], entries[-1]["name"]) == ("budget", used["responder"])
             assert entries[-1]["model"] == used["model"]
-            async with placed_call(server, browser=browser) as again:
-                assert not again.all_told("session_ended"), "it is the limit of a call, not of a day"
-
-
-async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_next(peer: OfflinePeer) -> None:
-    await peer.follow({"turns": [{"hear": QUESTION, "reply": ANSWER}]})
-    limits = {"BUDGETS__USER__USD": "0.0001", "BUDGETS__LIMIT_LOOPBACK": "true"}
-    with running_server(peer, **limits) as server:
-        async with a_browser(server) as browser:
-            async with placed_call(server, browser=browser) as call:
-                await call.say(silence(200) + speech(QUESTION))
-                assert await heard_to_the_end(call, CLIP_WORDS[Clip.BUDGET]) == "budget"
             refused = await browser.post("/api/sessions", json={})
             assert refused.status_code == 429 and "money" in refused.json()["error"]["message"]
 
 
-async def test_what_thinkers_cost_counts_for_their_call(peer: OfflinePeer) -> None:
-    turn = {"hear": QUESTION, "reply": {"calls": [ROUTED]}, "after_results": [ANSWER]}
-    await peer.follow({"turns": [turn]})
-    prices = '{"dear": {"input_usd_per_million_tokens": 9000, "output_usd_per_million_tokens": 9000}}'
-    with running_server(peer, BUDGETS__CALL_USD="0.05", BUDGETS__PRICES=prices, THINKER_MODEL="dear") as server:
-        async with placed_call(server) as call:
-            await call.say(silence(200) + speech(QUESTION))
-            ended = await call.told("session_ended", within_s=20)
-            assert ended.data["reason"] == "call_budget"
-            assert all(each["call_usd"] < 0.05 for each in call.all_told("usage"))
-            await until(partial(_told, call, CLIP_WORDS[Clip.LIMIT]))
-
-
 async def test_a_model_without_a_price_is_named_when_the_server_starts(peer: OfflinePeer) -> None:
-    with running_server(peer, BUDGETS__CALL_USD="1", REALTIME_MODEL="gpt-unheard-of") as server:
+    with running_server(peer, REALTIME_MODEL="gpt-unheard-of", **NO_MONEY) as server:
         log = (server.folder / "stderr.log").read_text() + server.printed
     assert "no price of gpt-unheard-of is known" in log
-
-
-def _told(call: PlacedCall, sentence: str) -> bool:
-    return any(each["content"] == sentence for each in call.all_told("transcript"))

@@ -51,12 +51,6 @@ async def test_a_call_that_ends_before_it_began_is_free_for_the_next() -> None:
     await call(of, BEN)
 
 
-async def test_without_a_bound_a_machine_takes_any_number_of_calls() -> None:
-    unbound = permits(FakeServer(), calls=0)
-    for _ in range(50):
-        await call(unbound, ADA)
-
-
 async def test_a_call_that_goes_on_in_another_process_still_counts() -> None:
     server = FakeServer()
     one, two = permits(server, calls=1), permits(server, calls=1)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from openai.types.realtime import RealtimeSessionCreateRequest
 
-from backend.access.prices import load_prices
-from backend.errors import SettingsError
-from backend.responders.openai_models import capabilities_of
+from backend.access.prices import price_table
+from backend.settings.budgets import BudgetSettings
 from backend.settings.settings import load_settings
 from backend.testing.responder import ScriptedResponder
 from backend.turns import events as ev
@@ -21,7 +19,7 @@ USAGE = ev.TokenUsage(text_in=1000, audio_in=500, cached_text_in=400, cached_aud
 
 
 def test_cached_tokens_cost_their_own_price_only() -> None:
-    price = load_prices()["gpt-realtime-2"]
+    price = price_table({})["gpt-realtime-2"]
     dollars = (600 * 4 + 300 * 32 + 400 * 0.4 + 200 * 0.4 + 50 * 24 + 300 * 64) / 1e6
     assert price.micro_usd(asdict(USAGE)) == round(dollars * 1e6)
     assert price.micro_usd(asdict(ev.TokenUsage())) == 0
@@ -29,27 +27,17 @@ def test_cached_tokens_cost_their_own_price_only() -> None:
 
 def test_the_default_model_has_a_price_and_every_model_of_the_table_is_known_to_the_package() -> None:
     named = get_args(get_args(RealtimeSessionCreateRequest.model_fields["model"].annotation)[1])
-    assert load_settings(_env_file=None).realtime.model in load_prices()
-    assert set(load_prices()) <= set(named)
+    assert load_settings(_env_file=None).realtime.model in price_table({})
+    assert set(price_table({})) <= set(named)
 
 
-def test_an_operators_table_replaces_ours_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
-    table = tmp_path / "prices.toml"
-    table.write_text(
-        "[mine]\ntext_in = 1\naudio_in = 2\ncached_text_in = 0\ncached_audio_in = 0\ntext_out = 3\naudio_out = 4\n"
-    )
-    assert list(load_prices(table)) == ["mine"]
-    for wrong in ("[mine]\ntext_in = 1\n", "[mine]\ntext_in = -1\n", "not toml at all ["):
-        table.write_text(wrong)
-        with pytest.raises(SettingsError, match=r"prices\.toml"):
-            load_prices(table)
-    with pytest.raises(SettingsError):
-        load_prices(tmp_path / "nowhere.toml")
-
-
-def test_models_that_reason_are_told_from_dates() -> None:
-    assert all(capabilities_of(model).reasons for model in ("gpt-realtime-2", "gpt-realtime-2.1-mini"))
-    assert not any(capabilities_of(model).reasons for model in ("gpt-realtime-1.5", "gpt-realtime-2025-08-28"))
+def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None:
+    own = BudgetSettings.model_validate({"prices": '{"mine": {"text_in": 1, "text_out": 3}}'}).prices
+    table = price_table(own)
+    assert table["mine"].micro_usd({"text_in": 2, "text_out": 1, "audio_out": 5}) == 5 and "gpt-realtime-2" in table
+    for wrong in ('{"mine": {"text_in": 1}}', '{"mine": {"text_in": -1, "text_out": 3}}', "not json"):
+        with pytest.raises(ValueError, match="prices"):
+            BudgetSettings.model_validate({"prices": wrong})
 
 
 async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:

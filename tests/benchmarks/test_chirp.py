@@ -47,25 +47,8 @@ def test_a_repeated_frame_is_counted() -> None:
     assert (found.lost, found.glitches) == (0, 1)
 
 
-def test_silence_put_in_counts_as_repeated() -> None:
-    found = wholeness(heard(np.concatenate([PCM[:HERE], np.zeros(FRAME, "<i2"), PCM[HERE:]])), CHIRP)
-    assert abs(found.repeated - FRAME) <= 24
-
-
-def test_a_missing_beginning_is_counted() -> None:
-    assert abs(wholeness(heard(PCM[FRAME:]), CHIRP).lost - FRAME) <= 24
-
-
-def test_a_missing_end_is_counted() -> None:
-    assert abs(wholeness(heard(PCM[: -2 * FRAME]), CHIRP).lost - 2 * FRAME) <= 240
-
-
 def test_two_slips_are_two_glitches() -> None:
     twice = np.concatenate([PCM[:10_000], PCM[10_000 + FRAME : 25_000], PCM[25_000 + FRAME :]])
     found = wholeness(heard(twice), CHIRP)
     assert abs(found.lost - 2 * FRAME) <= 48
     assert found.glitches == 2
-
-
-def test_silence_instead_of_the_chirp_is_all_lost() -> None:
-    assert wholeness(bytes(CHIRP.samples * 2), CHIRP).lost >= CHIRP.samples

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from benchmarks.figures import MediaFigures, Settings, media_figures, spread
-from benchmarks.ramp import Rule, Try, answer, conclusion, judged, next_number, rig_at_fault, verdicts
+from benchmarks.ramp import Rule, Try, answer, judged, next_number
 from benchmarks.record import CallersReport
 
 
@@ -26,21 +26,9 @@ def test_the_answer_is_within_a_tenth_below_what_is_carried(carries: int) -> Non
     assert len(tried) <= 12
 
 
-def test_a_server_that_carries_nothing_is_told_so() -> None:
-    assert climbed(0)[0] == 0
-
-
-def test_the_ramp_stops_at_the_most_it_may_try() -> None:
-    assert climbed(10_000, most=60) == (60, [8, 16, 32, 60])
-
-
 def good() -> MediaFigures:
     empty = media_figures(CallersReport([], 0.0, 10.0, []), (), Settings(0.3, 0.1))
     return dataclasses.replace(empty, added_latency=spread([0.060] * 99 + [0.155]))
-
-
-def test_the_rule_holds_up_to_its_limits() -> None:
-    assert Rule(60.0).broken_by(good()) == ""
 
 
 @pytest.mark.parametrize(
@@ -58,29 +46,9 @@ def test_each_part_of_the_rule_can_break_it(change: dict[str, object], words: st
     assert words in Rule(60.0).broken_by(dataclasses.replace(good(), **change))  # type: ignore[arg-type]
 
 
-def test_callers_that_are_the_limit_are_told_from_the_server() -> None:
-    assert rig_at_fault(70.0, dataclasses.replace(good(), callers_lateness=spread([0.002]))) == ""
-    assert "cores" in rig_at_fault(95.0, good())
-    assert "late" in rig_at_fault(40.0, dataclasses.replace(good(), callers_lateness=spread([0.002, 0.080])))
-
-
 def test_a_run_broken_by_something_else_is_told_from_one_the_server_broke() -> None:
     late = dataclasses.replace(good(), gaps_percent=3.0)
     assert judged(64, Rule(60.0), late, core_percent=97.0, rig_percent=40.0).fault == ""
     assert "60 %" in judged(64, Rule(60.0), late, core_percent=60.0, rig_percent=40.0).fault
     assert "callers" in judged(64, Rule(60.0), late, core_percent=97.0, rig_percent=95.0).fault
     assert judged(64, Rule(60.0), good(), core_percent=60.0, rig_percent=40.0) == Try(64, "", "")
-
-
-def test_the_last_try_of_a_number_counts_and_the_conclusion_says_what_stopped_it() -> None:
-    tries = [
-        Try(16, "", ""),
-        Try(32, "2.00 % gaps", "it used 60 % of its core"),
-        Try(32, "", ""),
-        Try(64, "9 % gaps", ""),
-    ]
-    assert verdicts(tries) == {16: True, 32: True, 64: False}
-    assert (
-        conclusion(tries, "one process") == "32 calls hold the rule with one process. 64 calls do not hold: 9 % gaps."
-    )
-    assert "more were not tried" in conclusion(tries[:1], "one process")

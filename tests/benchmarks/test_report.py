@@ -12,12 +12,9 @@ import pytest
 from benchmarks.figures import Settings, Spread, media_figures
 from benchmarks.processes import Cores, Usage
 from benchmarks.record import CallersReport
-from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, rows_of, save
-from benchmarks.run import IDLE_S, Run, server_figures
+from benchmarks.report import middle, rows_of, save
+from benchmarks.run import Run, server_figures
 from benchmarks.yardstick import Yardstick
-
-WHERE = "1 server process on core 0, callers and Responder on core 1"
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def a_run(latency_ms: float, calls: int = 8) -> Run:
@@ -33,15 +30,6 @@ def a_run(latency_ms: float, calls: int = 8) -> Run:
         rig_percent=50.0,
         yardstick=Yardstick(140.0, 40.0),
     )
-
-
-def test_cpu_is_per_call_and_second_and_without_what_the_idle_server_uses() -> None:
-    figures = a_run(60.0).server
-    assert figures.cpu_ms == pytest.approx(1000 * (9.0 - 0.3 / IDLE_S * 10) / 80)
-    assert figures.redis_cpu_ms == pytest.approx(10)
-    assert figures.waited_ms == pytest.approx(5)
-    assert figures.core_percent == pytest.approx(98)
-    assert figures.rss_per_call_mb == pytest.approx(1.0)
 
 
 def test_repeated_runs_show_their_median_and_leave_out_what_was_not_measured() -> None:
@@ -61,20 +49,6 @@ def test_a_fault_in_one_run_of_three_is_not_hidden_by_a_median() -> None:
     )
 
 
-def test_counts_add_up_and_the_worst_is_the_worst() -> None:
-    runs = [a_run(50.0), a_run(90.0), a_run(math.nan)]
-    assert cell(lambda run: run.media.added_latency.p50, runs, SUM) == "140"
-    assert cell(lambda run: run.media.added_latency.p50, runs, WORST) == "90"
-    assert cell(lambda run: run.media.barge_in.p50, runs, SUM) == "–"
-
-
-def test_the_markdown_table_has_a_row_for_every_figure_and_a_column_for_every_number_of_calls() -> None:
-    lines = rows_of({1: [a_run(50.0, 1)], 8: [a_run(60.0)]})
-    assert len(lines) == 2 + len(ROWS)
-    assert lines[0] == "| | 1 call | 8 calls |"
-    assert "| added latency p50, ms | 50 | 60 |" in lines
-
-
 def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     save(path, {8: [a_run(60.0), a_run(61.0)]}, 10.0, Cores(frozenset({0}), frozenset({1})))
@@ -82,16 +56,3 @@ def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) 
     assert [run["media"]["added_latency"]["p50"] for run in document["runs"]] == [60.0, 61.0]
     assert document["runs"][0]["media"]["barge_in"]["p50"] is None
     assert document["cores"] == {"server": [0], "others": [1]}
-
-
-def test_the_markdown_says_what_was_run_where_and_what_was_found() -> None:
-    text = markdown({8: [a_run(60.0)]}, WHERE, "8 calls hold.", ["--ramp"])
-    assert text.startswith("`python -m benchmarks.calls --ramp`") and WHERE in text and "**8 calls hold.**" in text
-
-
-def test_cores_are_dealt_out_and_told() -> None:
-    apart = Cores(frozenset({0}), frozenset({1}))
-    assert apart.described(1) == WHERE
-    assert Cores(frozenset({0, 1}), frozenset({0, 1})).described(2) == (
-        "2 server processes, callers and Responder sharing cores 0, 1"
-    )

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import math
-import random
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 import pytest
 
-from backend.media.opus import OpusEncoder
-from backend.realtime.items import Item
-from backend.testing.speech import frames_of
-from backend.transports.webrtc.srtp import write_packet
-from benchmarks.heard import Heard
-from benchmarks.turn_sense import draw, provider, render, texts, waits
-from benchmarks.turn_sense.hearing import HeardReply, Sound, _measured
-from benchmarks.turn_sense.judge import Outcome, Pause, Spent, _into_reply, _turn, judged, spent
-from benchmarks.turn_sense.pausing import split
+from benchmarks.turn_sense import draw, render
+from benchmarks.turn_sense.hearing import HeardReply, Sound
+from benchmarks.turn_sense.judge import Outcome, _into_reply, _turn, judged, spent
 from benchmarks.turn_sense.plan import Clip, ClipSpec, Kind, Played, Reply, Scene, Spoken, Word
-from benchmarks.turn_sense.pooled import Kept, pooled
-from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
+from benchmarks.turn_sense.pooled import Kept
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
 
 TONE_DB = -20.0
-
-
-def test_the_same_seed_draws_the_same_scenes_and_another_seed_others() -> None:
-    first, again, other = (draw.calls(seed, 60, (0, 500), list(Kind)) for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
 
 
 def test_a_default_run_has_all_kinds_in_calls_that_differ_by_provider_only() -> None:
@@ -44,53 +29,6 @@ def test_a_default_run_has_all_kinds_in_calls_that_differ_by_provider_only() -> 
     again = [call for call in calls if call.same_sound_as >= 0]
     assert again
     assert all(call.scenes == by_number[call.same_sound_as].scenes for call in again)
-
-
-def test_pauses_fall_between_many_words_of_a_sentence() -> None:
-    chance = random.Random(1)
-    words = texts.SENTENCES[0].split()
-    places = {len(split(words, 1, chance)[0]) for _ in range(200)}
-    assert len(places) > 5
-    assert min(places) >= 2 and max(places) <= len(words) - 2
-
-
-def test_by_words_alone_a_slower_provider_is_heard_later_and_who_is_patient_speaks_into_less() -> None:
-    balanced, patient = ([*waits.judged([7], [0, 500], style)] for style in waits.STYLES)
-    at_once, slow = ([each for each in balanced if each.provider_ms == ms] for ms in (0, 500))
-    assert len(at_once) == len(slow) and sum(not each.pause_ms for each in at_once) > 100
-    assert all(early.first_sound_ms <= late.first_sound_ms for early, late in zip(at_once, slow, strict=True))
-    assert sum(each.spoken_into for each in patient) < sum(each.spoken_into for each in balanced)
-    assert not any(each.spoken_into for each in balanced if not each.pause_ms)
-    assert [name for name, _ in waits.rows(at_once)] == [name for name, _ in waits.rows(slow)]
-
-
-def test_a_tone_is_known_again_by_its_pitch_after_the_codec() -> None:
-    encoder = OpusEncoder()
-    packets = [encoder.encode(frame) for hertz in TONES_HZ for frame in frames_of(tone(hertz) * 3)]
-    encoder.close()
-    heard = Heard()
-    for number, payload in enumerate(packets):
-        heard.keep(write_packet(96, number, number * 960, 1, payload), number * 0.02)
-    _, db, tones = _measured(heard.decoded().packets.at, heard.decoded().sounds)
-    for number in range(len(TONES_HZ)):
-        middle = slice(number * 15 + 4, number * 15 + 14)
-        assert set(tones[middle].tolist()) == {number}
-        assert np.ptp(db[middle]) < 3.0
-
-
-def test_a_committed_piece_holds_the_words_whose_sound_was_appended(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = iter((10.3, 10.5, 10.7, 10.9, 11.1, 11.1, 12.6, 12.6, 12.6, 12.6))
-    monkeypatch.setattr(provider, "time", SimpleNamespace(monotonic=lambda: next(moments)))
-    state = CallState(1, 0.0)
-    words = [Word("a", 0.0, 0.4, "caller"), Word("b", 0.4, 1.0, "caller"), Word("c", 2.0, 2.5, "caller")]
-    state.begin(provider.Began(1, 7, 0, 10.0, words, 1000, 1000, False, ""))
-    for _ in range(5):
-        state.append(200)
-    assert [word.text for word in state.take(Item("first", "message"))] == ["a", "b"]
-    state.append(700)  # the beginning of an utterance comes at once
-    state.clear()
-    state.append(20)
-    assert state.take(Item("second", "message")) == []
 
 
 def _heard(began: float, ended: float, words: int = 2, quieter: tuple[float, float, float] = (0, 0, 0)) -> HeardReply:
@@ -154,24 +92,6 @@ def test_a_reply_that_stops_has_yielded_and_been_turned_down_by_then() -> None:
     assert not outcome.goes_on
     _into_reply(outcome, played, said, Sound([]))
     assert outcome.void
-
-
-def test_several_runs_are_judged_by_all_their_plays_with_each_beside() -> None:
-    def kept(seed: int, *spoken_into: bool) -> Kept:
-        outcomes = [_outcome(Kind.PAUSE) for _ in spoken_into]
-        for outcome, into in zip(outcomes, spoken_into, strict=True):
-            outcome.pauses.append(Pause(600, into))
-            outcome.silent = math.inf
-        run = Kept(seed, [0], [Spent(0, len(outcomes), 1, 50, 200)], outcomes)
-        again = msgspec.msgpack.decode(run.encoded(), type=Kept)
-        assert again == run
-        return again
-
-    found = {row.what: row for row in pooled([kept(1, True, False), kept(2, False, False, False)])}
-    paused = found["spoken into a mid-sentence pause of 600 ms"]
-    assert paused.count == 5 and paused.value == pytest.approx(20) and paused.met is False
-    assert paused.beside == "50 % of 2; 0 % of 3"
-    assert found["replies prepared and thrown away, per turn"].value == pytest.approx(0.4)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.recognition.texts import SENTENCES
 from benchmarks.recognition.word_errors import errors
 
 
@@ -37,7 +36,3 @@ def test_what_sounds_the_same_is_no_error(said: str, heard: str) -> None:
 )
 def test_a_word_that_is_missing_added_or_another_is_an_error(said: str, heard: str, wrong: int) -> None:
     assert errors(said, heard)[0] == wrong
-
-
-def test_the_sentences_are_many_and_different() -> None:
-    assert len(set(SENTENCES)) == len(SENTENCES) >= 150

@@ -1,4 +1,4 @@
-"""The page at `/docs`: it shows the API under the page's own policy, and asks nobody but its server."""
+"""The page at `/docs`: it shows the API under the page's own policy, and asks its server alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def test_every_operation_is_shown_without_a_complaint_of_the_browser(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path, api_docs=True) as here, here.browser() as client, tab_in(browser) as tab:
+    async with page_world(tmp_path) as here, here.browser() as client, tab_in(browser) as tab:
         described = (await client.get("/openapi.json")).json()
         asked: list[str] = []
         tab.page.on("request", lambda request: asked.append(request.url))
@@ -33,8 +33,10 @@ async def test_every_operation_is_shown_without_a_complaint_of_the_browser(brows
 async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_schemas(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser) as tab:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
         await tab.page.goto(f"{here.url}/docs")
+        await tab.sees("count", "operations")
+        await fits_and_is_accessible(tab, "the API's description")
         await tab.page.get_by_test_id("find").fill("patch /api/me")
         await tab.sees("count", "1 operation")
         box = tab.page.get_by_test_id("operation").filter(has_text="PATCH/api/me")
@@ -46,18 +48,3 @@ async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_sche
         opened = tab.page.locator("details[open]", has=tab.page.get_by_text("SetOne", exact=True)).last
         await expect(opened.get_by_role("row").filter(has_text="value")).to_be_visible()
         assert await tab.page.evaluate("document.activeElement.parentElement.id") == "schema-SetOne"
-
-
-async def test_where_it_is_off_there_is_no_page(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
-        answer = await tab.page.goto(f"{here.url}/docs")
-        assert answer is not None and answer.status == 404
-
-
-async def test_it_is_accessible(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path, api_docs=True) as here, tab_in(browser) as tab:
-        await tab.page.goto(f"{here.url}/docs")
-        await tab.sees("count", "operations")
-        await tab.page.get_by_test_id("operation").first.locator("summary").click()
-        await tab.page.get_by_test_id("schema").first.locator("summary").click()
-        await fits_and_is_accessible(tab, "the API's description")

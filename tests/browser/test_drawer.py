@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser
 
-from tests.support.browser import Tab, chromium, tab_in
-from tests.support.microphone import WEATHER, microphone_wav
-from tests.support.real_server import real_server
+from tests.support.browser import Tab, tab_in
 from tests.support.standin import SESSION, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -109,46 +106,3 @@ async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_d
         asked = "() => { let n = 0; const p = testPeers[0], real = p.getStats; p.getStats = function () { n += 1; " \
             "return real.call(p); }; return new Promise((done) => setTimeout(() => done(n), 1500)); }"  # fmt: skip
         assert await tab.page.evaluate(asked) == 0
-
-
-COUNTERS = {
-    "roundTripS": 0.02, "jitterS": 0.003, "lost": 10, "received": 990, "lostUpShare": 0.01,
-    "concealed": 4800, "samples": 480_000, "bufferedS": 4800.0, "emitted": 96_000,
-}  # fmt: skip
-
-
-async def test_a_seconds_figures_are_what_that_second_added(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        later = COUNTERS | {"lost": 11, "received": 1039, "concealed": 9600, "samples": 528_000,
-                            "bufferedS": 4824.0, "emitted": 96_480}  # fmt: skip
-        between = "async ([now, before]) => (await import('/state/stats.js')).networkBetween(now, before)"
-        assert await tab.page.evaluate(between, [later, COUNTERS]) == {
-            "roundTripMs": 20, "jitterMs": 3, "lostShare": 0.02, "lostUpShare": 0.01, "concealedShare": 0.1,
-            "bufferMs": 50,
-        }  # fmt: skip
-        nothing = await tab.page.evaluate(between, [dict.fromkeys(COUNTERS), dict.fromkeys(COUNTERS)])
-        assert set(nothing.values()) == {None}
-
-
-async def test_in_a_real_call_the_server_sends_its_speech_scores(tmp_path: Path) -> None:
-    wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
-    async with real_server() as url, chromium(speaks=wav) as tab:
-        await tab.open(url)
-        await tab.press("open-drawer")
-        await tab.connect()
-        await tab.sees("speech-words", "threshold 0.70")
-        await tab.page.wait_for_function(
-            "() => /Now 0\\.[789]|Now 1/.test(document.querySelector('[data-testid=speech-words]').textContent)"
-        )
-        await tab.sees("metrics-total", "ms")
-        await tab.page.locator("[data-testid=turn] .bar.work.complete").wait_for()
-        await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
-        *legs, total = await tab.page.get_by_test_id("turn-table").evaluate(
-            """(box) => [...box.querySelectorAll("tr.of-leg, tr.of-total")].map((row) =>
-                parseInt(row.children[2].textContent))"""
-        )  # the answer's row, which comes when the answer sounds, is another figure
-        assert abs(sum(legs) - total) <= 3, "rounded to whole milliseconds, the legs are the whole"
-        await tab.sees("drawer-network", "0.0%")
-        await tab.press("connect")
-        await tab.sees("state", "Call ended")

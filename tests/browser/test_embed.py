@@ -60,7 +60,7 @@ def typed_call(server: str) -> str:
 
 @asynccontextmanager
 async def shop(server: str, embed: str) -> AsyncIterator[str]:
-    """Another site, whose policy allows the voice server's scripts and connections, and no inline style or script."""
+    """A site with a policy that allows the voice server's scripts and connections, and no inline style or script."""
     sources = f"{server} {server.replace('http', 'ws', 1)}"
     policy = f"default-src 'none'; script-src {server}; connect-src 'self' {sources}; frame-ancestors 'none'"
 

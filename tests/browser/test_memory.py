@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Route
 
-from backend.access.signatures import Signatures
+from backend.access.credentials import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,
@@ -65,19 +67,23 @@ def field(tab: Tab, name: str) -> Any:
     return tab.page.get_by_test_id(f"memory-{name}")
 
 
-async def test_what_is_known_is_shown(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        await known_user(here, tab)
-        await open_memory(here, tab)
-        assert await field(tab, "name").input_value() == "Ada"
-        assert await field(tab, "temperature_unit").input_value() == "celsius"
-        assert await field(tab, "summary").input_value() == "Asked about the weather."
-        assert await field(tab, "facts").locator("span").all_inner_texts() == ["has a dog", "plays the cello"]
-        assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
-        assert await field(tab, "instructions").locator("span").all_inner_texts() == ["Call me captain."]
-        assert await tab.text("memory-counts") == (
-            "1 call so far, asked most about weather (1). Kept until you erase it."
-        )
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
+    """Ada's tab with the memory dialog open."""
+    async with tab_in(browser) as opened:
+        await known_user(here, opened)
+        await open_memory(here, opened)
+        yield opened
+
+
+async def test_what_is_known_is_shown(tab: Tab) -> None:
+    assert await field(tab, "name").input_value() == "Ada"
+    assert await field(tab, "temperature_unit").input_value() == "celsius"
+    assert await field(tab, "summary").input_value() == "Asked about the weather."
+    assert await field(tab, "facts").locator("span").all_inner_texts() == ["has a dog", "plays the cello"]
+    assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
+    assert await field(tab, "instructions").locator("span").all_inner_texts() == ["Call me captain."]
+    assert await tab.text("memory-counts") == ("1 call so far, asked most about weather (1). Kept until you erase it.")
 
 
 async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Browser, tmp_path: Path) -> None:
@@ -146,48 +152,43 @@ async def test_everything_can_be_taken_away_as_a_file(browser: Browser, tmp_path
     assert exported["memory"][f"user:{USER}:context"]["facts"] == ["has a dog", "plays the cello"]
 
 
-async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        await known_user(here, tab)
-        await open_memory(here, tab)
-        await tab.press("memory-erase")
-        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-keep"
-        await tab.press("memory-keep")
-        assert await known(here) and not await field(tab, "confirm").is_visible()
-        await tab.press("memory-erase")
-        await tab.press("memory-erase-now")
-        await tab.sees("memory-said", "Everything about you was erased.")
-        assert await known(here) == {}
-        assert await field(tab, "name").input_value() == ""
-        assert await field(tab, "facts").locator("li").count() == 0
-        await tab.page.keyboard.press("Escape")
-        await tab.page.get_by_test_id("memory").wait_for(state="hidden")
-        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
+async def test_erasing_asks_once_more_and_then_leaves_nothing(here: World, tab: Tab) -> None:
+    await tab.press("memory-erase")
+    assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-keep"
+    await tab.press("memory-keep")
+    assert await known(here) and not await field(tab, "confirm").is_visible()
+    await tab.press("memory-erase")
+    await tab.press("memory-erase-now")
+    await tab.sees("memory-said", "Everything about you was erased.")
+    assert await known(here) == {}
+    assert await field(tab, "name").input_value() == ""
+    assert await field(tab, "facts").locator("li").count() == 0
+    await tab.page.keyboard.press("Escape")
+    await tab.page.get_by_test_id("memory").wait_for(state="hidden")
+    assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
 
 
-async def test_an_answer_from_before_a_change_never_takes_its_place(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        await known_user(here, tab)
-        held = asyncio.Event()
+async def test_an_answer_from_before_a_change_never_takes_its_place(here: World, tab: Tab) -> None:
+    held = asyncio.Event()
 
-        async def hold_the_first(route: Route) -> None:
-            answer = await route.fetch()
-            if route.request.method == "GET" and not held.is_set():
-                held.set()
-                await asyncio.sleep(2)
-            await route.fulfill(response=answer)
+    async def hold_the_first(route: Route) -> None:
+        answer = await route.fetch()
+        if route.request.method == "GET" and not held.is_set():
+            held.set()
+            await asyncio.sleep(2)
+        await route.fulfill(response=answer)
 
-        await tab.page.route("**/api/me", hold_the_first)
-        await tab.page.goto(here.url)
-        await asyncio.wait_for(held.wait(), 30)
-        await tab.press("open-memory")
-        await tab.sees("memory-counts", "so far")
-        await field(tab, "default_location").fill("Oslo")
-        await field(tab, "default_location").press("Enter")
-        await tab.sees("memory-said", "Saved: Home")
-        await asyncio.sleep(2.5)
-        assert await tab.text("memory-said") == "Saved: Home"
-        assert await field(tab, "default_location").input_value() == "Oslo"
+    await tab.page.route("**/api/me", hold_the_first)
+    await tab.page.goto(here.url)
+    await asyncio.wait_for(held.wait(), 30)
+    await tab.press("open-memory")
+    await tab.sees("memory-counts", "so far")
+    await field(tab, "default_location").fill("Oslo")
+    await field(tab, "default_location").press("Enter")
+    await tab.sees("memory-said", "Saved: Home")
+    await asyncio.sleep(2.5)
+    assert await tab.text("memory-said") == "Saved: Home"
+    assert await field(tab, "default_location").input_value() == "Oslo"
 
 
 async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:

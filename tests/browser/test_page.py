@@ -377,7 +377,7 @@ async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(br
         server.events_status = 200
         server.publish("floor", floor="user")
         await tab.sees("floor", "I hear you")
-        assert server.event_requests[-1] == (None, "after=2")
+        assert server.event_requests[-1] == ("2", "")
 
 
 async def test_a_session_that_is_gone_or_not_ours_ends_the_call_in_words(browser: Browser) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.http.services import PageConfig, ResponderChoice
 from tests.browser.test_memory import USER, field, known_user
 from tests.http.world import World
 from tests.support.browser import Tab, tab_in
-from tests.support.page import page_world
-from tests.support.standin import SESSION, StandIn, standing_in
+from tests.support.page import page_on_stand_in, page_world
+from tests.support.standin import SESSION, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -58,55 +60,54 @@ async def shown_options(tab: Tab, name: str) -> list[str]:
     return options
 
 
-async def test_choices_for_calls_are_kept_by_the_server_and_shown_again(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        here.page_config = offering()
-        await known_user(here, tab)
-        before = await preferences(here)
-        await open_settings(here, tab)
-        chosen = {"voice": "cedar", "speech_speed": "1.15", "turn_patience": "patient", "language": "German"}
-        for name, value in chosen.items():
-            await choose(tab, name, value)
-        await until(lambda: _kept(here, before | chosen))
-        await open_settings(here, tab)
-        await tab.page.wait_for_function("() => document.querySelector('#settings-voice')?.value === 'cedar'")
-        for name, value in chosen.items():
-            assert await setting(tab, name).input_value() == value
-        await choose(tab, "voice", "")
-        await until(lambda: _kept(here, before | {k: v for k, v in chosen.items() if k != "voice"}))
+@pytest_asyncio.fixture(loop_scope="module")
+async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
+    """A tab of Ada's, on a server that offers two models."""
+    here.page_config = offering()
+    async with tab_in(browser) as opened:
+        await known_user(here, opened)
+        yield opened
+
+
+async def test_choices_for_calls_are_kept_by_the_server_and_shown_again(here: World, tab: Tab) -> None:
+    before = await preferences(here)
+    await open_settings(here, tab)
+    chosen = {"voice": "cedar", "speech_speed": "1.15", "turn_patience": "patient", "language": "German"}
+    for name, value in chosen.items():
+        await choose(tab, name, value)
+    await until(lambda: _kept(here, before | chosen))
+    await open_settings(here, tab)
+    await tab.page.wait_for_function("() => document.querySelector('#settings-voice')?.value === 'cedar'")
+    for name, value in chosen.items():
+        assert await setting(tab, name).input_value() == value
+    await choose(tab, "voice", "")
+    await until(lambda: _kept(here, before | {k: v for k, v in chosen.items() if k != "voice"}))
 
 
 async def _kept(here: World, expected: dict[str, Any]) -> bool:
     return await preferences(here) == expected
 
 
-async def test_only_what_the_chosen_model_can_do_is_offered(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        here.page_config = offering()
-        await known_user(here, tab)
-        await open_settings(here, tab)
-        await setting(tab, "voice").wait_for()
-        assert await shown_options(tab, "voice") == ["Default: marin", "cedar"]
-        assert await shown_options(tab, "speech_speed") == [
-            "60%", "75%", "90%", "Default: 100%", "115%", "130%", "150%",
-        ]  # fmt: skip
-        await choose(tab, "responder", "local")
-        await setting(tab, "voice").wait_for(state="hidden")
-        assert not await setting(tab, "speech_speed").is_visible()
-        assert not await setting(tab, "language").is_visible()
-        await tab.sees("settings", "Here the assistant speaks only English.")
+async def test_only_what_the_chosen_model_can_do_is_offered(here: World, tab: Tab) -> None:
+    await open_settings(here, tab)
+    await setting(tab, "voice").wait_for()
+    assert await shown_options(tab, "voice") == ["Default: marin", "cedar"]
+    assert await shown_options(tab, "speech_speed") == [
+        "60%", "75%", "90%", "Default: 100%", "115%", "130%", "150%",
+    ]  # fmt: skip
+    await choose(tab, "responder", "local")
+    await setting(tab, "voice").wait_for(state="hidden")
+    assert not await setting(tab, "speech_speed").is_visible()
+    assert not await setting(tab, "language").is_visible()
+    await tab.sees("settings", "Here the assistant speaks only English.")
 
 
-async def test_where_the_provider_finds_turns_and_there_is_one_model_neither_is_offered(
-    browser: Browser, tmp_path: Path
-) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        here.page_config = offering(RICH, endpointing=None)
-        await known_user(here, tab)
-        await open_settings(here, tab)
-        await setting(tab, "voice").wait_for()
-        assert not await setting(tab, "responder").is_visible()
-        assert not await setting(tab, "turn_patience").is_visible()
+async def test_where_the_provider_finds_turns_and_there_is_one_model_neither_is_offered(here: World, tab: Tab) -> None:
+    here.page_config = offering(RICH, endpointing=None)
+    await open_settings(here, tab)
+    await setting(tab, "voice").wait_for()
+    assert not await setting(tab, "responder").is_visible()
+    assert not await setting(tab, "turn_patience").is_visible()
 
 
 async def test_what_memory_cannot_keep_is_said_and_stays_in_its_field(browser: Browser, tmp_path: Path) -> None:
@@ -121,18 +122,14 @@ async def test_what_memory_cannot_keep_is_said_and_stays_in_its_field(browser: B
         assert await setting(tab, "voice").get_attribute("aria-invalid") == "true"
 
 
-async def test_how_calls_are_set_up_is_not_shown_as_something_known_of_the_user(
-    browser: Browser, tmp_path: Path
-) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        here.page_config = offering()
-        await open_settings(here, tab)
-        await choose(tab, "voice", "cedar")
-        await tab.sees("settings-said", "Saved: Voice")
-        await tab.page.keyboard.press("Escape")
-        await tab.press("open-memory")
-        await tab.sees("memory", "Nothing yet.")
-        assert "cedar" not in await field(tab, "facts").inner_text()
+async def test_how_calls_are_set_up_is_not_shown_as_something_known_of_the_user(here: World, tab: Tab) -> None:
+    await open_settings(here, tab)
+    await choose(tab, "voice", "cedar")
+    await tab.sees("settings-said", "Saved: Voice")
+    await tab.page.keyboard.press("Escape")
+    await tab.press("open-memory")
+    await tab.sees("memory-counts", "so far")
+    assert "cedar" not in await field(tab, "facts").inner_text()
 
 
 async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Browser) -> None:
@@ -153,23 +150,6 @@ async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Brow
         assert await setting(tab, "speech_speed").count() == 1 and not await setting(tab, "speech_speed").is_visible()
 
 
-@pytest.mark.parametrize(("scheme", "system"), [("dark", DARK), ("light", LIGHT)])
-async def test_the_theme_is_changed_at_once_and_kept(
-    browser: Browser, tmp_path: Path, scheme: Any, system: str
-) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser, scheme=scheme) as tab:
-        await open_settings(here, tab)
-        assert await tab.page.evaluate(GROUND) == system
-        for theme, ground in (("light", LIGHT), ("dark", DARK), ("system", system), ("light", LIGHT)):
-            async with tab.page.expect_response(lambda answer: answer.request.method == "PATCH"):
-                await choose(tab, "theme", theme)
-            await has_ground(tab, ground)
-        await tab.page.goto(here.url)
-        await has_ground(tab, LIGHT)
-        bar = "[...document.querySelectorAll('meta[name=theme-color]')].filter((m) => matchMedia(m.media).matches)"
-        assert await tab.page.evaluate(f"{bar}.map((m) => m.content)") == ["#f6f5f1"]
-
-
 async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_until_they_are_erased(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -178,6 +158,7 @@ async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_u
         before = await preferences(here)
         await open_settings(here, tab)
         await choose(tab, "theme", "light")
+        await has_ground(tab, LIGHT)
         await tab.page.get_by_label("Captions").uncheck()
         await tab.page.get_by_label("Let me interrupt").uncheck()
         chosen = {"theme": "light", "captions": "off", "interruptions": "off"}
@@ -200,24 +181,25 @@ async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_u
             await other.page.locator("html[data-captions=on]").wait_for(state="attached")
 
 
-async def test_captions_can_be_switched_off_and_on_again(tab: Tab, server: StandIn) -> None:
-    await tab.connect()
-    server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
-    await tab.sees("transcript", "It rains.")
-    await tab.press("open-settings")
-    await tab.page.get_by_label("Captions").uncheck()
-    await tab.page.keyboard.press("Escape")
-    await tab.sees("captions-off", "Captions are off.")
-    assert not await tab.page.get_by_test_id("entry-assistant").is_visible()
-    server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
-    server.publish("transcript", role="user", item_id="u2", content="Really?")
-    await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
-    assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
-    await tab.press("open-settings")
-    await tab.page.get_by_label("Captions").check()
-    await tab.page.keyboard.press("Escape")
-    await tab.sees("transcript", "And it snows.")
-    assert not await tab.page.get_by_test_id("captions-off").is_visible()
+async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
+        await tab.sees("transcript", "It rains.")
+        await tab.press("open-settings")
+        await tab.page.get_by_label("Captions").uncheck()
+        await tab.page.keyboard.press("Escape")
+        await tab.sees("captions-off", "Captions are off.")
+        assert not await tab.page.get_by_test_id("entry-assistant").is_visible()
+        server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
+        server.publish("transcript", role="user", item_id="u2", content="Really?")
+        await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
+        assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
+        await tab.press("open-settings")
+        await tab.page.get_by_label("Captions").check()
+        await tab.page.keyboard.press("Escape")
+        await tab.sees("transcript", "And it snows.")
+        assert not await tab.page.get_by_test_id("captions-off").is_visible()
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ja"])
@@ -246,17 +228,15 @@ async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
         assert title == names[language]
 
 
-async def test_it_is_used_with_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
-    async with page_world(tmp_path) as here, tab_in(browser) as tab:
-        here.page_config = offering()
-        await open_settings(here, tab)
-        await tab.page.keyboard.press("Escape")
-        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"
-        await tab.page.keyboard.press("Enter")
-        await setting(tab, "turn_patience").wait_for()
-        await setting(tab, "turn_patience").focus()
-        await tab.page.keyboard.press("ArrowDown")
-        await tab.page.keyboard.press("Tab")
-        await tab.sees("settings-said", "Saved: When I pause")
-        await tab.page.keyboard.press("Escape")
-        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"
+async def test_it_is_used_with_the_keyboard_alone(here: World, tab: Tab) -> None:
+    await open_settings(here, tab)
+    await tab.page.keyboard.press("Escape")
+    assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"
+    await tab.page.keyboard.press("Enter")
+    await setting(tab, "turn_patience").wait_for()
+    await setting(tab, "turn_patience").focus()
+    await tab.page.keyboard.press("ArrowDown")
+    await tab.page.keyboard.press("Tab")
+    await tab.sees("settings-said", "Saved: When I pause")
+    await tab.page.keyboard.press("Escape")
+    assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"

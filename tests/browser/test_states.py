@@ -1,4 +1,4 @@
-"""Each state a call can be in, on the page: against a stand-in whose every answer the test decides."""
+"""Each state a call can be in, on the page: against a stand-in that answers as the test decides."""
 
 from __future__ import annotations
 

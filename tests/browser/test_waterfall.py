@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
 
-from tests.support.browser import Tab, tab_in
-from tests.support.standin import SESSION, StandIn, standing_in
+from tests.support.browser import Tab
+from tests.support.standin import SESSION, StandIn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -20,7 +19,6 @@ LEGS = {
     "patience_ms": 200,
     "played_ms": 16,
 }
-TOTAL = sum(LEGS.values())
 
 AFTER = """async (events) => {
   await (await import("/texts.js")).loaded;
@@ -63,7 +61,6 @@ async def turns_after(tab: Tab, ask: str, *events: tuple[str, dict[str, Any]]) -
 
 async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any]]) -> None:
     """A call in which these events have come."""
-    await tab.open(server.url)
     await tab.connect()
     server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                 transport="webrtc")  # fmt: skip
@@ -71,120 +68,83 @@ async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any
         server.publish(type_, **data)
 
 
-async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        for event in (legs(1), legs(2, first_token_ms=0), legs(3, first_token_ms=500)):
-            parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", event)
-            assert [part["name"] for part in parts] == [
-                "hangover", "commit", "reply_started", "first_token", "first_audio", "patience", "played",
-            ]  # fmt: skip
-            ends = [part["start"] + part["ms"] for part in parts]
-            assert [part["start"] for part in parts] == [0, *ends[:-1]]
-            assert ends[-1] == event[1]["first_sound_ms"]
-        older = ("first_token_ms", "patience_ms")
-        old = {name: ms for name, ms in legs(1)[1].items() if name not in older}
-        parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", ("turn_metrics", old))
-        assert sum(part["ms"] for part in parts) == TOTAL - LEGS["patience_ms"]
+async def test_medians_slowest_turns_and_a_new_call(tab: Tab) -> None:
+    events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
+    middle = await turns_after(tab, "turns.medians(state)", *events)
+    assert (middle["first_sound_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
+    worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
+    assert worst == [5, 4]
+    assert await turns_after(tab, "turns.medians(state)") is None
+    many = [legs(turn) for turn in range(1, 301)]
+    assert await turns_after(tab, "[state.list.length, state.list[0].turn]", *many) == [200, 101]
+    begun = ("session_started", {"session_id": "one"})
+    assert await turns_after(tab, "state.list.length", begun, *events, begun) == 5
+    anew = ("page_connecting", {"step": "microphone", "again": False})
+    assert await turns_after(tab, "state.list.length", begun, *events, anew) == 0
 
 
-async def test_thinkers_and_tools_stand_where_they_were_on_the_turns_scale(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        [work] = await turns_after(tab, "state.list[0].works", *a_turn_with_a_thinker(1))
-        assert (work["start"], work["end"], work["state"]) == (500, 1400, "complete")
-        assert work["tools"] == [
-            {"id": "t1", "name": "get_current_weather", "start": 540, "end": 1140, "failed": False}
-        ]
-        assert await turns_after(tab, "turns.span(state.list[0])", *a_turn_with_a_thinker(1)) == 1400
-        late = [*a_turn_with_a_thinker(1), thinker(1, "stale", 5000)]
-        [work] = await turns_after(tab, "state.list[0].works", *late)
-        assert (work["end"], work["state"]) == (1400, "stale")
+async def test_a_conversation_counts_on_over_the_sessions_it_takes(tab: Tab) -> None:
+    one, two = ("session_started", {"session_id": "one"}), ("session_started", {"session_id": "two"})
+    again = ("page_connecting", {"step": "answer", "again": True})
+    numbers = "state.list.map((turn) => turn.turn)"
+    assert await turns_after(tab, numbers, one, legs(1), legs(2), again, two, legs(1), legs(2)) == [1, 2, 3, 4]
 
 
-async def test_medians_slowest_turns_and_a_new_call(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
-        middle = await turns_after(tab, "turns.medians(state)", *events)
-        assert (middle["first_sound_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
-        worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
-        assert worst == [5, 4]
-        assert await turns_after(tab, "turns.medians(state)") is None
-        many = [legs(turn) for turn in range(1, 301)]
-        assert await turns_after(tab, "[state.list.length, state.list[0].turn]", *many) == [200, 101]
-        begun = ("session_started", {"session_id": "one"})
-        assert await turns_after(tab, "state.list.length", begun, *events, begun) == 5
-        anew = ("page_connecting", {"step": "microphone", "again": False})
-        assert await turns_after(tab, "state.list.length", begun, *events, anew) == 0
+async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(tab: Tab, server: StandIn) -> None:
+    await page_with(server, tab, *a_turn_with_a_thinker(1))
+    await tab.sees("turn", "Weather")
+    await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
+    widths = await tab.page.locator("[data-testid=turn] .bar").evaluate_all(
+        "bars => bars.map((bar) => [bar.className.split(' ').at(-1) || 'tool', bar.style.left, bar.style.width])"
+    )
+    shown = {name: (float(left[:-1]) * 14, float(width[:-1]) * 14) for name, left, width in widths}
+    expected = {
+        "hangover": (0, 300), "commit": (300, 4), "reply_started": (304, 30), "first_token": (334, 90),
+        "first_audio": (424, 30), "patience": (454, 200), "played": (654, 16),
+        "complete": (500, 900), "tool": (540, 600),
+    }  # fmt: skip
+    lanes = await tab.page.locator("[data-testid=turn] .lane:not(.of-axis)").evaluate_all(
+        "lanes => lanes.map((lane) => [...lane.children].map((each) => each.getBoundingClientRect().width))"
+    )
+    assert len(lanes) == 3 and all(name > 60 and track > 100 for name, track in lanes), "names beside their bars"
+    for name, (start, ms) in expected.items():
+        assert list(shown[name]) == pytest.approx([start, ms], abs=0.5), name
 
 
-async def test_a_conversation_counts_on_over_the_sessions_it_takes(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await tab.page.goto(server.url)
-        one, two = ("session_started", {"session_id": "one"}), ("session_started", {"session_id": "two"})
-        again = ("page_connecting", {"step": "answer", "again": True})
-        numbers = "state.list.map((turn) => turn.turn)"
-        assert await turns_after(tab, numbers, one, legs(1), legs(2), again, two, legs(1), legs(2)) == [1, 2, 3, 4]
-
-
-async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await page_with(server, tab, *a_turn_with_a_thinker(1))
-        await tab.sees("turn", "Weather")
-        await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
-        widths = await tab.page.locator("[data-testid=turn] .bar").evaluate_all(
-            "bars => bars.map((bar) => [bar.className.split(' ').at(-1) || 'tool', bar.style.left, bar.style.width])"
-        )
-        shown = {name: (float(left[:-1]) * 14, float(width[:-1]) * 14) for name, left, width in widths}
-        expected = {
-            "hangover": (0, 300), "commit": (300, 4), "reply_started": (304, 30), "first_token": (334, 90),
-            "first_audio": (424, 30), "patience": (454, 200), "played": (654, 16),
-            "complete": (500, 900), "tool": (540, 600),
-        }  # fmt: skip
-        lanes = await tab.page.locator("[data-testid=turn] .lane:not(.of-axis)").evaluate_all(
-            "lanes => lanes.map((lane) => [...lane.children].map((each) => each.getBoundingClientRect().width))"
-        )
-        assert len(lanes) == 3 and all(name > 60 and track > 100 for name, track in lanes), "names beside their bars"
-        for name, (start, ms) in expected.items():
-            assert list(shown[name]) == pytest.approx([start, ms], abs=0.5), name
-
-
-async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
-        answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
-        await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
-        await tab.sees("turn-medians", "Median of 9 turns 870 ms")
-        assert await tab.text("metrics-total") == "1270 ms"
-        assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
-        await tab.page.get_by_test_id("turns-slowest").focus()
-        await tab.page.keyboard.press("Enter")
-        await tab.page.keyboard.press("Tab")
-        await tab.page.keyboard.press("Enter")
-        await tab.sees("turn", "Turn 9")
-        await tab.page.get_by_test_id("turn").locator("summary").press("Enter")
-        rows = await tab.page.locator("[data-testid=turn-table] tr").all_inner_texts()
-        assert [row.split("\t") for row in rows] == [
-            ["Part", "From", "Took", "Median"],
-            ["End of speech confirmed", "0 ms", "900 ms", "500 ms"],
-            ["Turn submitted", "900 ms", "4 ms", "4 ms"],
-            ["Reply started", "904 ms", "30 ms", "30 ms"],
-            ["First word", "934 ms", "90 ms", "90 ms"],
-            ["First sound", "1024 ms", "30 ms", "30 ms"],
-            ["Waited for more", "1054 ms", "200 ms", "200 ms"],
-            ["Heard", "1254 ms", "16 ms", "16 ms"],
-            ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
-            ["Time to the answer", "0 ms", "2000 ms", "1950 ms"],
-        ]
-        picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
-        assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
-        server.publish("turn_metrics", **legs(11)[1])
-        await tab.sees("metrics-total", "670 ms")
-        assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
-        await tab.sees("turn-medians", "Median of 10 turns 820 ms")
-        total = await tab.page.locator("[data-testid=turn-table] .of-total").inner_text()
-        assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], "beside the newest medians"
+async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(tab: Tab, server: StandIn) -> None:
+    events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
+    answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
+    await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
+    await tab.sees("turn-medians", "Median of 9 turns 870 ms")
+    assert await tab.text("metrics-total") == "1270 ms"
+    assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
+    await tab.page.get_by_test_id("turns-slowest").focus()
+    await tab.page.keyboard.press("Enter")
+    await tab.page.keyboard.press("Tab")
+    await tab.page.keyboard.press("Enter")
+    await tab.sees("turn", "Turn 9")
+    await tab.page.get_by_test_id("turn").locator("summary").press("Enter")
+    rows = await tab.page.locator("[data-testid=turn-table] tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [
+        ["Part", "From", "Took", "Median"],
+        ["End of speech confirmed", "0 ms", "900 ms", "500 ms"],
+        ["Turn submitted", "900 ms", "4 ms", "4 ms"],
+        ["Reply started", "904 ms", "30 ms", "30 ms"],
+        ["First word", "934 ms", "90 ms", "90 ms"],
+        ["First sound", "1024 ms", "30 ms", "30 ms"],
+        ["Waited for more", "1054 ms", "200 ms", "200 ms"],
+        ["Heard", "1254 ms", "16 ms", "16 ms"],
+        ["Time to first sound", "0 ms", "1270 ms", "870 ms"],
+        ["Time to the answer", "0 ms", "2000 ms", "1950 ms"],
+    ]
+    picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
+    assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
+    server.publish("turn_metrics", **legs(11)[1])
+    await tab.sees("metrics-total", "670 ms")
+    assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
+    await tab.sees("turn-medians", "Median of 10 turns 820 ms")
+    total = await tab.page.locator("[data-testid=turn-table] .of-total").inner_text()
+    assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], "beside the newest medians"
 
 
 WAITS: list[tuple[dict[str, Any], str]] = [
@@ -198,22 +158,20 @@ WAITS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_the_wait_of_a_turn_is_explained_in_words(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        await page_with(server, tab)
-        for turn, (about, words) in enumerate(WAITS, 1):
-            server.publish("turn_metrics", **legs(turn)[1] | about)
-            await tab.sees("turn", f"Turn {turn}")
-            explained = tab.page.get_by_test_id("turn-pauses")
-            assert await explained.all_inner_texts() == ([words] if words else [])
+async def test_the_wait_of_a_turn_is_explained_in_words(tab: Tab, server: StandIn) -> None:
+    await page_with(server, tab)
+    for turn, (about, words) in enumerate(WAITS, 1):
+        server.publish("turn_metrics", **legs(turn)[1] | about)
+        await tab.sees("turn", f"Turn {turn}")
+        explained = tab.page.get_by_test_id("turn-pauses")
+        assert await explained.all_inner_texts() == ([words] if words else [])
 
 
-async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser) as tab:
-        discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
-        metrics = legs(1)[1] | {"pieces": 2, "discarded": 2}
-        await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)
-        await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2640 tokens).")
-        server.publish("turn_metrics", **legs(2)[1])
-        await tab.sees("turn", "Turn 2")
-        assert "thrown away" not in await tab.text("turn")
+async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(tab: Tab, server: StandIn) -> None:
+    discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
+    metrics = legs(1)[1] | {"pieces": 2, "discarded": 2}
+    await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)
+    await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2640 tokens).")
+    server.publish("turn_metrics", **legs(2)[1])
+    await tab.sees("turn", "Turn 2")
+    assert "thrown away" not in await tab.text("turn")

@@ -37,20 +37,6 @@ COST = """async () => {
   for (let n = 0; n < frames; n++) draw({ in: Math.random(), out: Math.random() }, 10_000 + n * 16.7);
   return (performance.now() - began) / frames;
 }"""
-COLOURS = """async () => {
-  const { showLevels } = await import("/view/levels.js");
-  const draw = showLevels();
-  draw({ in: 0, out: 0 }, 10_000);
-  const painted = (name) => {
-    const canvas = document.querySelector(`[data-testid=${name}] canvas`);
-    const [r, g, b] = canvas.getContext("2d").getImageData(1, canvas.height / 2, 1, 1).data;
-    return [`rgb(${r}, ${g}, ${b})`, getComputedStyle(canvas).color];
-  };
-  const both = () => [...painted("level-in"), ...painted("level-out")];
-  window.testColours = both;
-  return both();
-}"""
-"""The colour of each side's line of silence as painted, and as its style says."""
 QUIET_LINE = 4
 """Rows that the line of silence touches."""
 
@@ -76,20 +62,6 @@ async def test_both_sides_are_drawn_during_a_call(tab: Tab) -> None:
 async def test_nothing_is_painted_while_nobody_speaks(tab: Tab) -> None:
     assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
     assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
-
-
-async def test_silence_takes_the_colours_of_the_theme_that_is_chosen_during_a_call(browser: Browser) -> None:
-    async with standing_in() as server, tab_in(browser, scheme="dark") as tab:
-        await tab.open(server.url)
-        seen = [await tab.page.evaluate(COLOURS)]
-        await tab.press("open-settings")
-        await tab.page.get_by_test_id("settings-theme").select_option("light")
-        seen.append(await tab.page.evaluate("testColours()"))
-        await tab.page.get_by_test_id("settings-theme").select_option("system")
-        dark, light = seen
-        assert dark[::2] == dark[1::2] and light[::2] == light[1::2] and dark != light
-        await tab.page.emulate_media(color_scheme="light")  # the browser tells of it before it paints next
-        await tab.page.wait_for_function("(light) => String(testColours()) === String(light)", arg=light)
 
 
 async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(browser: Browser) -> None:

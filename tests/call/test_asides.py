@@ -1,17 +1,15 @@
-"""Words to somebody else that cut a reply, in a real call."""
+"""Words to another person that cut a reply, in a real call."""
 
 from __future__ import annotations
 
 import asyncio
 
-from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech
 
 
-async def test_a_reply_cut_by_words_to_somebody_else_goes_on_and_is_heard_whole(peer: OfflinePeer) -> None:
-    await peer.follow(None)
-    with running_server(OFFLINE_URL=peer.url) as server:
+async def test_a_reply_cut_by_words_to_somebody_else_goes_on_and_is_heard_whole() -> None:
+    with running_server() as server:
         async with placed_call(server) as call:
             await call.say(silence(300) + speech("what can you do"))
             await call.hears_something(20)

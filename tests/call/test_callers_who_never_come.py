@@ -1,4 +1,4 @@
-"""The Responder costs money from its connection on: nobody is connected to it who is not there."""
+"""The Responder costs money from its connection on: a caller is connected to it once they are there."""
 
 from __future__ import annotations
 

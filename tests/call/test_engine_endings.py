@@ -60,7 +60,7 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
 
 
-@pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("call_budget", do.Clip.LIMIT)])
+@pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("max_minutes", do.Clip.LIMIT)])
 async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(reason: str, clip: do.Clip) -> None:
     async with placed_call() as call:
         await call.type_and_answer()
@@ -72,35 +72,24 @@ async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
 
 
-@pytest.mark.parametrize("over", [False, True])
-async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(over: bool) -> None:
+@pytest.mark.parametrize("end", ["already over", "finished", "interrupted"])
+async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(end: str) -> None:
     async with placed_call() as call:
         await call.ask()
-        if over:
+        if end == "already over":
             await call.finish_reply()
-        call.live.hang_up("call_budget")
+        call.live.hang_up("max_minutes")
         await call.play_out(3)
         assert not call.done(do.CancelReply), "the answer is not cut"
-        if not over:
+        if end == "interrupted":
+            call.session.live_call().type_text("and what about tomorrow?")
+            await settle()
+        elif end == "finished":
             await call.finish_reply()
         await call.play_out(9)
-        said = [each["content"] for each in call.told("transcript")]
-        assert said == ["hello", "one two three four", do.CLIP_WORDS[do.Clip.LIMIT]]
-        await call.play_out(500)
-        assert await call.task == "call_budget"
-        assert len(call.responder.requests) == 1
-
-
-async def test_an_interruption_brings_the_sentence_of_the_limit_at_once() -> None:
-    async with placed_call() as call:
-        await call.ask()
-        call.live.hang_up("call_budget")
-        await call.play_out(3)
-        call.session.live_call().type_text("and what about tomorrow?")
-        await settle()
         assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
         await call.play_out(500)
-        assert await call.task == "call_budget"
+        assert await call.task == "max_minutes"
         assert len(call.responder.requests) == 1
 
 

@@ -14,34 +14,12 @@ async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
         await job(memory)
 
 
-async def test_every_message_goes_to_memory_in_order() -> None:
-    jobs: list[MemoryJob] = []
-    history, memory = CallHistory("u1", "s1", jobs.append), FakeMemory()
-    history.add("user", "hello")
-    history.add("assistant", "hi")
-    await run(jobs, memory)
-    assert [(m.role, m.content) for m in await memory.recent_messages("u1", "s1")] == [
-        ("user", "hello"),
-        ("assistant", "hi"),
-    ]
-
-
 def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
     history = CallHistory("u1", "s1", lambda _: None)
     for number in range(TAIL + 5):
         history.add("user", str(number))
     assert len(history.tail()) == TAIL
     assert history.tail()[-1] == PastMessage("user", str(TAIL + 4))
-
-
-def test_what_was_added_since_is_told_apart() -> None:
-    history = CallHistory("u1", "s1", lambda _: None)
-    history.add("user", "one")
-    count = history.count
-    assert history.since(count) == []
-    history.add("assistant", "two")
-    history.add("user", "three")
-    assert [said.text for said in history.since(count)] == ["two", "three"]
 
 
 async def test_an_ended_call_counts_for_its_user() -> None:

@@ -1,4 +1,4 @@
-"""A provider that is away for a while: nobody is hung up on, the wait is filled, and the line comes back by itself."""
+"""A provider that is away for a while: no call ends, the wait is filled, and the line comes back by itself."""
 
 from __future__ import annotations
 

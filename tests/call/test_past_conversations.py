@@ -29,8 +29,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[RunningServer]:
-    price = '{"input_usd_per_million_tokens": 0.4, "output_usd_per_million_tokens": 1.6}'
-    settings = {"THINKER_MODEL": "priced", "BUDGETS__PRICES": f'{{"priced": {price}}}'}
+    settings = {"THINKER_MODEL": "priced", "BUDGETS__PRICES": '{"priced": {"text_in": 0.4, "text_out": 1.6}}'}
     if request.param == "postgresql":
         database: PostgresServer = request.getfixturevalue("postgres")
         settings["DATABASE_URL"] = database.empty_database()

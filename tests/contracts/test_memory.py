@@ -199,26 +199,17 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
         await case.memory.append_messages(user, f"of {user}", Message("user", "hello", 1.0, message_id="m1"))
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
         await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
-        await case.memory.link_fingerprint(f"print of {user}", user)
     hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
     hello |= {"tool_call_id": None, "tool_calls": [], "citations": [], "format": 1}
     assert await case.memory.everything_of("u1") == {
         "user:u1:context": {"name": "Zoë"},
         "user:u1:conversation:of u1": [hello],
         "user:u1:cache:weather:home": "rain",
-        "fingerprint:print of u1": "u1",
     }
     await case.memory.forget_user("u1")
     assert await case.memory.everything_of("u1") == {}
     assert await case.memory.recent_messages("u1", "of u1") == []
-    assert len(await case.memory.everything_of("u2")) == 4
-
-
-async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:
-    assert await case.memory.user_of_fingerprint("f1") is None
-    await case.memory.link_fingerprint("f1", "u1")
-    await case.memory.link_fingerprint("f1", "u2")
-    assert await case.memory.user_of_fingerprint("f1") == "u2"
+    assert len(await case.memory.everything_of("u2")) == 3
 
 
 async def test_memory_that_answers_says_so(case: Case) -> None:

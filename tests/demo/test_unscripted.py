@@ -7,7 +7,7 @@ import pytest
 from backend.errors import SetupError
 from backend.realtime.serving.core import Realtime
 from backend.testing.extension_modules import modules_named
-from backend.testing.offline.unscripted import Mute, peer_of
+from backend.testing.offline.unscripted import peer_of
 
 PROVIDERS = sorted(name for module in modules_named("scripted") for name in module.PEERS)
 
@@ -21,7 +21,3 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(SetupError) as refused:
         peer_of("nobody")
     assert all(provider in refused.value.hint for provider in PROVIDERS)
-
-
-async def test_where_nothing_answers_a_chat_completion_fails() -> None:
-    assert (await Mute().complete(b"{}")).status_code == 503

@@ -70,8 +70,7 @@ def test_the_page_and_its_modules_are_served(site: Site) -> None:
     assert module.text == (ROOT / "frontend" / "main.js").read_text()
     assert ask(site.front, "GET", "/admin").content == (ROOT / "frontend" / "admin" / "index.html").read_bytes()
     assert ask(site.front, "GET", "/nothing.js").status_code == 404
-    for path in ("/docs", "/docs/main.js", "/openapi.json"):
-        assert "API_DOCS" in ask(site.front, "GET", path).json()["error"]["hint"], "the backend decides about them"
+    assert "paths" in ask(site.front, "GET", "/openapi.json").json()
 
 
 def test_text_is_compressed(site: Site) -> None:

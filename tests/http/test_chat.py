@@ -209,22 +209,7 @@ async def test_what_is_asked_for_once_holds_in_every_later_conversation_of_this_
     assert ['["Call me captain."]' in system for system in systems] == [False, False, True, False, False]
 
 
-async def test_a_mode_for_one_turn_is_the_one_whose_personality_is_told(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=([call("get_personality")], ["Brief."])) as here, here.browser() as browser:
-        await say(browser, "What is your personality?", mode="concise")
-        told = json.loads(shown_to_model(here.model)[-1])
-    assert (told["mode"], told["is_on"]) == ("concise", True)
-
-
-async def test_tools_of_thinkers_are_used_through_them(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["Hi."],)) as here, here.browser() as browser:
-        await say(browser, "Hello.")
-        offered = {tool["function"]["name"] for tool in here.model.requests[0]["tools"]}
-    assert {"route_to_thinker", "remember_preference", "memory", "manage_prompt", "get_personality"} <= offered
-    assert "get_current_weather" not in offered
-
-
-async def test_a_thinker_that_fails_is_told_to_the_model_which_answers_all_the_same(tmp_path: Path) -> None:
+async def test_a_thinker_that_fails_is_told_to_the_model_which_still_answers(tmp_path: Path) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], [ModelUnavailable("gone")], ["I could not find out."])
     async with world(tmp_path, scenes=scenes) as here, here.browser() as browser:
         reply = await say(browser, "Why is the sky blue?")
@@ -411,14 +396,6 @@ async def test_deleting_a_conversation_stops_its_answer_ends_its_calls_and_forge
         assert (await browser.get("/api/conversations/c1")).status_code == 404
         assert here.calls[ticket["session_id"]].hung_up.result() == "deleted"
         assert not here.calls[other["session_id"]].hung_up.done()
-
-
-async def test_what_is_stored_of_turns_is_exported(tmp_path: Path) -> None:
-    async with world(tmp_path, scenes=(["One."],)) as here, here.browser() as browser:
-        await say(browser, "Hello.", conversation_id="c1", message_id="m1")
-        kept = (await browser.get("/api/me/export")).json()["memory"]
-        assert sum(":conversation:c1" in name for name in kept) == 1
-        assert sum(name.endswith("turn:m1") for name in kept) == 1
 
 
 # --- modes --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from tests.http.test_identity import user_of
-from tests.http.world import FINGERPRINT, place_call, world
+from tests.http.world import place_call, world
 from tests.support.consent import confirmations, tool_context
 
 ACT = {"action": "create", "title": "The gate is stuck", "text": ""}
@@ -19,7 +19,7 @@ async def test_an_open_question_is_shown_and_exported_as_the_call_it_asks_about(
     asked = confirmations(lambda: 1_000.0)
     services: dict[str, Any] = {"confirmations": asked, "user_data": {"confirmations": asked}}
     async with world(tmp_path, services_with=services) as here, here.browser() as browser:
-        session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
+        session_id = (await place_call(browser))["session_id"]
         _, id_ = await asked.ask(tool_context(user_of(here, session_id), "c1"), "github_issue", ACT)
         shown = [SHOWN | {"id": id_, "expires_at": 1_300.0}]
         assert await answered(browser, "/api/confirmations") == {"confirmations": shown}

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.http.errors import explain
-from tests.http.world import SDP, Browser, Line, message_of, world
+from tests.http.world import SDP, Browser, message_of, world
 
 
 async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def explode(_sdp: str, _line: Line) -> None:
+    async def explode(_sdp: str) -> None:
         raise ZeroDivisionError("the password is hunter2")
 
     async with world(tmp_path, accept=explode) as here, here.browser() as browser:
@@ -45,11 +44,6 @@ async def test_a_bad_query_is_422_without_repeating_it(browser: Browser) -> None
     assert response.status_code == 422
     assert "query.after" in message_of(response)
     assert "hunter2" not in response.text
-
-
-def test_many_problems_are_told_in_a_line_of_five() -> None:
-    problems = [{"loc": ("body", number), "msg": "wrong"} for number in range(9)]
-    assert explain(problems).count("wrong") == 5
 
 
 async def test_a_get_with_a_large_body_is_413(browser: Browser) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -22,7 +23,7 @@ from tests.support.waiting import until
 
 LONGEST_S = 0.05
 MONITOR = """
-import asyncio, os, pathlib, time
+import asyncio, pathlib, time
 from backend.tools.base import Result, tool
 
 @tool("loop_monitor", "Nothing.")
@@ -31,7 +32,7 @@ async def loop_monitor() -> Result:
 
 async def watch():
     # Processor time of the loop's own thread, so that other programs on the machine do not count.
-    path, longest = pathlib.Path(__file__).with_suffix(f".longest-{os.getpid()}"), 0.0
+    path, longest = pathlib.Path(__file__).with_suffix(".longest"), 0.0
     while True:
         before = time.thread_time()
         await asyncio.sleep(0.002)
@@ -55,39 +56,30 @@ LONG = ("a" * 2_000, "【" * 2_000, "eyJ-" * 500, "\n" * 1_000 + "x", "&#" + "9"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A server each of whose processes measures its own event loop."""
+    """A server that measures its own event loop."""
 
     server: RunningServer
     redis: Redis
     browser: httpx2.AsyncClient
-    folder: Path
-    workers: int
-
-    @property
-    def figures(self) -> list[Path]:
-        """The file of each process."""
-        return list(self.folder.glob("monitor.longest-*"))
+    figure: Path
 
     async def longest_s(self, act: Callable[[], Awaitable[None]]) -> float:
-        """Do `act`, and return the longest hold of a loop meanwhile."""
-        for figure in self.figures:
-            figure.unlink()
-        supervisor = self.workers > 1  # it loads the plugins, too
-        await until(lambda: len(self.figures) == self.workers + supervisor, 30)
+        """Do `act`, and return the longest hold of the loop meanwhile."""
+        self.figure.unlink(missing_ok=True)
+        await until(self.figure.exists, 30)
         await act()
         await asyncio.sleep(0.1)
-        return max(float(figure.read_text() or 0) for figure in self.figures)
+        return float(self.figure.read_text() or 0)
 
 
 @asynccontextmanager
-async def measured(folder: Path, workers: int = 1) -> AsyncIterator[Measured]:
+async def measured(folder: Path) -> AsyncIterator[Measured]:
     (folder / "monitor.py").write_text(MONITOR)
-    settings = {"PLUGIN_FOLDERS": str(folder), "WORKERS": str(workers)}
-    with running_redis() as memory, running_server(None, REDIS_URL=memory.url, **settings) as server:
+    with running_redis() as memory, running_server(None, REDIS_URL=memory.url, PLUGIN_FOLDERS=str(folder)) as server:
         redis = connect(memory.url)
         async with a_browser(server) as browser:
             await browser.get("/api/config")
-            yield Measured(server, redis, browser, folder, workers)
+            yield Measured(server, redis, browser, folder / "monitor.longest")
         await redis.aclose()
 
 
@@ -149,16 +141,10 @@ async def fetch_archive(here: Measured) -> None:
     assert exported.status_code == 200 and len(exported.content) > 5_000_000
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-async def test_nothing_a_stranger_sends_holds_the_event_loop(tmp_path: Path, workers: int) -> None:
-    acts = (
-        *(send_reminders, send_long_texts, send_chunks, send_headers, send_pings, send_fragments),
-        fetch_archive,
-    )
-    async with measured(tmp_path, workers) as here:
-        found: dict[str, float] = {}
-        for act in acts:
-            found[act.__name__] = await here.longest_s(lambda act=act: act(here))  # type: ignore[misc]
+async def test_nothing_a_stranger_sends_holds_the_event_loop(tmp_path: Path) -> None:
+    acts = (send_reminders, send_long_texts, send_chunks, send_headers, send_pings, send_fragments, fetch_archive)
+    async with measured(tmp_path) as here:
+        found = {act.__name__: await here.longest_s(partial(act, here)) for act in acts}
         assert max(found.values()) < LONGEST_S, found
 
 

@@ -28,7 +28,6 @@ SAID = "Zebulon"
 WITHIN_S = 160
 """Seconds everything may take; what was waited for then stands in the traceback."""
 SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
-SETTINGS |= {"IDENTIFY_BY_FINGERPRINT": "true"}
 SETTINGS |= {"COORDINATOR__MIN_INTERVAL_S": "0.2"}
 KEPT = {
     "calls",
@@ -68,7 +67,7 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
             done = await _do_everything(running, ana)
             user = await _only_user(redis)
             await _as_a_model_would(redis, user)
-            assert await redis.keys("fingerprint:*") and await redis.keys("task:*") and await redis.keys("session:*")
+            assert await redis.keys("task:*") and await redis.keys("session:*")
             await _say(bob, "My name is Bob.")
             await until(lambda: _there(redis, "user:*:context", 2), 15)
             enough.set()
@@ -96,7 +95,7 @@ async def _as_a_model_would(redis: Redis, user: str) -> None:
 
 async def _do_everything(running: RunningServer, http: httpx2.AsyncClient) -> tuple[str, ...]:
     """Typed, called about, kept, reminded of, worked on for long. The ids of what came of it."""
-    reserved = await _post(http, "/api/sessions", {"fingerprint": "f" * 64})
+    reserved = await _post(http, "/api/sessions", {})
     await _say(http, f"My name is {SAID}.")
     await _say(http, f"Remember that my cat is called {SAID}.")
     await _say(http, f"Make a note to call {SAID} tomorrow at nine.")

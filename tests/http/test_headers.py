@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from backend.errors import BadOffer
-from backend.http.grants import GRANTS
+from backend.http.admission import GRANTS
 from backend.http.headers import content_security_policy
-from tests.http.world import SDP, Browser, Line, place_call, world
+from tests.http.world import SDP, Browser, place_call, world
 
 EXPECTED = {
     "content-security-policy",
@@ -47,7 +47,7 @@ def test_a_host_that_is_none_is_not_repeated_in_the_policy(host: str) -> None:
 
 
 async def test_every_answer_carries_them(tmp_path: Path) -> None:
-    async def accept(sdp: str, _line: Line) -> None:
+    async def accept(sdp: str) -> None:
         if sdp == "bad":
             raise BadOffer("No.")
         if sdp == "boom":

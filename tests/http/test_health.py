@@ -38,7 +38,7 @@ async def test_a_process_that_answers_is_healthy(browser: Browser) -> None:
     assert (glance.status_code, glance.content) == (200, b"")
 
 
-async def test_a_server_whose_checks_are_all_ok_is_ready(browser: Browser) -> None:
+async def test_a_server_with_no_check_that_fails_is_ready(browser: Browser) -> None:
     response = await browser.get("/readyz")
     assert response.status_code == 200
     answer = response.json()

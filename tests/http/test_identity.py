@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from fakeredis import FakeAsyncRedis
+from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.store import AccessStore
 from tests.http.world import FINGERPRINT, SDP, Browser, World, place_call, world
@@ -64,40 +64,20 @@ async def test_behind_a_proxy_that_ends_tls_the_cookie_is_for_tls_only(tmp_path:
 
 
 @pytest.mark.parametrize("by_fingerprint", [False, True])
-async def test_a_fingerprint_is_noted_and_restores_a_lost_identity_only_where_asked(
+async def test_a_fingerprint_restores_a_lost_identity_only_where_asked_and_never_beats_a_cookie(
     tmp_path: Path, by_fingerprint: bool
 ) -> None:
     async with world(tmp_path, identify_by_fingerprint=by_fingerprint) as here:
-        async with here.browser() as before:
-            await before.get("/")
-            first = user_of(here, (await place_call(before, fingerprint=FINGERPRINT.upper()))["session_id"])
-        await background_work(here)
-        noted = await here.memory.user_of_fingerprint(FINGERPRINT)
-        assert noted == (first if by_fingerprint else None)
-        async with here.browser() as after:
-            await after.get("/")  # a page that loads before it calls, as browsers do
-            call = await place_call(after, fingerprint=FINGERPRINT)
-            assert (user_of(here, call["session_id"]) == first) is by_fingerprint
-            assert (await after.get(f"/api/sessions/{call['session_id']}")).status_code == 200
-
-
-async def test_a_valid_cookie_beats_the_fingerprint(tmp_path: Path) -> None:
-    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as ada, here.browser() as bob:
-        first = await place_call(ada, fingerprint=FINGERPRINT)
-        second = await place_call(bob, fingerprint="cd" * 32)
-        third = await place_call(bob, fingerprint=FINGERPRINT)
-        assert user_of(here, first["session_id"]) != user_of(here, second["session_id"])
-        assert user_of(here, third["session_id"]) == user_of(here, second["session_id"])
-
-
-async def test_memory_that_is_gone_costs_the_hint_and_not_the_call(tmp_path: Path) -> None:
-    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as browser:
-        here.memory.down = True
-        call = await place_call(browser, fingerprint=FINGERPRINT)
-        assert (await browser.get(f"/api/sessions/{call['session_id']}")).status_code == 200
-        await background_work(here)
-        here.memory.down = False
-        assert await here.memory.user_of_fingerprint(FINGERPRINT) is None
+        users = []
+        for _ in range(2):
+            async with here.browser() as browser:
+                await browser.get("/")  # a page that loads before it calls, as browsers do
+                for fingerprint in (FINGERPRINT.upper(), "cd" * 32):
+                    call = await place_call(browser, fingerprint=fingerprint)
+                    users.append(user_of(here, call["session_id"]))
+                    assert (await browser.get(f"/api/sessions/{call['session_id']}")).status_code == 200
+        assert users[0] == users[1] and users[2] == users[3]
+        assert (users[0] == users[2]) is by_fingerprint and FINGERPRINT not in users[0]
 
 
 async def test_a_fingerprint_has_64_hexadecimal_digits(here: World, browser: Browser) -> None:
@@ -129,11 +109,17 @@ async def test_the_browsers_time_zone_is_the_users_until_they_state_one(here: Wo
     assert await zone_of(user) == "Europe/Oslo"
 
 
-async def test_a_user_whose_cookies_were_revoked_is_not_given_back(tmp_path: Path) -> None:
-    store = AccessStore(FakeAsyncRedis())
+async def test_a_user_whose_cookies_were_revoked_is_not_given_back_nor_while_redis_is_away(tmp_path: Path) -> None:
+    server = FakeServer()
+    store = AccessStore(FakeAsyncRedis(server=server), lambda: 0.0)
     async with world(tmp_path, identify_by_fingerprint=True, services_with={"access_store": store}) as here:
-        async with here.browser() as before:
-            first = user_of(here, (await place_call(before, fingerprint=FINGERPRINT))["session_id"])
+
+        async def caller() -> str:
+            async with here.browser() as browser:
+                return user_of(here, (await place_call(browser, fingerprint=FINGERPRINT))["session_id"])
+
+        first = await caller()
         await store.revoke(first)
-        async with here.browser() as after:
-            assert user_of(here, (await place_call(after, fingerprint=FINGERPRINT))["session_id"]) != first
+        users = {await caller(), await caller()}
+        server.connected = False
+        assert len(users | {first, await caller()}) == 4

@@ -12,12 +12,11 @@ import pytest
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
 from backend.app.extensions import installed
-from backend.http.grants import GRANTS, grant_for
+from backend.http.admission import GRANTS, grant_for
 from tests.http.world import SDP, World, message_of, world
 
 SECRET = "s" * 32
 PAGE = "https://shop.example"
-EVERYTHING = ("call", "chat", "reason", "embed", "tasks", "notify", "memory", "admin")
 OF_EACH_GRANT = {
     "call": ("GET", "/api/sessions"),
     "chat": ("GET", "/api/conversations"),
@@ -49,23 +48,13 @@ def shown(token: str, origin: str | None = None) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"} | ({"origin": origin} if origin else {})
 
 
-@pytest.mark.parametrize("grant", EVERYTHING)
-async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path, grant: str) -> None:
-    async with keyed(tmp_path) as here, here.browser(headers=shown(token(grant))) as program:
-        for other, (method, path) in OF_EACH_GRANT.items():
-            status = (await program.request(method, path, json={})).status_code
-            assert (status == 403) == (other != grant), (other, status)
-            assert status != 401
-
-
-async def test_without_a_token_every_granted_route_is_refused(tmp_path: Path) -> None:
-    async with keyed(tmp_path) as here, here.browser() as stranger:
-        assert (await stranger.get("/")).status_code == 200
-        for method, path in OF_EACH_GRANT.values():
-            assert (await stranger.request(method, path, json={})).status_code == 401, path
-        refused = await stranger.get("/api/me")
-        assert "API_KEYS" in refused.json()["error"]["hint"]
-        assert refused.headers["www-authenticate"] == "Bearer"
+async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as here:
+        for grant in OF_EACH_GRANT:
+            async with here.browser(headers=shown(token(grant))) as program:
+                for other, (method, path) in OF_EACH_GRANT.items():
+                    status = (await program.request(method, path, json={})).status_code
+                    assert (status == 403) == (other != grant) and status != 401, (grant, other, status)
 
 
 async def test_a_token_that_is_not_valid_is_refused_everywhere_with_the_reason(tmp_path: Path) -> None:
@@ -188,7 +177,7 @@ async def app_routes(tmp_path: Path) -> list[str]:
     from tests.support.services import services_of
 
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32)
-    async with served_tools(settings.mcp, Registry([], {}), keyed=True) as endpoints:
+    async with served_tools(Registry([], {}), keyed=True) as endpoints:
         services = services_of(settings=settings, frontend=tmp_path, endpoints=endpoints)
         app = build_app(services, installed().joined)
     return [str(getattr(route, "path", "")) for route in app.router.routes if getattr(route, "path", "")]

@@ -43,12 +43,3 @@ async def test_too_many_watchers_are_refused_in_words(here: World, browser: Brow
             watching.enter_context(levels.watch())
         answer = await browser.get(f"/api/events/{session.id}/levels")
         assert answer.status_code == 429 and message_of(answer)
-
-
-def test_a_slow_watcher_loses_old_scores() -> None:
-    levels = Levels(0.5)
-    levels.note(0.3)
-    with levels.watch() as ring:
-        for n in range(1_000):
-            levels.note(n / 1_000)
-        assert len(ring) == 250 and ring[-1] == 0.999

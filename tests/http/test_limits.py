@@ -44,14 +44,6 @@ def test_the_refusal_tells_how_long_to_wait() -> None:
     buckets.take_here("ada", 10)
 
 
-def test_one_address_does_not_spend_anothers() -> None:
-    buckets = Buckets(1, what="calls")
-    buckets.take_here("ada", 0)
-    buckets.take_here("bob", 0)
-    with pytest.raises(TooMany):
-        buckets.take_here("ada", 0)
-
-
 def test_zero_is_off_and_keeps_nothing() -> None:
     buckets = Buckets(0, what="calls")
     assert granted(buckets, "ada", now=0, tries=1_000) == 1_000
@@ -111,10 +103,6 @@ def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
 )
 def test_an_address_is_its_bucket_and_an_ipv6_network_is_one(host: str, key: str) -> None:
     assert address_key(HTTPConnection({"type": "http", "client": (host, 1)})) == key
-
-
-def test_a_caller_without_an_address_has_a_bucket_too() -> None:
-    assert address_key(HTTPConnection({"type": "http", "client": None})) == "local"
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ import pytest
 from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, CountSession, SetPreference, update_profile
 from tests.http.test_identity import background_work, user_of
-from tests.http.world import FINGERPRINT, Browser, World, message_of, place_call, world
+from tests.http.world import Browser, World, message_of, place_call, world
 
 NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": [], "retention_days": 0}
 
 
 async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     """A call of this browser's, and something known of its user; gives the user's id."""
-    session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
+    session_id = (await place_call(browser))["session_id"]
     user = user_of(here, session_id)
     await update_profile(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
     await here.memory.append_messages(user, "c1", Message("user", "hello", 1.0))
@@ -58,7 +58,7 @@ async def test_a_session_token_is_no_key_to_its_owner(here: World, browser: Brow
 
 
 async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Path) -> None:
-    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as browser:
+    async with world(tmp_path) as here, here.browser() as browser:
         user = await learn(here, browser)
         answer = await browser.get("/api/me/export")
         kept: dict[str, Any] = answer.json()["memory"]
@@ -66,7 +66,6 @@ async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Pat
     assert answer.headers["cache-control"] == "no-store"
     assert kept[f"user:{user}:context"]["facts"] == ["has a dog"]
     assert kept[f"user:{user}:cache:weather:home"] == "rain"
-    assert kept[f"fingerprint:{FINGERPRINT}"] == user
     assert any(":conversation:" in name and value[0]["content"] == "hello" for name, value in kept.items())
 
 

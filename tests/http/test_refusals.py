@@ -86,7 +86,7 @@ async def test_a_foreign_origin_is_written_for_requests_and_sockets(
     with pytest.raises(InvalidStatus):
         await here.socket("/ws/any", origin=foreign)
     lines = written.lines()
-    assert [line["reason"] for line in lines] == ["a foreign origin"] * 2
+    assert [line["reason"] for line in lines] == ["Pages of this origin may not use this server."] * 2
     assert foreign not in str(lines)
 
 

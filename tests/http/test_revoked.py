@@ -8,8 +8,7 @@ from pathlib import Path
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.access import Access
-from backend.access.credentials import OIDC_USER
-from backend.access.signatures import Signatures
+from backend.access.credentials import OIDC_USER, Signatures
 from backend.access.store import CACHED_S, AccessStore
 from backend.http.page_streams import PageStreams
 from backend.testing.memory import FakeMemory

@@ -10,8 +10,8 @@ from threading import Barrier
 import pytest
 from pydantic import SecretStr
 
+from backend.access.credentials import Signatures
 from backend.access.secret_key import secret_keys
-from backend.access.signatures import Signatures
 from backend.errors import SettingsError
 from backend.settings.settings import Settings
 from tests.http.world import settings_with
@@ -45,13 +45,9 @@ def test_a_made_key_is_kept_for_the_next_start(tmp_path: Path) -> None:
     data_dir = tmp_path / "not" / "there" / "yet"
     first = only_key(kept_in(data_dir))
     assert len(first) == 64
-    assert only_key(kept_in(data_dir)) == first
-
-
-def test_the_made_key_is_readable_by_us_alone_and_leaves_no_draft(tmp_path: Path) -> None:
-    only_key(kept_in(tmp_path))
-    (file,) = tmp_path.iterdir()
+    (file,) = data_dir.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert only_key(kept_in(data_dir)) == first
 
 
 def test_starts_that_race_get_the_same_key(tmp_path: Path) -> None:

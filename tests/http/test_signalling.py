@@ -12,7 +12,7 @@ from backend.errors import BadOffer, ResponderRejected, TooMany
 from backend.http.bodies import BODY_LIMIT
 from backend.sessions import registry as placing
 from backend.sessions.session import SessionState
-from tests.http.world import SDP, Browser, Line, World, message_of, place_call, world
+from tests.http.world import SDP, Browser, World, message_of, place_call, world
 
 
 async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Browser) -> None:
@@ -35,7 +35,7 @@ async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Brow
 async def test_whatever_fails_after_the_slot_was_taken_frees_it(
     tmp_path: Path, error: Exception, status: int, retry_after: str | None
 ) -> None:
-    async def fail(_sdp: str, _line: Line) -> None:
+    async def fail(_sdp: str) -> None:
         raise error
 
     async with world(tmp_path, accept=fail, session_cap=1) as here, here.browser() as browser:
@@ -51,7 +51,7 @@ async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
 ) -> None:
     monkeypatch.setattr(placing, "ANSWER_WITHIN_S", 0.05)
 
-    async def stall(_sdp: str, _line: Line) -> None:
+    async def stall(_sdp: str) -> None:
         await asyncio.Event().wait()
 
     async with world(tmp_path, accept=stall) as here, here.browser() as browser:
@@ -63,7 +63,7 @@ async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
 async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line(tmp_path: Path) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def wait(_sdp: str, _line: Line) -> None:
+    async def wait(_sdp: str) -> None:
         begun.set()
         await go_on.wait()
 

@@ -191,7 +191,7 @@ async def _all_well() -> dict[str, str]:
 async def world(
     directory_of_files: Path,
     *,
-    accept: Callable[[str, Line], Awaitable[None]] | None = None,
+    accept: Callable[[str], Awaitable[None]] | None = None,
     readiness: Callable[[], Awaitable[dict[str, str]]] = _all_well,
     heartbeat_s: float = 15,
     page: bool = True,
@@ -231,10 +231,9 @@ async def world(
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat, memory or own)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
-        line = Line()
-        made.lines.append(line)
+        made.lines.append(line := Line())
         if accept is not None:
-            await accept(sdp, line)
+            await accept(sdp)
         return f"answer to {sdp}", line
 
     calls_here = CallsHere(registry, accept_offer, lambda: (0.5, made.accepts), made.metrics)

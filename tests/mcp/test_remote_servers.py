@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -21,6 +20,7 @@ from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 from tests.support.agents import echo, toolbox
 from tests.support.consent import tool_context
+from tests.support.ports import free_port
 from tests.support.processes import alive, gone
 from tests.support.waiting import until
 
@@ -34,13 +34,6 @@ THERE_S = 15.0
 
 def program(**options: Any) -> McpServerEntry:
     return McpServerEntry(command=PEER[0], args=[*PEER[1:], "stdio"], cwd=ROOT, **options)  # type: ignore[arg-type]
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

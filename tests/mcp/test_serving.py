@@ -125,13 +125,13 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 @pytest.mark.parametrize(
     ("path", "headers", "status", "hint"),
     [
-        ("/mcp/", {}, 401, "Bearer"),
-        ("/mcp/", {"authorization": "Bearer wrong"}, 401, "Bearer"),
-        ("/mcp/", {"authorization": f"Basic {INNER}"}, 401, "Bearer"),
-        ("/mcp/", {"authorization": f"Bearer {STRANGERS}"}, 403, "/mcp/external/"),
-        ("/mcp/external/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
-        ("/mcp/", {"authorization": f"Bearer {token('mcp_copilot', 'admin')}"}, 403, "/mcp/copilot/"),
-        ("/mcp/copilot/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
+        ("/mcp/", {}, 401, "API_KEYS"),
+        ("/mcp/", {"authorization": "Bearer wrong"}, 401, "API_KEYS"),
+        ("/mcp/", {"authorization": f"Basic {INNER}"}, 401, "API_KEYS"),
+        ("/mcp/", {"authorization": f"Bearer {STRANGERS}"}, 403, "grant mcp"),
+        ("/mcp/external/", {"authorization": f"Bearer {INNER}"}, 403, "grant mcp_external"),
+        ("/mcp/", {"authorization": f"Bearer {token('mcp_copilot', 'admin')}"}, 403, "grant mcp"),
+        ("/mcp/copilot/", {"authorization": f"Bearer {INNER}"}, 403, "grant mcp_copilot"),
         ("/mcp/external/", {"authorization": f"Bearer {token('call')}"}, 403, "mcp_external"),
         ("/mcp/", {"authorization": f"Bearer {token('mcp')}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
         ("/mcp/external/", {"authorization": f"Bearer {STRANGERS}", "x-on-behalf-of": "ada"}, 403, "x-on-behalf-of"),
@@ -167,7 +167,7 @@ async def test_a_server_that_takes_no_keys_serves_no_tools_and_says_what_to_set(
     ],
 )
 async def test_foreign_hosts_and_origins_are_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
-    async with world(tmp_path, registry(), allowed_hosts="voice.example.com") as here, here.browser() as browser:
+    async with world(tmp_path, registry()) as here, here.browser() as browser:
         response = await browser.post(
             "/mcp/", json=BODY, headers=ACCEPT | {"authorization": f"Bearer {INNER}"} | headers
         )

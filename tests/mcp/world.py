@@ -13,10 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from backend.access.access import Access
 from backend.access.keys import ApiKeys
-from backend.access.rates import Buckets
 from backend.app.mcp import served_tools
 from backend.settings.access import AccessMode
-from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 from tests.http.world import World
 from tests.http.world import world as http_world
@@ -37,26 +35,18 @@ INNER, COPILOT, STRANGERS = token("mcp", "on_behalf", sub="desk"), token("mcp_co
 @asynccontextmanager
 async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings: Any) -> AsyncIterator[World]:
     """A server whose MCP endpoints serve `registry`; it admits as `modes` say; `settings` are those of MCP."""
-    made = McpSettings(**settings)
-    now = [0.0]
     access = Access(frozenset(modes or ("open", "key")))
-    requests = Buckets(made.per_minute, what="requests of this token")
     async with (
-        served_tools(
-            made,
-            registry,
-            keyed="key" in access.modes,
-            rate_limit=lambda token: requests.take(token, now[0]),
-        ) as endpoints,
+        served_tools(registry, keyed="key" in access.modes) as endpoints,
         http_world(
             folder,
             services_with={"access": access, "endpoints": endpoints},
+            allowed_hosts="voice.example.com",
             mcp=settings,
             access=list(access.modes),
             api_keys=f"shop:{SECRET}",
         ) as here,
     ):
-        here.now = now
         yield here
 
 

@@ -98,6 +98,14 @@ async def test_the_pause_a_server_asks_for_is_kept_within_reason() -> None:
     assert ModelLimits().pause_s(1, 3600) == 4.0
 
 
+async def test_a_server_with_one_model_is_asked_for_that_alone() -> None:
+    async with serving(lambda request: HELLO) as server:
+        model = ChatCompletions(base_url=server.url, api_key="k", only_model="llama3.2", limits=HASTE)
+        assert await text_of(model) == "Hello."
+        await model.close()
+    assert [request.json()["model"] for request in server.requests] == ["llama3.2"]
+
+
 async def test_the_fallback_answers_when_the_first_model_does_not() -> None:
     trouble = [api.error(500)] * 3
     async with client(*trouble, HELLO, fallbacks={"first": "second"}) as (model, server):

@@ -10,7 +10,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
-from backend.errors import TracingUnavailable
+from backend.errors import PeerError
 from backend.notifications import deletions
 from backend.notifications.deletions import (
     DELETIONS,
@@ -48,7 +48,7 @@ class Place:
     async def delete(self, deletion: Deletion) -> None:
         self.tries += 1
         if self.refuses:
-            raise TracingUnavailable("not now")
+            raise PeerError("not now")
 
 
 async def test_every_webhook_is_told_even_if_another_refuses(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:

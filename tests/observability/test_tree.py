@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 from backend import page_events as page
@@ -31,14 +30,10 @@ from tests.support.waiting import until
 WEATHER = [call("get_current_weather", '{"location": "Seattle"}')]
 
 
-def scenes() -> list[list[Any]]:
-    return [WEATHER, ["It is mild."]]
-
-
-async def ask_weather(placed: Any, id_: str = "c1") -> None:
+async def ask(placed: Any, domain: str = "weather", query: str = "weather in Seattle", number: int = 1) -> None:
     await begin_turn(placed)
-    await route(placed, "weather", "weather in Seattle", id_)
-    await answered(placed, int(id_[1:]))
+    await route(placed, domain, query, f"c{number}")
+    await answered(placed, number)
     await speak_reply(placed)
 
 
@@ -46,7 +41,7 @@ async def test_tokens_add_up_from_the_model_to_the_session() -> None:
     tracer = FakeTracer()
     first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
     async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
-        await ask_weather(placed)
+        await ask(placed)
         await hang_up(placed)
     assert sorted(span.tokens for span in tracer.ended("model")) == [107, 203]
     assert [tracer.ended(kind)[0].tokens for kind in ("thinker", "turn", "session")] == [310, 310, 310]
@@ -54,8 +49,8 @@ async def test_tokens_add_up_from_the_model_to_the_session() -> None:
 
 async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
     tracer = FakeTracer()
-    async with traced_call(tracer, *scenes()) as placed:
-        await ask_weather(placed)
+    async with traced_call(tracer, WEATHER, ["It is mild."]) as placed:
+        await ask(placed)
         [legs] = placed.told("turn_metrics")
         await hang_up(placed)
     [turn] = tracer.ended("turn")
@@ -69,10 +64,7 @@ async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, ["Because of scattering."]) as placed:
         for number in (1, 2):
-            await begin_turn(placed)
-            await route(placed, "knowledge", "Why is the sky blue?", f"c{number}")
-            await answered(placed, number)
-            await speak_reply(placed)
+            await ask(placed, "knowledge", "Why is the sky blue?", number)
         await hang_up(placed)
     first, second = tracer.ended("thinker")
     assert [(each.facts["cache"], each.facts["source"]) for each in (first, second)] == [
@@ -86,10 +78,7 @@ async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
 async def test_a_thinker_that_fails_is_traced_as_failed() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, [ModelUnavailable("no")]) as placed:
-        await begin_turn(placed)
-        await route(placed, "weather", "weather in Seattle")
-        await answered(placed)
-        await speak_reply(placed)
+        await ask(placed)
         await hang_up(placed)
     assert [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn")] == ["failed", "failed", "complete"]
 
@@ -131,23 +120,6 @@ async def test_what_is_under_way_when_the_caller_leaves_is_cancelled() -> None:
         await hang_up(placed)
     outcomes = [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn", "session")]
     assert outcomes == ["cancelled", "cancelled", "cancelled", "complete"]
-
-
-async def test_a_thinkers_own_tool_calls_are_traced() -> None:
-    tracer = FakeTracer()
-    plan = json.dumps({"searches": [{"query": "traffic", "sources": ["kb_search", "get_news_headlines"]}]})
-    async with traced_call(tracer, [plan], ['{"searches": []}'], ["Buses help."]) as placed:
-        await begin_turn(placed)
-        await route(placed, "research", "How do cities cut traffic?")
-        await answered(placed)
-        await hang_up(placed)
-    [thinker] = tracer.ended("thinker")
-    inside = [(record.kind, record.name) for record in tracer.under(thinker)]
-    assert [kind for kind, _ in inside][:1] == ["model"]
-    assert {name for kind, name in inside if kind == "tool"} == {
-        "kb_search",
-        "get_news_headlines",
-    }
 
 
 # --- the agent by itself ------------------------------------------------------------------------------

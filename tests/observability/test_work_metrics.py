@@ -56,7 +56,8 @@ async def test_failed_requests_to_a_model_are_counted_by_reason() -> None:
 
 
 async def test_a_server_shows_them_after_a_call() -> None:
-    async with offline_peer() as peer:
+    asks = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "What's the weather in Seattle?"}}
+    async with offline_peer({"turns": [{"reply": {"calls": [asks]}, "after_results": ["It rains."]}]}) as peer:
         with running_server(peer) as server:
             async with placed_call(server, transport="ws") as call:
                 path, token = f"/api/sessions/{call.ticket.session_id}/messages", call.ticket.token

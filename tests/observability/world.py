@@ -22,7 +22,7 @@ SPOKEN = "my very private question about Seattle"
 async def traced_call(
     tracer: Tracer, *scenes: Any, memory: FakeMemory | None = None, **line: Any
 ) -> AsyncIterator[PlacedCall]:
-    """A call whose Thinkers are the real ones; no service can be reached, so that tools give samples."""
+    """A call with the real Thinkers; no service can be reached, so that tools give samples."""
     async with (
         world(*scenes, memory=memory) as thinking,
         placed_call(thinkers=thinking.thinkers, tracer=tracer, **line) as call,

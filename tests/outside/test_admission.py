@@ -14,18 +14,13 @@ import pytest
 from tests.support.running_server import COMMAND, a_browser, running_server
 
 SECRET = "s" * 32
-CREDENTIALS = {
-    "OPENAI_API_KEY": "test-key",
-    "MCP__SERVERS": '{"peer": {"url": "http://127.0.0.1:9/mcp"}}',
-}
-
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("setting", "workers"), [*((name, "1") for name in CREDENTIALS), ("OPENAI_API_KEY", "2")])
-def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(setting: str, workers: str) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(workers: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        env = {"DATA_DIR": f"{folder}/var", "WORKERS": workers, setting: CREDENTIALS[setting]}
+        env = {"DATA_DIR": f"{folder}/var", "WORKERS": workers, "OPENAI_API_KEY": "test-key"}
         started = subprocess.run(
             [COMMAND, "serve", "--host", "0.0.0.0", "--port", "0"],
             cwd=folder,
@@ -35,11 +30,11 @@ def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(se
             timeout=60,
         )
     assert started.returncode == 2, started.stdout + started.stderr
-    assert setting in started.stderr and "ACCESS=key" in started.stderr
-    assert CREDENTIALS[setting] not in started.stderr
+    assert "OPENAI_API_KEY" in started.stderr and "ACCESS=key" in started.stderr
+    assert "test-key" not in started.stderr
 
 
-async def test_it_starts_all_the_same_where_the_operator_says_so_and_tells() -> None:
+async def test_it_still_starts_where_the_operator_says_so_and_warns() -> None:
     with running_server(None, options=["--host", "0.0.0.0"], FINNHUB_API_KEY="t", ACCESS_OPEN_ANYWHERE="1") as server:
         assert "ACCESS_OPEN_ANYWHERE" in server.printed
         async with a_browser(server) as browser:
@@ -47,24 +42,11 @@ async def test_it_starts_all_the_same_where_the_operator_says_so_and_tells() -> 
         assert {each["tier"] for each in tools} == {"anonymous"}, "even for this machine: others reach it, too"
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({}, "open: everyone on this machine"),
-        ({"ACCESS": "key", "API_KEYS": f"shop:{SECRET}"}, "key: programs with a key"),
-        ({"ACCESS": "open,key", "API_KEYS": f"shop:{SECRET}"}, "open,key: everyone on this machine and programs"),
-    ],
-)
-def test_the_first_lines_tell_who_is_admitted(settings: dict[str, str], told: str) -> None:
-    with running_server(None, **settings) as server:
-        assert told in server.printed
-        assert SECRET not in server.printed
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_command_makes_a_token_that_the_server_takes(workers: str) -> None:
     settings = {"ACCESS": "key", "API_KEYS": f"shop:{SECRET}"}
     with running_server(None, WORKERS=workers, **settings) as server:
+        assert "key: programs with a key" in server.printed and SECRET not in server.printed
         made = subprocess.run(
             [COMMAND, "token", "ada", "--grant", "memory", "--minutes", "5"],
             cwd=server.folder,

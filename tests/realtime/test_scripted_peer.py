@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-import psutil
-
 from backend.testing.peer import end, when_ready
 from tests.realtime.checked_client import call
 from tests.support.offline_peer import OfflinePeer, start
@@ -61,17 +57,3 @@ def test_process_ends_when_its_standard_input_closes() -> None:
     process.stdin.close()
     assert process.wait(5) == 0
     end(process)
-
-
-def test_killed_server_leaves_no_recogniser_behind() -> None:
-    process = start([], loads="")
-    peer = when_ready(process)
-    server = psutil.Process(peer.pid)
-    deadline = time.monotonic() + 10
-    while not (children := server.children(recursive=True)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert children
-    process.kill()
-    end(process)
-    _gone, alive = psutil.wait_procs(children, timeout=10)
-    assert alive == []

@@ -1,4 +1,4 @@
-"""Whatever a client sends, in whatever order: the core answers with valid events, and never has two replies at once."""
+"""Whatever a client sends, in whatever order: the core answers with valid events, never with two replies together."""
 
 from __future__ import annotations
 

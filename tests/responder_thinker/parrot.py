@@ -1,4 +1,4 @@
-"""A whole server whose calls are answered by a parrot: it hears a question out, then plays a tone."""
+"""A whole server with a parrot that answers its calls: it hears a question out, then plays a tone."""
 
 from __future__ import annotations
 

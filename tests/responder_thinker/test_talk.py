@@ -86,15 +86,6 @@ async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
     assert f"No server is responding at http://127.0.0.1:{port}" in shown(console)
 
 
-@pytest.mark.parametrize("transport", ["webrtc", "ws"])
-async def test_a_full_server_is_quoted(tmp_path: Path, transport: Literal["webrtc", "ws"]) -> None:
-    console = screen()
-    async with parrot_server(tmp_path, mute, cap=1) as url, httpx2.AsyncClient(base_url=url) as http:
-        await Signalling(http).open_session()
-        assert await talk(question(tmp_path), url=url, transport=transport, console=console) == NOT_CONNECTED
-    assert "All lines are busy" in shown(console)
-
-
 async def test_a_file_that_is_no_wav_is_said_plainly(tmp_path: Path) -> None:
     path, console = tmp_path / "text.wav", screen()
     path.write_text("not a sound")

@@ -32,7 +32,7 @@ def words(number: int) -> str:
 
 @asynccontextmanager
 async def dialled(speak: Speak) -> AsyncIterator[RealtimeResponder]:
-    """A Responder whose provider accepts the briefing, then does `speak`."""
+    """A Responder; its provider accepts the briefing, then does `speak`."""
 
     async def provide(socket: ServerConnection) -> None:
         await socket.send('{"type":"session.created"}')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from backend.sessions.event_log import AT_ONCE, LOG_BYTES, EventLog, LoggedEvent, PageMessage
+from backend.sessions.event_log import LOG_BYTES, EventLog, LoggedEvent, PageMessage
 
 
 def filled(count: int, limit: int = 2_000) -> EventLog:
@@ -23,11 +23,6 @@ async def read(feed: EventLog, after: int = 0) -> list[LoggedEvent]:
 
 def ids(events: list[LoggedEvent]) -> list[int]:
     return [event.id for event in events]
-
-
-async def test_events_are_numbered_from_one_in_order() -> None:
-    events = await read(filled(3))
-    assert [(event.id, event.data["n"]) for event in events] == [(1, 1), (2, 2), (3, 3)]
 
 
 async def test_a_reader_that_comes_back_gets_what_it_missed() -> None:
@@ -93,13 +88,6 @@ async def test_what_was_told_before_the_reader_comes_round_is_given_together() -
         feed.append(PageMessage("n", {}))
         feed.append(PageMessage("n", {}))
         assert ids([*await coming]) == [2, 3]
-
-
-async def test_a_long_backlog_comes_in_pieces_with_nothing_missing() -> None:
-    feed = filled(2 * AT_ONCE + 1)
-    pieces = [ids([*events]) async for events in feed.follow()]
-    assert [len(piece) for piece in pieces] == [AT_ONCE, AT_ONCE, 1]
-    assert [number for piece in pieces for number in piece] == list(range(1, 2 * AT_ONCE + 2))
 
 
 async def test_a_quiet_spell_is_told_as_nothing_and_counts_from_the_last_news() -> None:

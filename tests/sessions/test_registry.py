@@ -186,14 +186,6 @@ async def test_closing_ends_all_and_refuses_more() -> None:
     assert registry.live == 0
 
 
-async def test_a_session_reserved_before_the_close_cannot_be_connected_after_it() -> None:
-    registry, _ = a_directory()
-    session = registry.reserve(SessionRequest("ada"))
-    await registry.close()
-    with pytest.raises(BadRequest):
-        registry.connect(session, FakeTransport(), "webrtc")
-
-
 async def test_an_ended_session_can_be_read_for_a_while_then_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "KEEP_ENDED_S", 0.02)
     registry, _ = a_directory()
@@ -214,14 +206,6 @@ async def test_forgetting_drops_ended_sessions_only() -> None:
     registry.forget(session)
     with pytest.raises(NotFound):
         registry.find(session.id)
-    await registry.close()
-
-
-async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
-    registry, _ = a_directory()
-    first, _other, last = (registry.reserve(SessionRequest(owner)) for owner in ("ada", "bob", "ada"))
-    assert registry.owned_by("ada") == [last, first]
-    assert registry.owned_by("eve") == []
     await registry.close()
 
 

@@ -17,11 +17,11 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from backend.errors import MemoryUnavailable
-from backend.settings.memory import complete_redis_url, read_password
+from backend.settings.memory import read_password, with_password
 from backend.storage.client import RedisClient, connect
 from backend.storage.redis_server import find_binary
 from tests.support.certificates import certificate
-from tests.support.nginx import free_port
+from tests.support.ports import free_port
 from tests.support.redis_server import USERS
 from tests.support.running_server import placed_call, running_server
 
@@ -71,8 +71,8 @@ async def test_without_the_password_nothing_is_answered_and_with_it_the_server_c
         with pytest.raises(AuthenticationError):
             await asked(bare, "GET", "x")
         with pytest.raises(AuthenticationError):
-            await asked(complete_redis_url(bare, password="wrong"), "GET", "x")
-        url = complete_redis_url(bare, password=PASSWORD)
+            await asked(with_password(bare, "wrong"), "GET", "x")
+        url = with_password(bare, PASSWORD)
         assert await asked(url, "SET", "x", "1") is True
         for refused in (
             "FLUSHALL",
@@ -90,7 +90,7 @@ def test_without_a_password_given_one_is_made_once_and_left_for_the_other_contai
     with guarded_redis(tmp_path) as port:
         made = read_password(tmp_path / "users" / "password")
         assert len(made) == 64
-        url = complete_redis_url(f"redis://127.0.0.1:{port}/0", password=made)
+        url = with_password(f"redis://127.0.0.1:{port}/0", made)
         assert asyncio.run(asked(url, "PING"))
         (tmp_path / "again").mkdir()
     (tmp_path / "users").rename(tmp_path / "again" / "users")
@@ -112,7 +112,7 @@ async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refus
                 assert task.status_code < 300, task.text
                 await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "Hello!"})
                 await call.told("transcript", role="user")
-        errors = await asked(complete_redis_url(url, password=read_password(file)), "INFO", "errorstats")
+        errors = await asked(with_password(url, read_password(file)), "INFO", "errorstats")
         assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
 
 
@@ -123,22 +123,16 @@ async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_
     tls += ["--tls-ca-cert-file", str(files["ca"])]
     with guarded_redis(tmp_path, *tls, REDIS_PASSWORD=PASSWORD) as port:
         bare = f"rediss://127.0.0.1:{port}/0"
-        url = complete_redis_url(bare, password=PASSWORD, ca_file=files["ca"])
+        url = with_password(f"{bare}?ssl_ca_certs={files['ca']}", PASSWORD)
         assert await asked(url, "PING")
         with pytest.raises(RedisConnectionError, match="certificate"):
-            await asked(complete_redis_url(bare, password=PASSWORD), "PING")
+            await asked(with_password(bare, PASSWORD), "PING")
         with pytest.raises(MemoryUnavailable):
             await RedisClient(connect(f"redis://127.0.0.1:{port}/0")).call(lambda redis: redis.ping())
 
 
-def test_a_password_and_a_ca_complete_an_address_and_one_that_has_them_stays() -> None:
-    complete = complete_redis_url
-    assert complete("redis://redis:6379/0", password="a/b") == "redis://:a%2Fb@redis:6379/0"
-    assert complete("redis://ana@redis:6379/0", password="x") == "redis://ana:x@redis:6379/0"
-    assert complete("redis://:old@redis/0", password="x") == "redis://:old@redis/0"
-    assert complete("unix:///tmp/r.sock?db=1", password="x") == "unix://:x@/tmp/r.sock?db=1"
-    secured = complete("rediss://redis/0?db=1", ca_file=Path("/ca.crt"))
-    assert secured == "rediss://redis/0?db=1&ssl_ca_certs=/ca.crt"
-    assert complete(secured, ca_file=Path("/ca.crt")) == secured
-    with pytest.raises(ValueError, match="rediss://"):
-        complete("redis://redis/0", ca_file=Path("/ca.crt"))
+def test_a_password_completes_an_address_and_one_that_has_one_stays() -> None:
+    assert with_password("redis://redis:6379/0", "a/b") == "redis://:a%2Fb@redis:6379/0"
+    assert with_password("redis://ana@redis:6379/0", "x") == "redis://ana:x@redis:6379/0"
+    assert with_password("redis://:old@redis/0", "x") == "redis://:old@redis/0"
+    assert with_password("unix:///tmp/r.sock?db=1", "x") == "unix://:x@/tmp/r.sock?db=1"

@@ -33,7 +33,7 @@ def chat_over(
     confirmations: Confirmations | None = None,
     http: httpx2.AsyncClient = NO_HTTP,
 ) -> Chat:
-    """A chat with all Thinkers, whose only model is `model`."""
+    """A chat with all Thinkers and one model."""
     chosen = model or ScriptedModel()
     thinkers = build_thinkers(
         settings, model=chosen, memory=memory, http=http, pipeline=pipeline, confirmations=confirmations

@@ -1,4 +1,4 @@
-"""A Redis client whose process may die at any await: before a command reaches the server, or before its answer."""
+"""A Redis client of a process that may die at any await: before a command reaches the server, or before its answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Countdown:
 
 
 class CrashingRedis(FakeAsyncRedis):
-    """`FakeAsyncRedis` on a server that survives, whose commands and transactions meet their fate on both sides."""
+    """`FakeAsyncRedis` on a server that survives: its commands and transactions meet their fate on both sides."""
 
     def __init__(self, server: FakeServer, fate: Fate) -> None:
         super().__init__(server=server)

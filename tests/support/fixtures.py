@@ -34,7 +34,7 @@ async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """A Chromium for the module, whose microphone beeps; every test opens tabs of its own in it by `tab_in`.
+    """A Chromium for the module, with a microphone that beeps; every test opens tabs of its own in it by `tab_in`.
 
     One for all modules would cost more: what a test leaves in it slows the next ones down.
     """

@@ -2,7 +2,7 @@
 
 Importing the server takes longer than anything a test asks of it. Its starter (`tests/support/forked.py`) sends
 a command with its folder, its environment, its three standard files and a file that takes how it ended, over the
-socket whose number is the first argument; the answer is the pid. It ends when the socket is closed.
+socket that has the first argument for its number; the answer is the pid. It ends when the socket is closed.
 
 It forks with one thread and no event loop, so a fork is as good as a start: nothing is half done in it.
 """

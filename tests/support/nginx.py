@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.ports import free_port, wait_listening
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-READY_WITHIN_S = 5.0
 TEMP_PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -21,13 +20,6 @@ def binary() -> str:
     found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     assert found, "tests need nginx: run make install-test"
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True)
@@ -73,18 +65,8 @@ def running_nginx(backend_port: int, folder: Path, tls: Certificate | None = Non
     with (folder / "nginx.log").open("wb") as log:
         process = subprocess.Popen([binary(), "-p", str(folder), "-c", str(configuration)], stderr=log, stdout=log)
     try:
-        _wait_until_listening(port, process, folder)
+        wait_listening(process, port)
         yield f"{'https' if tls else 'http'}://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(timeout=5)
-
-
-def _wait_until_listening(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.01)
-    raise AssertionError(f"nginx did not start: {(folder / 'nginx.log').read_text()}")

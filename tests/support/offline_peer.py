@@ -19,7 +19,7 @@ from tests.support.forked import Forked
 
 @asynccontextmanager
 async def offline_peer(script: Mapping[str, Any] | None = None, *arguments: str) -> AsyncIterator[OfflinePeer]:
-    """Start `python -m backend.testing.offline` with a script (None: the demonstration), end it on the way out.
+    """Start `python -m backend.testing.offline` with a script, if one is given, and end it on the way out.
 
     Tests that can share a peer should use `running_peer` once and `follow` in each.
     """
@@ -46,7 +46,7 @@ def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
         end(process)
 
 
-def start(options: list[str], *, loads: str = "--load-when-used") -> Process:
-    """The process, not yet ready. It ends with this one, even by SIGKILL. Most tests never use its speech models."""
-    command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *filter(None, [loads]), *options]
+def start(options: list[str]) -> Process:
+    """The process, not yet ready. It ends with this one, even by SIGKILL."""
+    command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *options]
     return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)

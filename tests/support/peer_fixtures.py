@@ -23,7 +23,7 @@ def peer() -> Iterator[OfflinePeer]:
 
 @pytest.fixture(scope="module")
 def running(peer: OfflinePeer) -> Iterator[RunningServer]:
-    """A server whose calls are with that peer."""
+    """A server that has that peer for its Responder."""
     from tests.support.running_server import running_server
 
     with running_server(peer) as server:

@@ -43,7 +43,7 @@ class PostgresServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop it at once, as a crash would: what was committed must be there after `start`."""
+        """Stop it immediately, as a crash would: what was committed must be there after `start`."""
         if self._process:
             self._process.send_signal(3)  # SIGQUIT: an immediate shutdown
             self._process.wait(READY_WITHIN_S)

@@ -14,7 +14,7 @@ def children(pid: int) -> list[psutil.Process]:
 
 
 def child(pid: int, *words: str) -> psutil.Process:
-    """The one descendant whose command line holds all of `words`, as arguments or within its first."""
+    """The one descendant with a command line that holds all of `words`, as arguments or within its first."""
     [found] = [process for process in children(pid) if _runs(process, words)]
     return found
 

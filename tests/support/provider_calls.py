@@ -22,7 +22,7 @@ SCRIPT = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply"
 
 
 def thinking_with(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
-    """The settings of a server whose Thinkers are answered by the peer, and ask that address for the weather."""
+    """The settings of a server on which the peer answers the Thinkers, and that address has the weather."""
     return {
         "OPENAI_API_KEY": "k",
         "OPENAI_BASE_URL": peer.base_url,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.testing.peer import end
+from tests.support.ports import free_port, wait_listening
 
 USERNAME, PASSWORD = "voice", "secret of the tests"
-START_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +46,3 @@ def radicale(folder: Path) -> Iterator[Radicale]:
         yield Radicale(f"http://127.0.0.1:{port}/{USERNAME}/", process)
     finally:
         end(process)
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
-def wait_listening(process: subprocess.Popen[bytes], port: int) -> None:
-    """Wait until the process listens on the port."""
-    until = time.monotonic() + START_WITHIN_S
-    while time.monotonic() < until:
-        assert process.poll() is None, "the server ended by itself"
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("the server does not answer")

@@ -51,6 +51,11 @@ class RealtimeClient:
         """Send audio."""
         await self.send("input_audio_buffer.append", audio=base64.b64encode(audio).decode())
 
+    async def answer(self) -> str:
+        """Wait for the first response, and return what it says."""
+        content: Json = (await self.told("response.done"))["response"]["output"][0]["content"][0]
+        return str(content["transcript"])
+
     def of(self, type_: str) -> list[Json]:
         """Return the events of that type so far."""
         return [event for event in self.events if event["type"] == type_]

@@ -26,9 +26,7 @@ from tests.support.shared_responder import shared_local_responder
 READY_WITHIN_S = 60.0
 TAKES_ALL = {"ADMISSION_MAX_LAG_MS": "0"}
 """However busy the machine is: tests share it with other tests."""
-ANSWERED_OTHERWISE = frozenset(
-    {"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_SCRIPT", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDER", "RESPONDERS"}
-)
+ANSWERED_OTHERWISE = frozenset({"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDERS"})
 """Settings that say who answers; a server without any of them takes the local Responder."""
 END_WITHIN_S = 15.0
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")

@@ -40,7 +40,7 @@ class _NoNotices:
 
 
 def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
-    """Return budgets whose counts are in `redis`; nothing is written but by those who ask for it."""
+    """Return budgets with their counts in `redis`; nothing is written but by those who ask for it."""
     settings = settings or load_settings(_env_file=None).budgets
     return Budgets(DayCounts(redis), BillingSubjects(redis), Permits(redis, settings), settings)
 

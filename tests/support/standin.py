@@ -11,13 +11,10 @@ import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
-from av import AudioFrame
+from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -27,14 +24,18 @@ from starlette.websockets import WebSocket
 
 from backend.http.headers import SecurityHeaders
 from backend.sessions.event_log import EventLog, LoggedEvent, PageMessage
+from responder_thinker.caller import cut_frames
 from tests.support.http_server import serve
+from tests.support.realtime_peer import Microphone
+from tests.support.tones import tone
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
 SESSION = "stand-in-session"
 TOKEN = "stand-in-token"
 CONVERSATION = "stand-in-conversation"
 TICKET = {"session_id": SESSION, "conversation_id": CONVERSATION, "token": TOKEN}
-RATE = 48_000
+VOICE_MS = 60_000
+"""How long a call over WebRTC sounds."""
 CONFIG: dict[str, Any] = {
     "responder": {"name": "local Responder", "model": "local Responder", "offline": True},
     "memory": {"label": "embedded Redis 7.0 (append-only file in var/redis; survives a restart)"},
@@ -57,28 +58,6 @@ CONFIG: dict[str, Any] = {
 }
 
 
-class Tone(MediaStreamTrack):
-    """A 440 Hz tone in 20 ms frames, on the wall clock."""
-
-    kind = "audio"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._frames = 0
-        self._begun = 0.0
-
-    async def recv(self) -> AudioFrame:
-        now = asyncio.get_running_loop().time()
-        self._begun = self._begun or now
-        await asyncio.sleep(max(0.0, self._begun + self._frames * 0.02 - now))
-        start, size = self._frames * RATE // 50, RATE // 50
-        wave = np.sin(2 * np.pi * 440 * np.arange(start, start + size) / RATE) * 6000
-        frame = AudioFrame.from_ndarray(wave.astype(np.int16).reshape(1, -1), format="s16", layout="mono")
-        frame.sample_rate, frame.pts, frame.time_base = RATE, start, Fraction(1, RATE)
-        self._frames += 1
-        return frame
-
-
 class SpokenSocket:
     """One call over a WebSocket: what the page sent, and a voice to send it."""
 
@@ -98,9 +77,8 @@ class SpokenSocket:
 
     async def speak(self, ms: int) -> None:
         """A 440 Hz tone, in pieces of 20 ms as the server sends them."""
-        for start in range(0, ms, 20):
-            wave = np.sin(2 * np.pi * 440 * (np.arange(480) + start * 24) / 24_000) * 12_000
-            pcm = base64.b64encode(wave.astype("<i2").tobytes()).decode()
+        for frame in cut_frames(tone(440, ms, 12_000)):
+            pcm = base64.b64encode(frame).decode()
             await self._websocket.send_json({"type": "audio", "item": "a1", "pcm": pcm})
 
     async def flush(self) -> None:
@@ -233,7 +211,9 @@ class StandIn:
         peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._peers.add(peer)
         await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
-        peer.addTrack(Tone())
+        voice = Microphone()
+        voice.waits += tone(440, VOICE_MS, 6_000)
+        peer.addTrack(voice)
         await peer.setLocalDescription(await peer.createAnswer())
         return JSONResponse({"sdp": peer.localDescription.sdp, **TICKET})
 

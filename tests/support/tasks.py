@@ -18,7 +18,7 @@ def add_to_stream(transaction: Any, task: Task) -> None:
 
 
 async def begun(repository: TaskRepository, task_id: str) -> Task:
-    """Begin a run of that task, as a worker does whose turn it is, and as if an earlier worker were dead."""
+    """Begin a run of that task, as a worker does, and as if an earlier worker were dead."""
     found = await repository.find(task_id)
     assert found is not None
 

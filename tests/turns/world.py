@@ -234,7 +234,7 @@ class World(Surroundings):
         elif amount % 16 == 1:
             self.tell(ev.HangUpRequested("shutdown"))
         elif amount % 16 == 2:
-            self.tell(ev.HangUpRequested("call_budget"))
+            self.tell(ev.HangUpRequested("max_minutes"))
 
     def _streaming(self) -> ProviderReply | None:
         return next((r for r in self.replies if r.state == "streaming"), None) if self.online else None

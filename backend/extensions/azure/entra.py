@@ -19,6 +19,7 @@ import msgspec
 from backend.errors import ResponderRejected, ResponderUnavailable, SetupError
 from backend.extensions.azure.settings import AzureOpenAISettings
 
+IDENTITY_URL = "http://169.254.169.254/metadata/identity/oauth2/token"
 WITHIN_S = 4.0
 """Seconds a token may take; they count towards the six of a connection."""
 RENEW_BEFORE_S = 300.0
@@ -47,17 +48,20 @@ class EntraTokens:
     """Gives the present token. At most one request is under way; connections made meanwhile wait for it."""
 
     def __init__(
-        self, settings: AzureOpenAISettings, http: httpx2.AsyncClient, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: AzureOpenAISettings,
+        http: httpx2.AsyncClient,
+        identity_url: str = IDENTITY_URL,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`identity_url`: the address of the machine's metadata service."""
         self._settings = settings
+        self._identity_url = identity_url
         self._http = http
         self._clock = clock
         self._token = ""
         self._until = 0.0
         self._asking = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"EntraTokens({'a token' if self._token else 'none yet'})"
 
     async def token(self) -> str:
         """Return a valid token. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
@@ -92,7 +96,7 @@ class EntraTokens:
         if entra.managed_identity:
             query = {"api-version": "2018-02-01", "resource": entra.token_scope.removesuffix("/.default")}
             query |= {"client_id": entra.client_id} if entra.client_id else {}
-            return self._http.build_request("GET", entra.identity_url, params=query, headers={"Metadata": "true"})
+            return self._http.build_request("GET", self._identity_url, params=query, headers={"Metadata": "true"})
         form = {"grant_type": "client_credentials", "client_id": entra.client_id, "scope": entra.token_scope}
         if entra.federated_token_file:
             assertion = (await asyncio.to_thread(entra.federated_token_file.read_text)).strip()

@@ -27,11 +27,6 @@ class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
     authority_url: str = Field(
         "https://login.microsoftonline.com", pattern=r"^https?://[^/\s]+", description="Microsoft Entra's address."
     )
-    identity_url: str = Field(
-        "http://169.254.169.254/metadata/identity/oauth2/token",
-        pattern=r"^https?://[^/\s]+",
-        description="The metadata service's address.",
-    )
     token_scope: str = Field(
         "https://cognitiveservices.azure.com/.default", description="What the token is for; other clouds name others."
     )

@@ -21,7 +21,7 @@ from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, supervised
-from backend.sessions.handles import CallsHere, LocalHandle, PlacedCall, SessionHandle, SessionLocator
+from backend.sessions.handles import CallsHere, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.registry import Watcher, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
@@ -70,9 +70,6 @@ class Cluster(SessionLocator):
         self._tasks: list[asyncio.Task[None]] = []
         here.registry.watcher = self._replicator
 
-    def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._replicator}, {self._rpc})"
-
     async def find(self, session_id: str) -> SessionHandle:
         with suppress(NotFound):
             return await super().find(session_id)
@@ -85,7 +82,7 @@ class Cluster(SessionLocator):
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
         own = self._sessions.owned_by(owner)
         known: list[tuple[float, SessionHandle]] = [
-            (session.opened_at, LocalHandle(self._sessions, session)) for session in own
+            (session.opened_at, SessionHandle(self._sessions, session)) for session in own
         ]
         here_ids = {session.id for session in own}
         try:
@@ -178,7 +175,7 @@ class Cluster(SessionLocator):
             case "sideband_leave":
                 return self._sidebands.find(args["program"]).leave()
         session = self._sessions.find(args.pop("session"))
-        handle = LocalHandle(self._sessions, session)
+        handle = SessionHandle(self._sessions, session)
         if what in OF_A_SESSION:
             return await getattr(handle, what)(**args)
         match what:

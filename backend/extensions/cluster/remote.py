@@ -17,7 +17,7 @@ from backend.extensions.cluster.rpc import ANSWER_WITHIN_S, Rpc
 from backend.extensions.cluster.sidebands import RemoteSideband
 from backend.page_events import SessionEnded
 from backend.sessions.event_log import LoggedEvent, page_message
-from backend.sessions.handles import LocalHandle, SessionHandle
+from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import END_WITHIN_S
 from backend.sessions.session import SessionDescription, SessionState
 from backend.sessions.sideband import Send, Sideband
@@ -40,7 +40,7 @@ class EventBatch(msgspec.Struct):
     over: bool = False
 
 
-async def next_events(handle: LocalHandle, after: int, wait_s: float) -> EventBatch:
+async def next_events(handle: SessionHandle, after: int, wait_s: float) -> EventBatch:
     """Return the events numbered above `after`, as another process gets them; wait so long for one."""
     async with aclosing(handle.follow(after, wait_s)) as stream:
         events = await anext(stream, None)
@@ -55,9 +55,6 @@ class RemoteHandle(SessionHandle):
         self._rpc = rpc
         self._registry = registry
         self.id, self.owner = entry.session_id, entry.owner
-
-    def __repr__(self) -> str:
-        return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
 
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows; if the process is gone, return the last known state."""

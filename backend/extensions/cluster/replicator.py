@@ -60,9 +60,6 @@ class SessionReplicator(Watcher):
             wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable), before_sleep=_log_outage
         )
 
-    def __repr__(self) -> str:
-        return f"SessionReplicator({len(self._sessions)} sessions, {len(self._changed)} to write)"
-
     def on_change(self, session: Session) -> None:
         self._sessions[session.id] = session
         self._changed.add(session.id)

@@ -79,9 +79,6 @@ class Rpc:
         self._asked: dict[str, asyncio.Future[RpcReply]] = {}
         self._answering: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"Rpc({self._node[:6]}…, {len(self._asked)} asked, {len(self._answering)} being answered)"
-
     async def open(self) -> None:
         """Receive from now on. A Redis that is away delays that; it does not stop it."""
         self._pubsub.start()

@@ -19,7 +19,7 @@ from typing import Any
 from backend.errors import NotFound, VoiceError
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among
-from backend.sessions.handles import LocalHandle
+from backend.sessions.handles import SessionHandle
 from backend.sessions.sideband import Send, Sideband
 
 WAIT_S = 2.0
@@ -46,11 +46,8 @@ class RemoteSideband(Sideband):
         self._send = send
         self._id = secrets.token_hex(12)
 
-    def __repr__(self) -> str:
-        return f"RemoteSideband({self._id[:6]}…)"
-
     async def open(self) -> RemoteSideband:
-        """Begin to follow. Raises what `LocalHandle.open_sideband` does, or `MemoryUnavailable`."""
+        """Begin to follow. Raises what `SessionHandle.open_sideband` does, or `MemoryUnavailable`."""
         await self._ask("sideband_open", program=self._id)
         return self
 
@@ -84,9 +81,6 @@ class HostedProgram:
         self._asked_at = time.monotonic()
         self._leaving = asyncio.Event()
         self._over = False
-
-    def __repr__(self) -> str:
-        return f"HostedProgram({len(self._events)} events to send)"
 
     async def open(self) -> None:
         """Begin to follow. Raises what `open_sideband` does."""
@@ -143,10 +137,7 @@ class SidebandHost:
         self._programs: dict[str, HostedProgram] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"SidebandHost({len(self._programs)} programs)"
-
-    async def open(self, handle: LocalHandle, program_id: str) -> None:
+    async def open(self, handle: SessionHandle, program_id: str) -> None:
         """Let a program follow the call of `handle`. Raises what `open_sideband` does."""
         program = HostedProgram(handle.open_sideband)
         await program.open()

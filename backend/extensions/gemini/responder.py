@@ -10,18 +10,14 @@ another with the history put back.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import deque
-from collections.abc import Sequence
-
-from websockets.exceptions import ConnectionClosed
+from collections.abc import Iterable, Sequence
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gemini.codec import CAPABILITIES, GeminiCodec
 from backend.extensions.gemini.settings import GeminiSettings
 from backend.media.frame import Frame
-from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
+from backend.responders.base import Briefing, PastMessage
+from backend.responders.realtime import ConnectedResponder, Message, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
@@ -64,19 +60,14 @@ async def _open(settings: GeminiSettings, codec: GeminiCodec, setup: bytes) -> R
         return connection
 
 
-class GeminiResponder(Responder):
+class GeminiResponder(ConnectedResponder):
     """One session, over one connection after another; made by `connect_gemini`."""
 
     def __init__(self, settings: GeminiSettings, connection: RealtimeConnection, codec: GeminiCodec) -> None:
+        super().__init__(connection, CAPABILITIES)
         self._settings = settings
-        self._connection = connection
         self._codec = codec
-        self._outbox = MessageOutbox(connection)
-        self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
-        self._closing = False
         self._wants_crossing = False
-        self._failure: ResponderUnavailable | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._after_call: asyncio.TimerHandle | None = None
         self._crossing: asyncio.Task[None] | None = None
@@ -85,45 +76,19 @@ class GeminiResponder(Responder):
         state = "closing" if self._closing else "crossing" if self._crossing else "open"
         return f"GeminiResponder({state}, {len(self._outbox)} to send)"
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return CAPABILITIES
-
     def send_audio(self, frame: Frame) -> None:
-        self._send(self._codec.append(frame))
+        self._outbox.put(*self._codec.append(frame))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command)
-        self._send(messages)
-        for event in events:
-            # Later, since the sender is in the middle of something.
-            asyncio.get_running_loop().call_soon(self._report, event)
+        self._outbox.put(*messages)
+        self._report_soon(events)
         self._cross_if_idle()
 
     def brief(self, briefing: Briefing) -> None:
         self._codec.briefing = briefing
         self._wants_crossing = True
         self._cross_if_idle()
-
-    async def receive_events(self, on_event: OnEvent) -> None:
-        self._on_event = on_event
-        while self._early:
-            on_event(self._early.popleft())
-        while True:
-            connection = self._connection
-            with contextlib.suppress(ConnectionClosed):
-                await connection.receive_messages(self._on_message)
-            if self._crossing:
-                await asyncio.wait([self._crossing])
-            if self._closing and not self._failure:
-                return
-            if self._failure or connection is self._connection:
-                for event in self._codec.lost():
-                    self._report(event)
-            if self._failure:
-                raise self._failure
-            if connection is self._connection:
-                raise ResponderUnavailable("The Responder's connection broke.")
 
     async def close(self) -> None:
         self._closing = True
@@ -133,26 +98,32 @@ class GeminiResponder(Responder):
         if self._crossing:
             self._crossing.cancel()
             await asyncio.wait([self._crossing])
-        await self._outbox.close()
-        await self._connection.close_soon()
+        await super().close()
 
-    def _report(self, event: ResponderEvent) -> None:
-        if self._on_event:
-            self._on_event(event)
-        else:
-            self._early.append(event)
+    async def _receive(self) -> None:
+        """Take messages over one connection after the other."""
+        crossed = True
+        while crossed and not (self._failure or self._closing):
+            connection = self._connection
+            await super()._receive()
+            if self._crossing:
+                await asyncio.wait([self._crossing])
+            crossed = connection is not self._connection
+
+    def _last_events(self) -> Iterable[ResponderEvent]:
+        return self._codec.lost()
 
     def _on_message(self, text: Message) -> None:
         if self._crossing:
             return  # of a connection that is being left: what is asked for meanwhile is asked of the next
         message, events = self._codec.decode(text)
-        for event in events:
-            self._report(event)
+        self._report(events)
         self._watch_calls()
         if message.goAway and not self._deadline:
             self._wants_crossing = True
             left_s = max(0.0, message.goAway.left_s - SPARE_S)
-            self._deadline = asyncio.get_running_loop().call_later(left_s, self._fail, "Gemini ended the connection.")
+            ended = ResponderUnavailable("Gemini ended the connection.")
+            self._deadline = asyncio.get_running_loop().call_later(left_s, self._fail, ended)
         self._cross_if_idle()
 
     def _watch_calls(self) -> None:
@@ -163,8 +134,7 @@ class GeminiResponder(Responder):
             self._after_call = asyncio.get_running_loop().call_later(CALLED_WITHIN_S, self._end_called)
 
     def _end_called(self) -> None:
-        for event in self._codec.end_called():
-            self._report(event)
+        self._report(self._codec.end_called())
         self._cross_if_idle()
 
     def _cross_if_idle(self) -> None:
@@ -179,8 +149,7 @@ class GeminiResponder(Responder):
         try:
             following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:
-            self._failure = error
-            self._connection.transport.abort()
+            self._fail(error)
             return
         if self._deadline:
             self._deadline.cancel()
@@ -189,11 +158,3 @@ class GeminiResponder(Responder):
         self._crossing = None
         former.transport.abort()  # nothing is under way there
         self._outbox.move_to(following)
-
-    def _fail(self, reason: str) -> None:
-        self._failure = ResponderUnavailable(reason)
-        self._connection.transport.abort()
-
-    def _send(self, messages: Sequence[bytes]) -> None:
-        if not self._outbox.put(*messages):
-            self._fail("Gemini takes nothing any more.")

@@ -31,9 +31,6 @@ class GitHub:
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return f"GitHub({len(self.issues)} issues)"
-
     def opened(self, title: str, body: str = "", **fields: Any) -> dict[str, Any]:
         """An issue, opened now; `fields` are further ones of it."""
         number = max(self.issues, default=0) + 1

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-
-from websockets.exceptions import ConnectionClosed
 
 from backend.errors import ResponderUnavailable
 from backend.extensions.gpt_live.clock import CHUNK_MS
 from backend.extensions.gpt_live.codec import CAPABILITIES, LiveCodec
 from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.media.frame import Frame
-from backend.responders.base import Briefing, Capabilities, OnEvent, PastMessage, Responder
-from backend.responders.realtime import OUTBOX_LIMIT, Message, MessageOutbox, RealtimeConnection, connecting, dial
+from backend.responders.base import Briefing, PastMessage
+from backend.responders.realtime import ConnectedResponder, Message, RealtimeConnection, connecting, dial
 from backend.turns.commands import ResponderCommand
 from backend.turns.events import ResponderEvent
 
@@ -59,28 +55,16 @@ async def _dialled(settings: GptLiveSettings, api_key: str) -> RealtimeConnectio
     return await dial(settings.url, {"Authorization": f"Bearer {api_key}"})
 
 
-class LiveResponder(Responder):
+class LiveResponder(ConnectedResponder):
     """One session, made by `connect_live`."""
 
     def __init__(self, connection: RealtimeConnection, codec: LiveCodec) -> None:
-        self._connection = connection
+        super().__init__(connection, CAPABILITIES)
         self._codec = codec
         self._loop = asyncio.get_running_loop()
-        self._outbox = MessageOutbox(connection)
-        self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
-        self._closing = False
-        self._failure: ResponderUnavailable | None = None
         self._tick_at = self._loop.time()
         self._ticking = self._loop.call_soon(self._tick)
         self._alarm: asyncio.TimerHandle | None = None
-
-    def __repr__(self) -> str:
-        return f"LiveResponder({'closing' if self._closing else 'open'}, {len(self._outbox)} to send)"
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return CAPABILITIES
 
     def send_audio(self, frame: Frame) -> None:
         self._outbox.put(*self._codec.append(frame, self._loop.time()))
@@ -88,57 +72,31 @@ class LiveResponder(Responder):
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())
         self._outbox.put(*messages)
-        for event in events:  # later, since the sender is in the middle of something
-            self._loop.call_soon(self._report, event)
+        self._report_soon(events)
         self._set_alarm()
 
     def brief(self, briefing: Briefing) -> None:
         self._outbox.put(*self._codec.brief(briefing))
-
-    async def receive_events(self, on_event: OnEvent) -> None:
-        self._on_event = on_event
-        while self._early:
-            on_event(self._early.popleft())
-        with contextlib.suppress(ConnectionClosed):  # in the middle of a message
-            await self._connection.receive_messages(self._on_message)
-        self._report_all(self._codec.lost())
-        if self._failure:
-            raise self._failure
-        if not self._closing:
-            raise ResponderUnavailable("The Responder's connection broke.")
 
     async def close(self) -> None:
         self._closing = True
         self._ticking.cancel()
         if self._alarm:
             self._alarm.cancel()
-        await self._outbox.close()
         self._connection.write(b'{"type":"session.close"}')  # its time costs until then
-        await self._connection.close_soon()
+        await super().close()
 
-    def _on_message(self, text: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         if self._failure or self._closing:
             return
         try:
-            events = self._codec.decode(text, self._loop.time())
+            self._report(self._codec.decode(message, self._loop.time()))
         except ResponderUnavailable as error:
-            self._failure = error
-            self._connection.transport.abort()
-            return
-        self._report_all(events)
-
-    def _report(self, event: ResponderEvent) -> None:
-        if self._closing:
-            return
-        if self._on_event:
-            self._on_event(event)
-        else:
-            self._early.append(event)
-
-    def _report_all(self, events: Iterable[ResponderEvent]) -> None:
-        for event in events:
-            self._report(event)
+            self._fail(error)
         self._set_alarm()
+
+    def _last_events(self) -> Iterable[ResponderEvent]:
+        return self._codec.lost()
 
     def _set_alarm(self) -> None:
         """Wake when the codec has something to do by itself."""
@@ -151,7 +109,8 @@ class LiveResponder(Responder):
 
     def _expire(self) -> None:
         self._alarm = None
-        self._report_all(self._codec.expire(self._loop.time()))
+        self._report(self._codec.expire(self._loop.time()))
+        self._set_alarm()
 
     def _tick(self) -> None:
         """Send the silence that is due, ten times a second."""

@@ -29,10 +29,7 @@ class LocalService(Service):
     """The local Responder."""
 
     def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
-        """Serve so many `calls` at the same time.
-
-        Chat completions are passed on to the model, if there is one; without it, fitting tools are called.
-        """
+        """Serve so many `calls` at the same time. Chat completions call fitting tools."""
         super().__init__(required_key)
         self._engines = engines
         self._calls = calls
@@ -56,11 +53,7 @@ class LocalService(Service):
         return Connection(socket, core, VoiceSession(self._engines), WireLog(), abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
-        if self._engines.model is None:
-            return await complete(body, MODEL, answered)
-        from backend.extensions.local.forward import forward  # its client takes a second to import: only with a model
-
-        return await forward(body, self._engines.model)
+        return await complete(body, MODEL, answered)
 
 
 def answered(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tool_choice: Any) -> Thought:

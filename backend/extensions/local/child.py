@@ -8,7 +8,7 @@ import re
 from asyncio.subprocess import Process
 
 from backend.errors import SetupError
-from backend.extensions.local.settings import LocalSettings, OfflineSettings
+from backend.extensions.local.settings import LocalSettings
 from backend.runtime.child_process import ChildProcess, Command, running
 from backend.settings.settings import Settings
 
@@ -22,10 +22,9 @@ class LocalResponder(ChildProcess):
     """The process: started once, started again at the same address when it dies."""
 
     def __init__(self, settings: Settings) -> None:
-        """With OFFLINE_SCRIPT it follows the script. Construct it in a running event loop."""
+        """Construct it in a running event loop."""
         super().__init__("the local Responder", self._serve, until_ready=self._read_address)
-        self._local, self._script = settings.of(LocalSettings), settings.of(OfflineSettings).script
-        self._module = "backend.testing.offline" if self._script else "backend.extensions.local"
+        self._local = settings.of(LocalSettings)
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 
@@ -34,11 +33,7 @@ class LocalResponder(ChildProcess):
 
     def _serve(self) -> Command:
         port = self.url.rpartition(":")[2] or "0"
-        command = [*running(self._module), "--exit-with-parent", "--port", port]
-        if self._script:
-            command += ["--script", str(self._script)]
-        else:
-            command += ["--calls", str(self._local.calls)]
+        command = [*running(__package__), "--exit-with-parent", "--port", port, "--calls", str(self._local.calls)]
         return Command(command, _environment(self._local), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
@@ -47,7 +42,7 @@ class LocalResponder(ChildProcess):
         try:
             answer = json.loads(await process.stdout.readline())
         except ValueError:
-            hint = f"Run `python -m {self._module}` to see why, or set OPENAI_API_KEY."
+            hint = f"Run `python -m {__package__}` to see why, or set OPENAI_API_KEY."
             raise SetupError("The local Responder did not start.", hint=hint) from None
         if "error" in answer:
             raise SetupError(answer["error"], hint=answer["hint"])
@@ -60,7 +55,5 @@ def _environment(settings: LocalSettings) -> dict[str, str]:
         "LOCAL_MODEL_URL": settings.model_url,
         "LOCAL_MODEL": settings.model,
         "LOCAL_MODEL_KEY": settings.model_key.get_secret_value(),
-        "LOCAL_VOICE": settings.voice,
-        "LOCAL_VOICES_FOLDER": str(settings.voices_folder or ""),
     }
     return {name: value for name, value in os.environ.items() if GIVEN.fullmatch(name)} | own

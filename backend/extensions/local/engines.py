@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +13,8 @@ from backend.extensions.local.dialogue.without_model import PlainDialogue
 from backend.extensions.local.recognition.choose import open_recognizer
 from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import SpeechPool
-from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
+from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer
+from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.runtime.supervisor import supervising
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ class Engines:
     recognizer: PooledRecognizer
     dialogue: Dialogue
     synthesizer: PooledSynthesizer
-    model: ChatModelDialogue | None = None
-    """The dialogue by a language model, if there is one: it gets the Thinkers' chat completions."""
     pools: tuple[SpeechPool, ...] = ()
     warming: set[str] = field(default_factory=set)
     """Parts without a pool that are being loaded."""
@@ -51,28 +49,21 @@ class Engines:
             "loading": self.loading,
         }
 
-    async def loaded(self) -> None:
-        """Load what speech needs, unless that was done before, and return once it is there."""
-        await asyncio.gather(*(pool.wait_until_ready() for pool in self.pools))
-
 
 @asynccontextmanager
-async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
-    """Choose the engines by what is installed and set. Raises `SetupError`.
-
-    They load in the background: `at_once`, or each when it is first used.
-    """
+async def open_engines() -> AsyncIterator[Engines]:
+    """Choose the engines by what is installed and set, and load them in the background. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
         synthesis = SpeechPool("speech synthesis", ENGINE)
-        synthesizer = PooledSynthesizer(chosen_voice(), synthesis)
+        synthesizer = PooledSynthesizer(installed_voice(), synthesis)
         for pool in (recognition, synthesis):
             stack.push_async_callback(pool.close)
-        model = _open_model()
+        model = await _open_model()
         if model:
             stack.push_async_callback(model.close)
         dialogue = model or PlainDialogue()
-        engines = Engines(recognizer, dialogue, synthesizer, model, (recognition, synthesis))
+        engines = Engines(recognizer, dialogue, synthesizer, (recognition, synthesis))
 
         async def warm_up() -> None:
             try:
@@ -80,18 +71,18 @@ async def open_engines(*, at_once: bool = True) -> AsyncIterator[Engines]:
             finally:
                 engines.warming.discard(DIALOGUE)
 
-        if at_once:
-            recognition.start()
-            synthesis.start()
-            engines.warming.add(DIALOGUE)
-            await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
+        recognition.start()
+        synthesis.start()
+        engines.warming.add(DIALOGUE)
+        await stack.enter_async_context(supervising("dialogue warm-up", warm_up))
         yield engines
 
 
-def _open_model() -> ChatModelDialogue | None:
+async def _open_model() -> ChatModelDialogue | None:
     url = os.environ.get("LOCAL_MODEL_URL", "").strip()
     if not url:
         return None  # and its client, which takes a second to import, is left out
-    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue
+    from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, first_model
 
-    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", ""), os.environ.get("LOCAL_MODEL_KEY", ""))
+    key = os.environ.get("LOCAL_MODEL_KEY", "")
+    return ChatModelDialogue(url, os.environ.get("LOCAL_MODEL", "") or await first_model(url, key), key)

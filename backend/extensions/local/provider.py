@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 
 from backend.extensions.local.child import LocalResponder
+from backend.extensions.local.dialogue.chat_model import NO_KEY, base_url
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
 from backend.responders.codec import RealtimeCodec
 from backend.responders.failover import ResponderInfo
@@ -55,8 +56,16 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
 
     warm_up = WarmUp(loading, entry.loading)
     await stack.enter_async_context(supervising("local Responder's warm-up", warm_up.run))
-    without_model = not settings.of(LocalSettings).model_url
-    return OpenedProvider(provider, api, most_calls=entry.calls, warm_up=warm_up, without_model=without_model)
+    local = settings.of(LocalSettings)
+    key = local.model_key.get_secret_value() or NO_KEY
+    models = ApiEndpoint(base_url(local.model_url), key, local.model or entry.dialogue)
+    return OpenedProvider(
+        provider,
+        models if local.model_url else api,
+        most_calls=entry.calls,
+        warm_up=warm_up,
+        without_model=not local.model_url,
+    )
 
 
 async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, str]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field, SecretStr
 
 from backend.settings.plugin import PluginSettings
 
 
 class LocalSettings(PluginSettings, env_prefix="LOCAL_"):
-    """The models with which the local Responder thinks and speaks."""
+    """The model with which the local Responder thinks, and its number of calls."""
 
     model_url: str = Field(
         "", description="A chat completions API for the local Responder and its Thinkers, e.g. http://localhost:11434."
     )
     model: str = Field("", description="The model to ask there; empty: the first that it lists.")
     model_key: SecretStr = Field(SecretStr(""), description="Its API key, if it wants one.")
-    voice: str = Field("", description="The voice, by its name; empty: the one that is installed.")
-    voices_folder: Path | None = Field(None, description="Folder with further voices; nothing is downloaded.")
     calls: int = Field(
         0,
         ge=0,
@@ -30,6 +26,3 @@ class OfflineSettings(PluginSettings, env_prefix="OFFLINE_"):
     """The process that plays the local Responder."""
 
     url: str | None = Field(None, description="Address of a running local Responder; unset: the server starts its own.")
-    script: Path | None = Field(
-        None, description="Script that the local Responder follows instead of listening, for tests and load."
-    )

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from time import monotonic
 
-from backend.extensions.local.dialogue.base import Sentence
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.pooled import PooledUtterance, RecognitionFailed
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.recognition.pooled import PooledUtterance
+from backend.extensions.local.speech_pool import SpeechPoolFailed
 from backend.media.frame import BYTES_PER_MS
 from backend.realtime.items import Item
 from backend.realtime.serving.effects import Order
@@ -37,8 +37,8 @@ from backend.turns.utterances import UtteranceKind, phrases
 
 log = logging.getLogger(__name__)
 
-CHUNK_MS = 100
-"""Milliseconds of audio in one delta."""
+CHUNK_BYTES = 100 * BYTES_PER_MS
+"""Audio in one delta: a tenth of a second."""
 SAID_ALONE = tuple(
     phrase.capitalize() + mark
     for kind in (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND)
@@ -117,7 +117,7 @@ class VoiceSession(Handler):
             if words.startswith(early) and words != early:
                 yield TranscriptGrew(words[len(early) :])
             yield TranscriptDone(words, utterance.log_probability)
-        except RecognitionFailed as error:
+        except SpeechPoolFailed as error:
             log.warning("an utterance was not recognized: %s", error)
             yield TranscriptFailed("recognizer_failed", str(error))
         finally:
@@ -137,17 +137,15 @@ class VoiceSession(Handler):
         try:
             async with closing(said):
                 async for part in said:
-                    if isinstance(part, Call):
-                        yield part
-                    elif order.modality == "text":
-                        yield Words(part.text + " ")
-                    else:
-                        async for piece in self._pieces(part, order.speed):
-                            for spoken in with_pause(piece, pause_ms):
-                                self._note_sound(spoken)
-                                yield spoken
-                            pause_ms = piece.pause_ms if piece.pcm else pause_ms
-        except SynthesisFailed as error:
+                    yield part if isinstance(part, Call) else Words(part + " ")
+                    if isinstance(part, Call) or order.modality == "text":
+                        continue
+                    async with aclosing(self._engines.synthesizer.speak(part, order.speed)) as pieces:
+                        async for piece in pieces:
+                            for sound in self._sounds(bytes(pause_ms * BYTES_PER_MS) + piece.pcm):
+                                yield sound
+                            pause_ms = piece.pause_ms
+        except SpeechPoolFailed as error:
             log.warning("a reply could not be spoken: %s", error)
             yield End("failed", {"error": {"type": "server_error", "code": "synthesis_failed", "message": str(error)}})
             return
@@ -157,28 +155,8 @@ class VoiceSession(Handler):
         """The replies no longer sound."""
         self._sounds_until = 0.0
 
-    def _note_sound(self, part: Words | ReplySound) -> None:
-        if isinstance(part, ReplySound):
-            self._sounds_until = max(monotonic(), self._sounds_until) + len(part.pcm) / BYTES_PER_MS / 1000
-
-    async def _pieces(self, sentence: Sentence, speed: float) -> AsyncIterator[Piece]:
-        pieces = self._engines.synthesizer.speak(sentence.text, speed)
-        async with closing(pieces):
-            async for piece in pieces:
-                yield piece
-
-
-def with_pause(piece: Piece, pause_ms: int) -> Iterator[Words | ReplySound]:
-    """The words of a piece, then its sound after `pause_ms` of silence; without a sound there is no silence either."""
-    pause_ms = pause_ms if piece.pcm else 0
-    text = piece.text if piece.text.endswith(" ") else piece.text + " "
-    yield Words(text, tuple(start + pause_ms for start in piece.word_starts_ms))
-    for chunk in chunks(bytes(pause_ms * BYTES_PER_MS) + piece.pcm):
-        yield ReplySound(chunk)
-
-
-def chunks(pcm: bytes) -> Iterator[bytes]:
-    """`pcm` in deltas of a tenth of a second."""
-    size = CHUNK_MS * BYTES_PER_MS
-    for start in range(0, len(pcm), size):
-        yield pcm[start : start + size]
+    def _sounds(self, pcm: bytes) -> Iterator[ReplySound]:
+        for start in range(0, len(pcm), CHUNK_BYTES):
+            sound = pcm[start : start + CHUNK_BYTES]
+            self._sounds_until = max(monotonic(), self._sounds_until) + len(sound) / BYTES_PER_MS / 1000
+            yield ReplySound(sound)

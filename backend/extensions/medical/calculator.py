@@ -10,54 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from backend.citations import Citation
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import refused
 
-Value = float | bool | str
 Values = Mapping[str, Any]
 Compute = Callable[[Values], tuple[float, str]]
 """Returns the number and its meaning, from values that were checked."""
-
-
-class BadInput(ValueError):
-    """The values do not fit the score; `str(error)` names the value and the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One input of a score: a number with unit and range, a yes or no, or one of some words."""
-
-    name: str
-    unit: str = ""
-    low: float = 0.0
-    high: float = 0.0
-    whole: bool = False
-    choices: tuple[str, ...] = ()
-    kind: Literal["number", "yes_no", "choice"] = "number"
-
-    def checked(self, value: Any) -> Value:
-        """Return `value` converted and checked for this input. Raise `BadInput`."""
-        match self.kind:
-            case "yes_no" if isinstance(value, bool):
-                return value
-            case "choice" if isinstance(value, str) and value.lower() in self.choices:
-                return value.lower()
-            case "number" if isinstance(value, (int, float)) and not isinstance(value, bool):
-                if self.low <= value <= self.high and (not self.whole or value == int(value)):
-                    return float(value)
-        raise BadInput(f"{self.name} must be {self.wanted}")
-
-    @property
-    def wanted(self) -> str:
-        """Return the expected value in words."""
-        if self.kind == "yes_no":
-            return "true or false"
-        if self.kind == "choice":
-            return " or ".join(self.choices)
-        return f"a {'whole ' if self.whole else ''}number from {self.low:g} to {self.high:g} {self.unit}".rstrip()
+Inputs = Mapping[str, Any]
+"""The type of each input, by its name: a number in a range, a yes or no, or one of some words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +30,22 @@ class Score:
     name: str
     title: str
     unit: str
-    inputs: tuple[Input, ...]
+    inputs: Inputs
     compute: Compute
     source: str
 
     def calculate(self, values: Values) -> tuple[float, str]:
-        """Return number and meaning. Raise `BadInput` for values that are missing, unknown or out of range."""
-        if missing := [f"{one.name} ({one.wanted})" for one in self.inputs if values.get(one.name) is None]:
-            raise BadInput(f"missing: {', '.join(missing)}")
-        if unknown := sorted(set(values) - {one.name for one in self.inputs}):
-            raise BadInput(f"not an input of {self.title}: {', '.join(unknown)}")
-        return self.compute({one.name: one.checked(values[one.name]) for one in self.inputs})
+        """Return number and meaning. Raise `ValidationError` for values that are missing, unknown or out of range."""
+        fields: Any = {name: (kind, ...) for name, kind in self.inputs.items()}
+        form = create_model(self.name, __config__=ConfigDict(extra="forbid", strict=True), **fields)
+        return self.compute(dict(form.model_validate(dict(values))))
 
 
 SCORES: dict[str, Score] = {}
 """All scores by name."""
 
 
-def _score(name: str, title: str, unit: str, *inputs: Input, source: str) -> Callable[[Compute], Compute]:
+def _score(name: str, title: str, unit: str, inputs: Inputs, source: str) -> Callable[[Compute], Compute]:
     """Declare the function below as the computation of a score."""
 
     def declare(compute: Compute) -> Compute:
@@ -94,8 +55,16 @@ def _score(name: str, title: str, unit: str, *inputs: Input, source: str) -> Cal
     return declare
 
 
-def _yes_no(*names: str) -> tuple[Input, ...]:
-    return tuple(Input(name, kind="yes_no") for name in names)
+def _number(name: str, low: float, high: float) -> dict[str, Any]:
+    return {name: Annotated[float, Field(ge=low, le=high)]}
+
+
+def _whole(name: str, low: int, high: int) -> dict[str, Any]:
+    return {name: Annotated[float, Field(ge=low, le=high, multiple_of=1)]}
+
+
+def _yes_no(*names: str) -> dict[str, Any]:
+    return dict.fromkeys(names, bool)
 
 
 def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
@@ -112,15 +81,15 @@ def _points(points: Mapping[str, float], v: Values) -> float:
     return sum(worth for name, worth in points.items() if v[name])
 
 
-AGE = Input("age_years", "years", 18, 120)
-SEX = Input("sex", choices=("female", "male"), kind="choice")
-WEIGHT = Input("weight_kg", "kg", 2, 400)
-HEIGHT = Input("height_cm", "cm", 40, 250)
-CREATININE = Input("creatinine_mg_dl", "mg/dL", 0.1, 30)
-SODIUM = Input("sodium_mmol_l", "mmol/L", 90, 200)
-SYSTOLIC = Input("systolic_mmhg", "mmHg", 30, 300)
-DIASTOLIC = Input("diastolic_mmhg", "mmHg", 10, 200)
-BREATHS = Input("breaths_per_minute", "per minute", 0, 90)
+AGE = _number("age_years", 18, 120)
+SEX = {"sex": Literal["female", "male"]}
+WEIGHT = _number("weight_kg", 2, 400)
+HEIGHT = _number("height_cm", 40, 250)
+CREATININE = _number("creatinine_mg_dl", 0.1, 30)
+SODIUM = _number("sodium_mmol_l", 90, 200)
+SYSTOLIC = _number("systolic_mmhg", 30, 300)
+DIASTOLIC = _number("diastolic_mmhg", 10, 200)
+BREATHS = _number("breaths_per_minute", 0, 90)
 
 CHADS_POINTS = dict.fromkeys(("heart_failure", "hypertension", "diabetes", "vascular_disease"), 1)
 CHADS_POINTS["stroke_or_tia_or_embolism"] = 2
@@ -142,19 +111,19 @@ WELLS_PE_POINTS = {
 }
 
 
-@_score("bmi", "Body mass index", "kg/m²", WEIGHT, HEIGHT, source="WHO Technical Report Series 894 (2000)")
+@_score("bmi", "Body mass index", "kg/m²", WEIGHT | HEIGHT, source="WHO Technical Report Series 894 (2000)")
 def _bmi(v: Values) -> tuple[float, str]:
     bmi = v["weight_kg"] / (v["height_cm"] / 100) ** 2
     return round(bmi, 1), _band(bmi, ((18.5, "underweight"), (25, "normal weight"), (30, "overweight")), "obesity")
 
 
-@_score("bsa", "Body surface area", "m²", WEIGHT, HEIGHT, source="Mosteller, N Engl J Med 1987;317:1098")
+@_score("bsa", "Body surface area", "m²", WEIGHT | HEIGHT, source="Mosteller, N Engl J Med 1987;317:1098")
 def _bsa(v: Values) -> tuple[float, str]:
     return round(math.sqrt(v["height_cm"] * v["weight_kg"] / 3600), 2), "body surface area"
 
 
 @_score(
-    "creatinine_clearance", "Creatinine clearance (Cockcroft-Gault)", "mL/min", AGE, SEX, WEIGHT, CREATININE,
+    "creatinine_clearance", "Creatinine clearance (Cockcroft-Gault)", "mL/min", AGE | SEX | WEIGHT | CREATININE,
     source="Cockcroft and Gault, Nephron 1976;16:31-41",
 )  # fmt: skip
 def _creatinine_clearance(v: Values) -> tuple[float, str]:
@@ -163,7 +132,7 @@ def _creatinine_clearance(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "egfr", "eGFR (CKD-EPI 2021)", "mL/min per 1.73 m²", AGE, SEX, CREATININE,
+    "egfr", "eGFR (CKD-EPI 2021)", "mL/min per 1.73 m²", AGE | SEX | CREATININE,
     source="Inker et al., N Engl J Med 2021;385:1737-1749",
 )  # fmt: skip
 def _egfr(v: Values) -> tuple[float, str]:
@@ -176,7 +145,7 @@ def _egfr(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "cha2ds2_vasc", "CHA2DS2-VASc", "points", AGE, SEX, *_yes_no(*CHADS_POINTS),
+    "cha2ds2_vasc", "CHA2DS2-VASc", "points", AGE | SEX | _yes_no(*CHADS_POINTS),
     source="Lip et al., Chest 2010;137:263-272",
 )  # fmt: skip
 def _cha2ds2_vasc(v: Values) -> tuple[float, str]:
@@ -186,7 +155,7 @@ def _cha2ds2_vasc(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "has_bled", "HAS-BLED", "points", AGE, *_yes_no(*HAS_BLED_POINTS),
+    "has_bled", "HAS-BLED", "points", AGE | _yes_no(*HAS_BLED_POINTS),
     source="Pisters et al., Chest 2010;138:1093-1100",
 )  # fmt: skip
 def _has_bled(v: Values) -> tuple[float, str]:
@@ -195,7 +164,7 @@ def _has_bled(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "wells_dvt", "Wells score for deep vein thrombosis", "points", *_yes_no(*WELLS_DVT_POINTS),
+    "wells_dvt", "Wells score for deep vein thrombosis", "points", _yes_no(*WELLS_DVT_POINTS),
     source="Wells et al., N Engl J Med 2003;349:1227-1235",
 )  # fmt: skip
 def _wells_dvt(v: Values) -> tuple[float, str]:
@@ -204,7 +173,7 @@ def _wells_dvt(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "wells_pe", "Wells score for pulmonary embolism", "points", *_yes_no(*WELLS_PE_POINTS),
+    "wells_pe", "Wells score for pulmonary embolism", "points", _yes_no(*WELLS_PE_POINTS),
     source="Wells et al., Thromb Haemost 2000;83:416-420",
 )  # fmt: skip
 def _wells_pe(v: Values) -> tuple[float, str]:
@@ -214,7 +183,7 @@ def _wells_pe(v: Values) -> tuple[float, str]:
 
 @_score(
     "curb_65", "CURB-65", "points",
-    AGE, *_yes_no("confusion"), Input("urea_mmol_l", "mmol/L", 0.5, 100), BREATHS, SYSTOLIC, DIASTOLIC,
+    AGE | _yes_no("confusion") | _number("urea_mmol_l", 0.5, 100) | BREATHS | SYSTOLIC | DIASTOLIC,
     source="Lim et al., Thorax 2003;58:377-382",
 )  # fmt: skip
 def _curb_65(v: Values) -> tuple[float, str]:
@@ -224,7 +193,7 @@ def _curb_65(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "qsofa", "qSOFA", "points", BREATHS, *_yes_no("altered_mental_state"), SYSTOLIC,
+    "qsofa", "qSOFA", "points", BREATHS | _yes_no("altered_mental_state") | SYSTOLIC,
     source="Singer et al., JAMA 2016;315:801-810",
 )  # fmt: skip
 def _qsofa(v: Values) -> tuple[float, str]:
@@ -234,8 +203,8 @@ def _qsofa(v: Values) -> tuple[float, str]:
 
 @_score(
     "meld_na", "MELD-Na", "points",
-    CREATININE, Input("bilirubin_mg_dl", "mg/dL", 0.1, 80), Input("inr", "", 0.5, 20), SODIUM,
-    *_yes_no("dialysis_twice_last_week"),
+    CREATININE | _number("bilirubin_mg_dl", 0.1, 80) | _number("inr", 0.5, 20) | SODIUM
+    | _yes_no("dialysis_twice_last_week"),
     source="OPTN policy 9 (2016); Kim et al., N Engl J Med 2008;359:1018-1026",
 )  # fmt: skip
 def _meld_na(v: Values) -> tuple[float, str]:
@@ -250,10 +219,10 @@ def _meld_na(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "news2", "NEWS2", "points", BREATHS, Input("oxygen_saturation_percent", "%", 30, 100, whole=True),
-    *_yes_no("hypercapnic_respiratory_failure", "supplemental_oxygen"), SYSTOLIC,
-    Input("pulse_per_minute", "per minute", 10, 300), *_yes_no("alert_and_not_newly_confused"),
-    Input("temperature_celsius", "°C", 25, 45),
+    "news2", "NEWS2", "points", BREATHS | _whole("oxygen_saturation_percent", 30, 100)
+    | _yes_no("hypercapnic_respiratory_failure", "supplemental_oxygen") | SYSTOLIC
+    | _number("pulse_per_minute", 10, 300) | _yes_no("alert_and_not_newly_confused")
+    | _number("temperature_celsius", 25, 45),
     source="Royal College of Physicians, National Early Warning Score 2 (2017)",
 )  # fmt: skip
 def _news2(v: Values) -> tuple[float, str]:
@@ -278,8 +247,8 @@ def _news2(v: Values) -> tuple[float, str]:
 
 
 @_score(
-    "fib_4", "FIB-4", "points", AGE, Input("ast_u_l", "U/L", 1, 10_000), Input("alt_u_l", "U/L", 1, 10_000),
-    Input("platelets_10e9_l", "10⁹/L", 1, 2_000),
+    "fib_4", "FIB-4", "points", AGE | _number("ast_u_l", 1, 10_000) | _number("alt_u_l", 1, 10_000)
+    | _number("platelets_10e9_l", 1, 2_000),
     source="Sterling et al., Hepatology 2006;43:1317-1325",
 )  # fmt: skip
 def _fib_4(v: Values) -> tuple[float, str]:
@@ -291,7 +260,7 @@ def _fib_4(v: Values) -> tuple[float, str]:
 
 @_score(
     "glasgow", "Glasgow Coma Scale", "points",
-    *(Input(name, "points", 1, best, whole=True) for name, best in (("eye", 4), ("verbal", 5), ("motor", 6))),
+    _whole("eye", 1, 4) | _whole("verbal", 1, 5) | _whole("motor", 1, 6),
     source="Teasdale and Jennett, Lancet 1974;304:81-84",
 )  # fmt: skip
 def _glasgow(v: Values) -> tuple[float, str]:
@@ -301,7 +270,7 @@ def _glasgow(v: Values) -> tuple[float, str]:
 
 @_score(
     "anion_gap", "Anion gap", "mmol/L",
-    SODIUM, Input("chloride_mmol_l", "mmol/L", 50, 160), Input("bicarbonate_mmol_l", "mmol/L", 1, 60),
+    SODIUM | _number("chloride_mmol_l", 50, 160) | _number("bicarbonate_mmol_l", 1, 60),
     source="Emmett and Narins, Medicine 1977;56:38-54",
 )  # fmt: skip
 def _anion_gap(v: Values) -> tuple[float, str]:
@@ -310,14 +279,14 @@ def _anion_gap(v: Values) -> tuple[float, str]:
 
 @_score(
     "corrected_calcium", "Calcium corrected for albumin", "mg/dL",
-    Input("calcium_mg_dl", "mg/dL", 2, 25), Input("albumin_g_dl", "g/dL", 0.5, 7),
+    _number("calcium_mg_dl", 2, 25) | _number("albumin_g_dl", 0.5, 7),
     source="Payne et al., Br Med J 1973;4:643-646",
 )  # fmt: skip
 def _corrected_calcium(v: Values) -> tuple[float, str]:
     return round(v["calcium_mg_dl"] + 0.8 * (4.0 - v["albumin_g_dl"]), 2), "calcium corrected for albumin"
 
 
-_CATALOGUE = "; ".join(f"{score.name}({', '.join(one.name for one in score.inputs)})" for score in SCORES.values())
+_CATALOGUE = "; ".join(f"{score.name}({', '.join(score.inputs)})" for score in SCORES.values())
 
 
 @tool(
@@ -338,8 +307,9 @@ async def medical_calculator(
         raise refused(f"There is no score {score!r}. The scores are: {', '.join(SCORES)}.")
     try:
         value, meaning = chosen.calculate(values)
-    except BadInput as error:
-        raise refused(f"{chosen.title} cannot be computed: {error}.") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())
+        raise refused(f"{chosen.title} cannot be computed: {faults}.") from error
     data = {
         "score": chosen.title,
         "value": int(value) if value == int(value) else value,

@@ -58,9 +58,6 @@ class OpenIdProvider:
         """Seconds after which a user signs in again."""
         self._metadata: Metadata | None = None
 
-    def __repr__(self) -> str:
-        return f"OpenIdProvider({self._settings.issuer})"
-
     async def begin(self, state: str, sign_in: SignIn) -> str:
         """Return the provider's address to send the browser to. Raises `SignInUnavailable`."""
         from authlib.oauth2.client import OAuth2Client

@@ -17,8 +17,8 @@ from fastapi.responses import RedirectResponse
 from backend.access.credentials import cookie_name
 from backend.errors import NotFound, SignInFailed
 from backend.extensions.oidc.provider import OpenIdProvider, SignIn
+from backend.http.admission import set_cookie
 from backend.http.context import Caller, Context, Here
-from backend.http.identity import set_cookie
 from backend.observability.security_log import SecurityEvent, security_event
 
 SIGN_IN_WITHIN_S = 600
@@ -46,7 +46,7 @@ async def login(request: Request, here: Here, caller: Caller) -> Response:
     redirect_uri = urljoin(str(request.base_url), "/auth/callback")
     visitor = caller.user if caller.principal.credential == "cookie" else ""
     begun = SignIn(redirect_uri, visitor, caller.epoch)
-    ticket = await here.services.people.access_store.put_ticket(msgspec.json.encode(begun), SIGN_IN_WITHIN_S, "sign-in")
+    ticket = await here.services.people.access_store.put_ticket(msgspec.json.encode(begun), SIGN_IN_WITHIN_S)
     answer = RedirectResponse(await provider.begin(ticket, begun), 303)
     answer.headers.append("set-cookie", set_cookie(request.url.scheme, ticket, SIGN_IN_WITHIN_S, PENDING))
     return answer
@@ -71,7 +71,7 @@ async def callback(
         security_event(SecurityEvent.SIGN_IN_FAILED, caller.principal, "declined at the OpenID provider")
         return RedirectResponse("/", 303)
     shown = request.cookies.get(cookie_name(scheme, PENDING), "")
-    found = await here.services.people.access_store.take_ticket(state, "sign-in") if state else None
+    found = await here.services.people.access_store.take_ticket(state) if state else None
     if found is None or not hmac.compare_digest(shown.encode(), state.encode()):
         raise SignInFailed("This sign-in was not started here, or has expired.", hint="Start again at /auth/login.")
     if not code:

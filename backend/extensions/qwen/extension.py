@@ -9,9 +9,7 @@ from backend.extension import Extension
 from backend.extensions.qwen.codec import QwenCodec
 from backend.extensions.qwen.settings import QwenSettings
 from backend.responders.codec import Voice
-from backend.responders.failover import ResponderInfo
-from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
-from backend.responders.realtime import RealtimeEndpoint
+from backend.responders.opening import ApiEndpoint, OpenedProvider, compatible_provider
 from backend.settings.settings import Settings
 
 
@@ -21,11 +19,8 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     key = qwen.api_key.get_secret_value()
     if not key:
         raise SetupError("The Responder qwen needs a key.", hint="Set QWEN__API_KEY, or leave qwen out.")
-    api = ApiEndpoint(qwen.base_url, key)
     voice = Voice(qwen.model, qwen.voice, transcript_model="")
-    endpoint = RealtimeEndpoint(api.realtime_url, key, voice, settings="the settings QWEN__*", new_codec=QwenCodec)
-    about = ResponderInfo("Qwen-Omni-Realtime", qwen.model, offline=False)
-    return OpenedProvider(realtime_provider("qwen", about, endpoint, f" at {api.base_url}"), api, has_models=False)
+    return compatible_provider("qwen", "Qwen-Omni-Realtime", ApiEndpoint(qwen.base_url, key), voice, QwenCodec)
 
 
 EXTENSION = Extension(name="qwen", title="Qwen", settings=(QwenSettings,), responders={"qwen": open_provider})

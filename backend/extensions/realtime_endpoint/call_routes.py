@@ -67,7 +67,7 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
     session = await reserve_for(request, permit)
 
     async def accept(sdp: str) -> tuple[str, Transport]:
-        shown = new_session(here.services.settings, session.id, (caller.realtime or {}) | named | given)
+        shown = new_session(here.services.settings, session.id, (caller.opens or {}) | named | given)
         answer, transport = await accept_realtime_offer(sdp, here.services.calls.ice_config(), shown)
         session.options, session.follower = shown.options, transport.protocol
         return answer, transport

@@ -85,7 +85,7 @@ class ClientProtocol:
         """Called when the session has changed."""
         self.on_ready: Callable[[], None] = lambda: None
         """Called when the client has configured its session, or begun without: the Responder may be connected."""
-        self._items = Conversation(ITEMS_LIMIT, forgets=True)
+        self._items = Conversation(ITEMS_LIMIT)
         self._out_of_band = OutOfBand(self._items)
         self.heard_bytes = 0
         """24 kHz PCM16 that has come from the client."""

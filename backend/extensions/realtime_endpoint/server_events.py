@@ -1,8 +1,8 @@
 """A call's steps as server events of the Realtime protocol. Pure: events and commands in, JSON objects out.
 
 The client is shown what happens, and not what is prepared. A response is created with its first content; what a reply
-sends into a pause of the caller's, or what is dropped, is never shown. Where audio is paced, an item is done once its
-audio was sent, and its response with it. `speech_started` comes when the caller has the floor: a client takes it for an
+sends into a pause of the caller's, or what is dropped, is never shown. An item is done once its audio
+was sent, and its response with it. `speech_started` comes when the caller has the floor: a client takes it for an
 order to fall silent, and a cough or "mm-hmm" over a reply is none.
 
     in the call                             to the client
@@ -329,7 +329,7 @@ class CallTranslator:
     def _settle(self) -> None:
         """End the items of which nothing more is to be sent, and the responses with them."""
         for response in list(self._open):
-            waits = self._session.paced and response.modality == "audio"
+            waits = response.modality == "audio"
             for item in response.items.values():
                 if not item.done and item.worded and (item.drained or not waits):
                     self._close(response, item, "completed")

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field
 from backend.access.usage import WRITE
 from backend.errors import Forbidden, VoiceError
 from backend.extensions.realtime_endpoint.call_routes import follow_call
+from backend.extensions.realtime_endpoint.client_secrets import LIFE_MAX_S, LIFE_MIN_S, make_secret
 from backend.extensions.realtime_endpoint.new_session import MODEL_LIMIT, PROTOCOL, new_session
 from backend.extensions.realtime_endpoint.websocket import RealtimeSocket
 from backend.http.bodies import documented, read_body
 from backend.http.calls import admit_call, reserve_for
-from backend.http.client_secrets import LIFE_MAX_S, LIFE_MIN_S
 from backend.http.context import (
     SESSION_ID_LIMIT,
     Caller,
@@ -51,12 +51,12 @@ class NewClientSecret(BaseModel):
 async def make_client_secret(request: Request, here: Here, caller: Caller) -> Json:
     """Return a secret, `ek_…`, with which a page begins calls in this session, as the caller and at their expense."""
     await here.messages.take(f"client secrets {caller.principal.address}", here.now())
-    if caller.realtime is not None or caller.principal.credential == "session":
+    if caller.opens is not None or caller.principal.credential == "session":
         raise Forbidden("A client secret cannot create another.", hint="Use the key or the cookie that created it.")
     body = await read_body(request, NewClientSecret)
     shown = new_session(here.services.settings, secrets.token_urlsafe(16), body.session).shown()
     await spend(request, WRITE)
-    value, expires_at = await here.secrets.make(caller, body.session, body.expires_after.seconds)
+    value, expires_at = await make_secret(here, caller, body.session, body.expires_after.seconds)
     return {"value": value, "expires_at": expires_at, "session": shown}
 
 
@@ -81,7 +81,7 @@ async def realtime(
         await refuse(error, websocket.scope, websocket.receive, websocket.send)
         return
     await websocket.accept(PROTOCOL if PROTOCOL in websocket.scope["subprotocols"] else None)
-    named = identity_of(websocket).realtime or {}
+    named = identity_of(websocket).opens or {}
     shown = new_session(here.services.settings, session.id, named | ({"model": model} if model else {}))
     transport = RealtimeSocket(websocket, shown)
     session.options, session.follower = shown.options, transport.protocol

@@ -1,8 +1,7 @@
 """The transport of a client that speaks the Realtime protocol over a WebSocket: events and audio in one stream.
 
-Audio to the client is paced by our media clock, unless the session says otherwise. So a reply can be turned down during
-speech over it, and the heard part is known here; docs/architecture.md has the reasons. Without pacing audio is sent as
-it comes, and the same playout runs on silently: it tells the call when the client should have played it.
+Audio to the client is paced by our media clock. So a reply can be turned down during speech over it, and the heard part
+is known here.
 """
 
 from __future__ import annotations
@@ -42,14 +41,9 @@ class RealtimeSocket(SocketTransport):
         self._events = EventSocket(socket, self._end)
         self._held_back: list[bytes] | None = None  # events of a slot, to be sent after its audio
         super().__init__(socket, lost_after_s=None)
-        self.play = self._play
         self._adapt()
         self.protocol.begin()
         self._tasks.append(asyncio.create_task(self._run(self._events.run()), name="realtime events"))
-
-    def restore(self) -> bool:
-        """Queue again what was flushed. A client that was sent all of it has dropped it for good."""
-        return self._paced and super().restore()
 
     async def close(self) -> None:
         self._queue.close()
@@ -68,12 +62,6 @@ class RealtimeSocket(SocketTransport):
     def drop(self) -> None:
         """Forget the rest, shorter than a frame, that is not passed on yet."""
         self._pending.clear()
-
-    def _play(self, item: str, pcm: bytes) -> bool:
-        queued = self._playout.push(item, pcm)
-        if queued and not self._paced:
-            self._enqueue_sound(item, pcm)
-        return queued
 
     def _arrive(self) -> None:
         self._arriving = asyncio.get_running_loop().call_later(READY_WITHIN_S, self._begin_call)
@@ -97,10 +85,6 @@ class RealtimeSocket(SocketTransport):
         else:
             self.protocol.receive(text)
         await self._give_way()
-
-    @property
-    def _paced(self) -> bool:
-        return self.protocol.session.paced
 
     def _adapt(self) -> None:
         """Change to the formats of the session."""
@@ -138,7 +122,7 @@ class RealtimeSocket(SocketTransport):
             frame = self._playout.pull()
         finally:
             after, self._held_back = self._held_back, None
-        if frame is not None and self._paced:
+        if frame is not None:
             self._enqueue_sound(self._item, frame)
         for text in after:
             self._enqueue_text(text)

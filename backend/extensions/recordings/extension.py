@@ -25,7 +25,7 @@ async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
     recordings still expire, and are exported and erased.
     """
     given = ground.settings.of(RecordingSettings)
-    bounds = Bounds(*(round(each * MEGABYTE) for each in (given.call_mb, given.user_mb, given.total_mb)))
+    bounds = Bounds(*(round(each * MEGABYTE) for each in (given.user_mb, given.total_mb)))
     folder = given.folder or ground.settings.memory.data_dir / "recordings"
     store = RecordingStore(folder, bounds, keep_s=given.keep_hours * HOUR_S or None)
     opened = Opened(

@@ -22,8 +22,8 @@ from backend.extensions.recordings.utterances import RecordedUtterance
 from backend.runtime.faults import decode_all
 from backend.runtime.json_objects import Json
 
-EndReason = Literal["stopped", "call_ended", "size", "full", "failed", "cut"]
-"""The reason for an end. `size`: too long; `full`: no room; `failed`: a write failed; `cut`: a process died."""
+EndReason = Literal["stopped", "call_ended", "full", "failed", "cut"]
+"""The reason for an end. `full`: no room; `failed`: a write failed; `cut`: a process died."""
 GAPS_LIMIT = 1_000
 """Gaps listed of one recording."""
 

@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-import zipfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import IO, Annotated, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, StrictBool
 from starlette.responses import FileResponse, StreamingResponse
@@ -25,10 +22,6 @@ from backend.http.context import Caller, Here, OwnSession, context_of, principal
 from backend.http.long_answers import json_response
 from backend.runtime.json_objects import Json
 from backend.sessions.recorder import not_recorded
-
-PIECE_BYTES = 64 * 1024
-IN_MEMORY_BYTES = 1_000_000
-"""Bytes of an archive that are kept in memory; more of it goes into a file without a name."""
 
 router = APIRouter(tags=["recordings"])
 
@@ -98,15 +91,6 @@ async def play_recording(
     return FileResponse(recording.audio, media_type="audio/ogg", headers=headers)
 
 
-@router.get("/api/recordings/{recording_id}/archive", responses={200: {"content": {"application/zip": {}}}})
-async def download_recording(recording: OwnRecording) -> Response:
-    """Return the sound and the words, with times, in one ZIP file."""
-    archive = await asyncio.to_thread(_zipped, recording)
-    return StreamingResponse(
-        _in_threads(_pieces(archive)), media_type="application/zip", headers=_as_file(recording, "zip")
-    )
-
-
 @router.delete("/api/recordings/{recording_id}")
 async def delete_recording(request: Request, here: Here, recording_id: str) -> Json:
     """Delete a recording; one under way ends. 503 when that could not be done yet: ask again."""
@@ -119,21 +103,6 @@ def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
     """Return the header that has a browser save the answer under a name with the call's day and time."""
     at = datetime.fromtimestamp(recording.journal.begin.at, UTC)
     return {"content-disposition": f'attachment; filename="call-{at:%Y-%m-%d-%H%M%S}.{kind}"'}
-
-
-def _zipped(recording: StoredRecording) -> IO[bytes]:
-    archive = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - the sender closes it
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.write(recording.audio, "call.ogg")
-        packed.writestr("transcript.json", msgspec.json.encode(recording.with_words()))
-    archive.seek(0)
-    return archive
-
-
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(PIECE_BYTES):
-            yield piece
 
 
 async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

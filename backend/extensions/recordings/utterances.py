@@ -1,19 +1,16 @@
 """When each utterance of a call was said, and each of its words, on the recording's clock. Pure: times are arguments.
 
-What the assistant said sounded where its frames were played: pauses and what was never played are no part of it. A word
-begins where the Responder says that it begins in the audio; where it does not say, words share the time by their
-length. What the caller said sounded between the onsets and pauses of their voice, and its words share that
-time by their length: no recogniser here says more.
+What the assistant said sounded where its frames were played: pauses and what was never played are no part of it. What
+the caller said sounded between the onsets and pauses of their voice. Words share that time by their length.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TypedDict
 
 from backend import page_events as page
-from backend.media.frame import BYTES_PER_MS, FRAME_MS
+from backend.media.frame import FRAME_MS
 from backend.page_events import Role
 from backend.turns import events as ev
 
@@ -46,20 +43,7 @@ class RecordedUtterance(TypedDict):
     """Only the beginning of the utterance was heard; it is the text."""
     typed: bool
     """It was typed: nothing sounds."""
-    exact: bool
-    """The Responder reported the times of the words; otherwise they are estimates."""
     words: list[TimedWord]
-
-
-@dataclass(slots=True)
-class _SpokenItem:
-    """One item of the assistant: where it sounded, and when its words begin in its audio."""
-
-    spans: list[Span] = field(default_factory=list)
-    audio_bytes: int = 0
-    starts_ms: list[int] = field(default_factory=list)
-    words: int = 0
-    """Words so far, timed or not: times count only if all words have one."""
 
 
 class UtteranceTimes:
@@ -70,11 +54,11 @@ class UtteranceTimes:
         self._voice_since: int | None = None
         self._ended: list[list[Span]] = []  # the caller's utterances that are no item yet
         self._of_user: dict[str, list[Span]] = {}
-        self._items: dict[str, _SpokenItem] = {}
+        self._of_assistant: dict[str, list[Span]] = {}
         self._playing = ""
 
     def __repr__(self) -> str:
-        return f"UtteranceTimes({len(self._of_user)} items of the caller, {len(self._items)} of the assistant)"
+        return f"UtteranceTimes({len(self._of_user)} items of the caller, {len(self._of_assistant)} of the assistant)"
 
     def on_event(self, event: ev.Event, at_ms: int) -> None:
         """Note the times in an event of the turn machine; most have none."""
@@ -87,16 +71,13 @@ class UtteranceTimes:
                 self._pause(at_ms, ended=isinstance(event, ev.SpeechStopped))
             case ev.InputCommitted(item):
                 self._commit(item, at_ms)
-            case ev.ReplyAudio(_, item, pcm):
-                self._item(item).audio_bytes += len(pcm)
-            case ev.ReplyText(_, item, delta, starts_ms):
-                self._add_words(self._item(item), delta, starts_ms)
             case ev.PlaybackStarted(item):
                 self._playing = item
 
     def on_played(self, at_ms: int) -> None:
         """Note that a frame of the item that plays sounds at `at_ms`."""
-        spans = self._item(self._playing).spans
+        spans = self._of_assistant.setdefault(self._playing, [])
+        _forget_oldest(self._of_assistant)
         if spans and 0 <= at_ms - spans[-1][1] <= FRAME_MS:
             spans[-1] = (spans[-1][0], at_ms + FRAME_MS)
         elif len(spans) < SPANS_LIMIT:
@@ -109,10 +90,9 @@ class UtteranceTimes:
                 spans = self._of_user.get(item, [])
                 return _utterance("user", item, text, spans, at_ms, typed=not spans)
             case page.TranscriptCompleted("assistant", item, text) | page.TranscriptInterrupted(item, text):
-                spoken = self._items.get(item, _SpokenItem())
+                spans = self._of_assistant.get(item, [])
                 cut = isinstance(event, page.TranscriptInterrupted)
-                starts = spoken.starts_ms if len(spoken.starts_ms) == spoken.words else []
-                return _utterance("assistant", item, text, spoken.spans, at_ms, interrupted=cut, starts_ms=starts)
+                return _utterance("assistant", item, text, spans, at_ms, interrupted=cut)
         return None
 
     def _pause(self, at_ms: int, *, ended: bool) -> None:
@@ -134,22 +114,12 @@ class UtteranceTimes:
                 break
             spans = utterance + spans
         self._of_user[item] = spans
-        if len(self._of_user) > ITEMS_LIMIT:
-            del self._of_user[next(iter(self._of_user))]
+        _forget_oldest(self._of_user)
 
-    def _item(self, item: str) -> _SpokenItem:
-        if item not in self._items:
-            self._items[item] = _SpokenItem()
-            if len(self._items) > ITEMS_LIMIT:
-                del self._items[next(iter(self._items))]
-        return self._items[item]
 
-    @staticmethod
-    def _add_words(spoken: _SpokenItem, delta: str, starts_ms: tuple[int, ...]) -> None:
-        words = len(delta.split())
-        spoken.words += words
-        if len(starts_ms) == words:
-            spoken.starts_ms += [spoken.audio_bytes // BYTES_PER_MS + start for start in starts_ms]
+def _forget_oldest(items: dict[str, list[Span]]) -> None:
+    if len(items) > ITEMS_LIMIT:
+        del items[next(iter(items))]
 
 
 def _utterance(
@@ -161,15 +131,11 @@ def _utterance(
     *,
     interrupted: bool = False,
     typed: bool = False,
-    starts_ms: list[int] | None = None,
 ) -> RecordedUtterance | None:
     text = text.strip()
     if not text or (role == "assistant" and not spans):  # what never sounded is not part of a recording
         return None
     spans = spans or [(at_ms, at_ms)]
-    words = text.split()[:WORDS_LIMIT]
-    exact = bool(starts_ms) and len(starts_ms or ()) >= len(words)
-    timed = _timed(words, (starts_ms or [])[: len(words)], spans) if exact else _shared_out(words, spans)
     return {
         "role": role,
         "item_id": item,
@@ -178,16 +144,8 @@ def _utterance(
         "to_ms": spans[-1][1],
         "interrupted": interrupted,
         "typed": typed,
-        "exact": exact,
-        "words": [] if typed else timed,
+        "words": [] if typed else _shared_out(text.split()[:WORDS_LIMIT], spans),
     }
-
-
-def _timed(words: list[str], starts_ms: list[int], spans: list[Span]) -> list[TimedWord]:
-    """Return each word with its time until the next one; `starts_ms` count in the sound that was heard."""
-    begins = [_moment(start, spans) for start in starts_ms]
-    ends = [*begins[1:], spans[-1][1]]
-    return [(word, begin, max(begin, end)) for word, begin, end in zip(words, begins, ends, strict=True)]
 
 
 def _shared_out(words: list[str], spans: list[Span]) -> list[TimedWord]:

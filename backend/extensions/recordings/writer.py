@@ -51,7 +51,6 @@ ASSISTANT: Channel = 1
 class Bounds:
     """Bytes that may be kept; 0: no limit."""
 
-    of_one: int
     of_user: int
     of_all: int
 
@@ -283,8 +282,6 @@ class RecordingWriter:
 
     def _over_bounds(self, recording: ActiveRecording, files: _Files) -> EndReason | None:
         size, bounds = files.ogg.bytes_written, self.bounds
-        if bounds.of_one and size >= bounds.of_one:
-            return "size"
         if bounds.of_user and self._of_user[recording.begin.id] + size >= bounds.of_user:
             return "full"
         return "full" if self._is_full() else None

@@ -22,7 +22,7 @@ from backend.transports.phone_line import KEYS
 from backend.turns import commands as do
 from backend.turns import events as ev
 
-SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers", "barge_in")
+SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers")
 """The choices of a client for its call: fields of the Realtime protocol's session."""
 KEYS_LIMIT = 32
 PRESSED = "(The caller pressed these keys: {keys})"

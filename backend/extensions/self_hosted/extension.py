@@ -9,9 +9,7 @@ from backend.extension import Extension
 from backend.extensions.self_hosted.codecs import CODECS
 from backend.extensions.self_hosted.settings import SelfHostedSettings
 from backend.responders.codec import Voice
-from backend.responders.failover import ResponderInfo
-from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
-from backend.responders.realtime import RealtimeEndpoint
+from backend.responders.opening import ApiEndpoint, OpenedProvider, compatible_provider
 from backend.settings.settings import Settings
 
 NAMES = {"speech_to_speech": "speech-to-speech", "localai": "LocalAI", "vllm_omni": "vLLM-Omni"}
@@ -27,13 +25,7 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
         )
     api = ApiEndpoint(own.base_url, own.api_key.get_secret_value())
     voice = Voice(own.model, own.voice, transcript_model="")
-    endpoint = RealtimeEndpoint(
-        api.realtime_url, api.api_key, voice, settings="the settings SELF_HOSTED__*", new_codec=CODECS[own.server]
-    )
-    about = ResponderInfo(NAMES[own.server], own.model, offline=False)
-    return OpenedProvider(
-        realtime_provider("self_hosted", about, endpoint, f" at {api.base_url}"), api, has_models=False
-    )
+    return compatible_provider("self_hosted", NAMES[own.server], api, voice, CODECS[own.server])
 
 
 EXTENSION = Extension(

@@ -55,9 +55,6 @@ class UserAgent:
         self._alarm = Alarm(self._tick)
         self.closing = False
 
-    def __repr__(self) -> str:
-        return f"UserAgent({len(self._calls)} calls, {self._transactions!r})"
-
     @property
     def port(self) -> int:
         """The port it listens on, by UDP and TCP."""
@@ -67,11 +64,6 @@ class UserAgent:
     def live(self) -> int:
         """The calls there are."""
         return len(self._calls)
-
-    @property
-    def held(self) -> int:
-        """The number of calls, transactions and connections that are kept."""
-        return len(self._calls) + len(self._transactions) + len(self._streams)
 
     async def open(self) -> None:
         """Listen by UDP and TCP. Raises `OSError`."""

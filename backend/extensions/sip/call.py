@@ -76,9 +76,6 @@ class SipCall:
         allowed = tokens(invite.request, "allow")
         self.takes_transfers = not allowed or "refer" in allowed
 
-    def __repr__(self) -> str:
-        return f"SipCall({self.state})"
-
     @property
     def id(self) -> str:
         """The Call-ID."""
@@ -94,7 +91,7 @@ class SipCall:
 
     def accept(self) -> SipTransport:
         """Answer the call, and return its sound. Raises `BadOffer`, and `TooMany` when no port is free."""
-        request, codecs = self._invite.request, self._settings.codec_names
+        request, codecs = self._invite.request, self._settings.codecs
         description = plan = None
         if request.body:
             if body_type(request) != SDP:
@@ -157,7 +154,7 @@ class SipCall:
             return
         if body_type(request) == SDP:
             try:
-                _, plan = read_description(request.text, self._settings.codec_names)
+                _, plan = read_description(request.text, self._settings.codecs)
             except BadOffer:
                 self._lose(TransportLost("The call's description is not one that can be used."))
                 return
@@ -211,7 +208,7 @@ class SipCall:
                 self._respond(transaction, 415)
                 return
             try:
-                description, plan = read_description(request.text, self._settings.codec_names)
+                description, plan = read_description(request.text, self._settings.codecs)
             except BadOffer:
                 self._respond(transaction, 488)
                 return

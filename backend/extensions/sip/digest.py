@@ -42,9 +42,6 @@ class DigestAuth:
         self._users = users
         self._used: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"DigestAuth({self._realm}, {len(self._users)} users)"
-
     def challenge(self, address: str, now: float) -> str:
         """Return a `WWW-Authenticate` header for a request from `address`."""
         return f'Digest realm="{self._realm}", nonce="{self._nonce(address, int(now))}", algorithm=MD5, qop="auth"'

@@ -29,9 +29,6 @@ class G722Decoder(g711.Decoder):
         super().__init__()
         self._codec = _context("r")
 
-    def __repr__(self) -> str:
-        return "G722Decoder()"
-
     def _decoded(self, coded: bytes) -> bytes:
         try:
             frames = self._codec.decode(av.Packet(coded))
@@ -46,9 +43,6 @@ class G722Encoder:
     def __init__(self) -> None:
         self._codec = _context("w")
         self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
-
-    def __repr__(self) -> str:
-        return "G722Encoder()"
 
     def encode(self, frame: Frame) -> bytes:
         """Return the frame's 160 bytes."""

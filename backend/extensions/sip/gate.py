@@ -48,9 +48,6 @@ class Gate:
         self.trunk: set[str] = set()
         """The addresses of the trunk that we register at: it is a peer."""
 
-    def __repr__(self) -> str:
-        return f"Gate({len(self._networks)} networks, {self._digest!r})"
-
     def is_peer(self, address: str) -> bool:
         """Return whether calls from that address need no password."""
         try:

@@ -49,9 +49,6 @@ class KeyWriter:
         self._slot = -1
         """Slots into the key, and into the pause behind it; -1 between keys."""
 
-    def __repr__(self) -> str:
-        return f"KeyWriter({len(self._waiting)} waiting)"
-
     @property
     def busy(self) -> bool:
         """Return whether a key is pressed, or waits to be."""

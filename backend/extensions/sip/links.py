@@ -100,9 +100,6 @@ class DatagramLink:
     def __init__(self, datagrams: Datagrams, peer: Address, here: Address) -> None:
         self._datagrams, self.peer, self.here = datagrams, peer, here
 
-    def __repr__(self) -> str:
-        return "DatagramLink()"
-
     def towards(self, peer: Address) -> DatagramLink:
         """Return the way to another port of the peer."""
         return DatagramLink(self._datagrams, peer, self.here)
@@ -118,9 +115,6 @@ class StreamLink:
 
     def __init__(self, writer: asyncio.StreamWriter, peer: Address, here: Address) -> None:
         self._writer, self.peer, self.here = writer, peer, here
-
-    def __repr__(self) -> str:
-        return f"StreamLink({'closed' if self.closed else 'open'})"
 
     @property
     def closed(self) -> bool:
@@ -152,9 +146,6 @@ class Streams:
         self._open: dict[StreamLink, asyncio.Task[Any]] = {}
         self._of_address: Counter[str] = Counter()
         self.port = 0
-
-    def __len__(self) -> int:
-        return len(self._open)
 
     async def open(self, sock: socket.socket) -> None:
         """Listen on a bound socket."""
@@ -216,16 +207,13 @@ class Streams:
         """Return a message; empty for a keep-alive; None when the connection is idle."""
         try:
             async with asyncio.timeout(self._idle_s):
-                line = await reader.readuntil(b"\n")
-                if not line.strip():
+                head = (await reader.readuntil(b"\r\n\r\n")).lstrip()
+                if not head:
                     link.send(b"\r\n")  # RFC 5626, 4.4.1
                     return b""
-                head = line
-                while not head.endswith((b"\n\r\n", b"\n\n")) and len(head) < HEAD_BYTES:
-                    head += await reader.readuntil(b"\n")
                 found = LENGTH.search(head)
                 length = int(found[1]) if found else 0
-                if length > BODY_BYTES or len(head) >= HEAD_BYTES:
+                if length > BODY_BYTES:
                     raise ValueError("too long")
                 return head + await reader.readexactly(length)
         except TimeoutError:

@@ -69,9 +69,6 @@ class Registration:
         self.state = "not registered yet"
         """The state in words for the operator; `ok` when registered."""
 
-    def __repr__(self) -> str:
-        return f"Registration({self.state})"
-
     async def run(self) -> None:
         """Register, and stay registered, until cancelled."""
         pause = FIRST_PAUSE_S

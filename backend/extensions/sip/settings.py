@@ -11,12 +11,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_va
 from pydantic_settings import NoDecode
 
 from backend.extensions.sip.sdp import CodecName
-from backend.settings.network import Names, Networks, port_range
+from backend.settings.network import Networks, port_range, split
 from backend.settings.plugin import PluginSettings
 
 USER = re.compile(r"([A-Za-z0-9_.+-]{1,64}):(.{8,128})")
 TRUNK = re.compile(r"sip:[A-Za-z0-9_.+%-]{1,64}@[A-Za-z0-9.-]{1,253}(:\d{1,5})?(;transport=(udp|tcp))?")
-CODECS = ("pcmu", "pcma", "g722", "opus")
 
 
 def _address(value: str) -> str:
@@ -28,15 +27,13 @@ def _address(value: str) -> str:
     return value
 
 
-def _codecs(value: list[str]) -> list[str]:
-    names = [each.lower() for each in value]
-    if not names or set(names) - set(CODECS) or len(set(names)) < len(names):
-        raise ValueError(f"must name some of {', '.join(CODECS)}, each once")
-    return names
+def _codecs(value: object) -> object:
+    return split(value.upper()) if isinstance(value, str) else value
 
 
 Ports = Annotated[tuple[int, int], NoDecode, BeforeValidator(port_range)]
 Address = Annotated[str, AfterValidator(_address)]
+Codecs = Annotated[list[CodecName], NoDecode, BeforeValidator(_codecs)]
 
 
 class SipSettings(PluginSettings, env_prefix="SIP__"):
@@ -59,8 +56,10 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     )
     trunk_user: str = Field("", description="The name the trunk's challenges are answered with; empty: the account.")
     trunk_password: SecretStr | None = Field(None, description="The password for it.")
-    codecs: Annotated[Names, AfterValidator(_codecs)] = Field(
-        ["pcmu", "pcma", "opus", "g722"], description="Codecs that are taken; the first that a caller has is used."
+    codecs: Codecs = Field(
+        [CodecName.PCMU, CodecName.PCMA, CodecName.OPUS, CodecName.G722],
+        min_length=1,
+        description="Codecs that are taken; the first that a caller has is used.",
     )
 
     @field_validator("users")
@@ -93,11 +92,6 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
             return None
         user = self.trunk_user or self.trunk.removeprefix("sip:").partition("@")[0]
         return SipDigestAuth(user, self.trunk_password.get_secret_value())
-
-    @property
-    def codec_names(self) -> list[CodecName]:
-        """The codecs that are taken, in their order."""
-        return [CodecName(each.upper()) for each in self.codecs]
 
     @property
     def passwords(self) -> dict[str, str]:

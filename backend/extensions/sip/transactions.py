@@ -82,9 +82,6 @@ class Transactions:
         self._accepted: dict[str, ServerTransaction] = {}  # that wait for their ACK, by Call-ID
         self._clients: dict[tuple[str, str], ClientTransaction] = {}
 
-    def __repr__(self) -> str:
-        return f"Transactions({len(self._servers)} theirs, {len(self._clients)} ours)"
-
     def __len__(self) -> int:
         return len(self._servers) + len(self._clients)
 

@@ -43,9 +43,6 @@ class MarkedPlayback:
         self._unmarked = 0
         self._number = 0
 
-    def __repr__(self) -> str:
-        return f"MarkedPlayback({self.delay_s * 1000:.0f} ms, {len(self._pending)} marks out)"
-
     def sent(self, item: str, payload: bytes, now: float) -> str | None:
         """Note a frame that was sent; return the name of the mark to send behind it, if one is due."""
         self._frames.append(SentFrame(now, item, payload))

@@ -60,9 +60,6 @@ class TelephoneProvider(ABC):
         """`public_url`: the address of this server for the provider; empty: the one in its requests."""
         self.public_url = public_url
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.public_url}, {'transfers' if self.transfers else 'no transfers'})"
-
     @abstractmethod
     def is_signed(self, request: WebhookRequest) -> bool:
         """Return whether the request shows that it comes from the operator's account at the provider."""

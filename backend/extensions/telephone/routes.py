@@ -47,7 +47,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
     except TooMany:
         return _xml(provider.reject())
     scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc
-    token = here.callers.token(session.id, call)
+    token = here.signatures.token(session.id, call)
     return _xml(provider.accept(f"{scheme}://{host}/{name}/media", token))
 
 
@@ -148,10 +148,10 @@ async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStar
 
 async def _session_of(here: Context, started: StreamStarted) -> Session:
     """Return the session the stream was admitted to, brought here if it was reserved in another process."""
-    session_id = here.callers.opened(started.parameters.get("token", ""), started.call)
-    if session_id is None:
+    opened = here.signatures.opened(started.parameters.get("token"))
+    if opened is None or opened.origin != started.call:
         raise NotFound("The media stream belongs to no call that was admitted.")
-    handle = await here.services.calls.sessions.find(session_id)
+    handle = await here.services.calls.sessions.find(opened.session_id)
     return await here.services.calls.sessions.take(handle)
 
 

@@ -46,8 +46,8 @@ class Step:
     question: str
 
 
-def steps(thinkers: Sequence[dict[str, Any]], only: Sequence[str], *, by_voice: bool) -> list[Step]:
-    """The questions to the Thinkers that `/api/config` lists; `only` these domains, if any are given."""
+def steps(thinkers: Sequence[dict[str, Any]], only: Sequence[str], *, by_voice: bool = False) -> list[Step]:
+    """Return the questions to the Thinkers that `/api/config` lists; `only` these domains, if any are given."""
     chosen = SPOKEN if by_voice else TYPED
     return [
         Step(thinker["domain"], thinker["label"], question)

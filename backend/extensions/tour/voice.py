@@ -1,43 +1,26 @@
-"""A caller's voice: Debian's flite where it is installed, else the local Responder's own."""
+"""A caller's voice: the local Responder's own, from a process that ends with the sentence."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from pathlib import Path
 
 from backend.errors import SetupError
-from backend.media.sound_file import read_audio
 from backend.runtime.child_process import running
 
+VOICE = "backend.extensions.local.synthesis"
 WITHIN_S = 20.0
 
 
-def voice_name() -> str:
-    """The owner of the voice."""
-    return "flite" if shutil.which("flite") else "Hibari"
-
-
 async def spoken(words: str) -> bytes:
-    """The words as 24 kHz mono PCM16. Raises `SetupError`."""
-    if voice_name() == "flite":
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "spoken.wav"
-            await _output_of("flite", "-voice", "slt", "-t", words, "-o", str(path))
-            return read_audio(path)
-    return await _output_of(*running("backend.extensions.local.synthesis"), words)
-
-
-async def _output_of(*command: str) -> bytes:
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    """Return the words as 24 kHz mono PCM16. Raises `SetupError`."""
+    process = await asyncio.create_subprocess_exec(*running(VOICE), words, stdout=asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(WITHIN_S):
             output, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
-        raise SetupError(f"{command[0]} does not speak.", hint="Does it work by itself?") from None
+        raise SetupError("The local voice does not speak.", hint=f"Does `python -m {VOICE} Hello` work?") from None
     if process.returncode:
-        raise SetupError(f"{command[0]} failed with status {process.returncode}.", hint="Does it work by itself?")
+        raise SetupError(f"The local voice failed with status {process.returncode}.", hint="Run `make install`.")
     return output

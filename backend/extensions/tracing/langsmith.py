@@ -20,7 +20,7 @@ from opentelemetry.util.types import AttributeValue
 from requests import RequestException
 from urllib3 import Retry
 
-from backend.errors import TracingUnavailable
+from backend.errors import PeerError
 from backend.extensions.tracing.delivery import REQUEST_S, delivery_to, in_a_thread
 from backend.extensions.tracing.settings import TracingSettings
 from backend.extensions.tracing.spans import ARGUMENTS, CONVERSATION, INPUT, KIND, OUTPUT, RESULT, USER
@@ -81,14 +81,14 @@ class LangSmithTraces:
     async def delete_traces(self, user_id: str) -> None:
         """Have LangSmith delete the user's traces. It takes some at a time, and may delete accepted ones days later.
 
-        Raises `TracingUnavailable` while a trace is left, so that it is asked again.
+        Raises `PeerError` while a trace is left, so that it is asked again.
         """
         await asyncio.to_thread(self._delete_traces, hashed(user_id))
 
     def _delete_traces(self, user: str) -> None:
         self._answer("POST", "/runs/delete", deletion(user))
         if self._has_traces_of(user):
-            raise TracingUnavailable("LangSmith has taken the deletion, and traces are left.")
+            raise PeerError("LangSmith has taken the deletion, and traces are left.")
 
     def _has_traces_of(self, user: str) -> bool:
         projects = _decoded(self._answer("GET", f"/sessions?{urlencode({'name': self._project})}"), list[_Named])
@@ -98,11 +98,11 @@ class LangSmithTraces:
         return bool(_decoded(self._answer("POST", "/runs/query", query), _Runs).runs)
 
     def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
-        """Return the body of an answer. Raises `TracingUnavailable`, without a word of the request."""
+        """Return the body of an answer. Raises `PeerError`, without a word of the request."""
         try:
             answer: bytes = self._client.request_with_retries(method, path, data=body).content
         except (LangSmithError, RequestException) as error:
-            raise TracingUnavailable(f"LangSmith refuses or cannot be reached ({type(error).__name__}).") from error
+            raise PeerError(f"LangSmith refuses or cannot be reached ({type(error).__name__}).") from error
         return answer
 
 
@@ -115,11 +115,11 @@ class _Runs(msgspec.Struct):
 
 
 def _decoded(answer: bytes, type_: type[T]) -> T:
-    """Return an answer as `type_`. Raises `TracingUnavailable`."""
+    """Return an answer as `type_`. Raises `PeerError`."""
     try:
         return msgspec.json.decode(answer, type=type_)
     except msgspec.DecodeError as error:
-        raise TracingUnavailable("LangSmith's answer cannot be read.") from error
+        raise PeerError("LangSmith's answer cannot be read.") from error
 
 
 def deletion(user: str) -> bytes:

@@ -9,9 +9,7 @@ from backend.extension import Extension
 from backend.extensions.xai.codec import XaiCodec
 from backend.extensions.xai.settings import XaiSettings
 from backend.responders.codec import Voice
-from backend.responders.failover import ResponderInfo
-from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider
-from backend.responders.realtime import RealtimeEndpoint
+from backend.responders.opening import ApiEndpoint, OpenedProvider, compatible_provider
 from backend.settings.settings import Settings
 
 
@@ -21,11 +19,8 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
     key = xai.api_key.get_secret_value()
     if not key:
         raise SetupError("The Responder xai needs a key.", hint="Set XAI__API_KEY, or leave xai out.")
-    api = ApiEndpoint(xai.base_url, key)
     voice = Voice(xai.model, xai.voice, transcript_model="", effort=xai.effort)
-    endpoint = RealtimeEndpoint(api.realtime_url, key, voice, settings="the settings XAI__*", new_codec=XaiCodec)
-    about = ResponderInfo("xAI voice agent API", xai.model, offline=False)
-    return OpenedProvider(realtime_provider("xai", about, endpoint, f" at {api.base_url}"), api, has_models=False)
+    return compatible_provider("xai", "xAI voice agent API", ApiEndpoint(xai.base_url, key), voice, XaiCodec)
 
 
 EXTENSION = Extension(name="xai", title="xAI", settings=(XaiSettings,), responders={"xai": open_provider})

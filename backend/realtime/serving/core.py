@@ -197,7 +197,7 @@ class Realtime:
         for at, url in item.pictures:
             picture(url, f"item.content[{at}].image_url")
         self.conversation.check_answers(item)
-        yield from map(Send, item_put_in(item, self.conversation.insert(item, event.get("previous_item_id"))))
+        yield from map(Send, item_put_in(item, self.conversation.append(item)))
 
     def _item_truncate(self, event: Event) -> Effects:
         item, end_ms = self.conversation.find(event["item_id"], "truncate"), event["audio_end_ms"]

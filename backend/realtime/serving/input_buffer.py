@@ -6,8 +6,6 @@ from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.realtime.faults import Fault, invalid, nothing_to_commit
 from backend.realtime.fields import MIN_COMMIT_MS, audio_of
 
-MAX_APPEND_BYTES = 15 * 1024 * 1024
-"""The API's own limit for one append, decoded."""
 MAX_BUFFER_BYTES = 10 * 60 * 48_000
 """Ten minutes of 24 kHz PCM16; more is refused."""
 
@@ -17,8 +15,6 @@ def decode_audio(encoded: str) -> bytes:
     pcm = audio_of(encoded)
     if len(pcm) % 2:
         raise invalid("audio", "expected whole 16-bit samples.")
-    if len(pcm) > MAX_APPEND_BYTES:
-        raise invalid("audio", "one append may hold at most 15 MiB.")
     return pcm
 
 

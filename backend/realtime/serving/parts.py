@@ -20,8 +20,6 @@ class Words(Struct, frozen=True):
     """Some of the reply's words, before their sound."""
 
     text: str
-    starts_ms: tuple[int, ...] = ()
-    """The start of each word in milliseconds of the next sound; spaces separate words. Empty: unknown."""
 
 
 class ReplySound(Struct, frozen=True):

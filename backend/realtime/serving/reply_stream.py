@@ -65,8 +65,9 @@ class ReplyStream:
         match part:
             case Begin():
                 return
-            case Words(delta, starts_ms):
-                yield from self._words(delta, starts_ms)
+            case Words(delta):
+                item = yield from self._ensure_open()
+                yield self._shown.words(item, delta)
             case ReplySound(pcm):
                 item = yield from self._ensure_open()
                 item.audio_bytes += len(pcm)
@@ -80,12 +81,6 @@ class ReplyStream:
                 yield from self._shown.call(called, self._append(called), arguments, ARGUMENTS_CHUNK)
             case End():
                 yield from self._end(part)
-
-    def _words(self, delta: str, starts_ms: Sequence[int]) -> Iterator[Event]:
-        item = yield from self._ensure_open()
-        item.time_words(delta, starts_ms)
-        timed = {"word_starts_ms": list(starts_ms)} if starts_ms and item.kind == "output_audio" else {}
-        yield self._shown.words(item, delta, **timed)
 
     def _end(self, end: End) -> Iterator[Event]:
         """End the response; a cancellation wins over any other end."""

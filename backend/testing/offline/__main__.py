@@ -13,7 +13,7 @@ from backend.realtime.serving.core import Realtime
 from backend.responders.serving.server import command_line, run
 from backend.testing.offline.app import ScriptedPeer, create_app
 from backend.testing.offline.script.schema import Script, load
-from backend.testing.offline.unscripted import open_unscripted, peer_of
+from backend.testing.offline.unscripted import peer_of
 
 OWN = "openai"
 """The provider that the peer knows without an extension."""
@@ -24,7 +24,7 @@ def main() -> int:
     parser = command_line(
         "python -m backend.testing.offline", "A Realtime server that follows a script. No key, no network."
     )
-    parser.add_argument("--script", type=Path, help="a script file; without one, the local Responder answers")
+    parser.add_argument("--script", type=Path, help="a script file; without one, it says nothing")
     parser.add_argument(
         "--strict",
         nargs="?",
@@ -32,7 +32,6 @@ def main() -> int:
         metavar="PROVIDER",
         help="refuse what a provider's schema does not know: without a name, that of the openai package",
     )
-    parser.add_argument("--load-when-used", action="store_true", help="load the speech models when they are first used")
     options = parser.parse_args()
     try:
         uvloop.run(_serve(load(options.script) if options.script else None, options))
@@ -43,12 +42,8 @@ def main() -> int:
 
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
-    conversation = _conversation(options.strict)
-    async with open_unscripted(
-        at_once=script is None and not options.load_when_used
-    ) as unscripted:  # a script needs no engine until it says so
-        peer = ScriptedPeer(unscripted, script, required_key=options.require_key, conversation=conversation)
-        await run(create_app(peer), options)
+    peer = ScriptedPeer(script, required_key=options.require_key, conversation=_conversation(options.strict))
+    await run(create_app(peer), options)
 
 
 def _conversation(strict: str | None) -> type[Realtime]:

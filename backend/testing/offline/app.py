@@ -20,36 +20,32 @@ from backend.responders.serving.server import ABORT
 from backend.responders.serving.shell import Connection
 from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
-from backend.testing.offline.script.schema import Script, ScriptError, parse
-from backend.testing.offline.unscripted import Unscripted
+from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
+from backend.testing.offline.unscripted import complete as complete_unscripted
 
 MAX_SCRIPT_BYTES = 1024 * 1024
 
 
 class ScriptedPeer(serving.Service):
-    """Follows a script while there is one."""
+    """Follows a script; without one it hears and says nothing."""
 
     def __init__(
         self,
-        unscripted: Unscripted,
         script: Script | None = None,
         *,
         required_key: str | None = None,
         conversation: type[Realtime] = Realtime,
     ) -> None:
-        """`unscripted` serves connections without a script; `conversation` is what stands behind each connection."""
+        """`conversation` is what stands behind each connection."""
         super().__init__(required_key)
         self.records = Records()
-        self._unscripted = unscripted
         self._conversation = conversation
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         """The counts since the script was set."""
 
-    async def take_script(self, script: Script | None) -> None:
-        """Follow another script from the next connection on, with an empty log; without one, load the speech models."""
-        if script is None:
-            await self._unscripted.load()
+    def take_script(self, script: Script) -> None:
+        """Follow another script from the next connection on, with an empty log."""
         self._script = script
         self._handshakes = self._accepted = self._chats = 0
         self.records.clear()
@@ -68,7 +64,7 @@ class ScriptedPeer(serving.Service):
         script = self._script and self._script.for_connection(self._accepted)
         record = self.records.open()
         core = self._conversation(serving.MODEL)
-        handler = ScriptedHandler(script) if script else self._unscripted.new_handler()
+        handler = ScriptedHandler(script or ConnectionScript())
         connection = Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
         if script and script.expires_after_ms is not None:
             connection.trouble_after(script.expires_after_ms / 1000, Expire())
@@ -80,7 +76,7 @@ class ScriptedPeer(serving.Service):
         """Answer as the script says next; without one, as extensions do."""
         replies = self._script.chat if self._script else None
         if not replies:
-            return await self._unscripted.complete(body)
+            return await complete_unscripted(body)
         self._chats += 1
         reply = replies[min(self._chats, len(replies)) - 1]
         await asyncio.sleep(reply.delay_ms / 1000)
@@ -108,18 +104,18 @@ async def debug_connections(request: Request) -> Response:
 
 
 async def debug_script(request: Request) -> Response:
-    """Replace the script; an empty body: follow none."""
+    """Replace the script."""
     if not _is_local(request):
         return Response(status_code=404)
     body = await request.body()
     if len(body) > MAX_SCRIPT_BYTES:
         return JSONResponse({"error": "the script is over 1 MiB"}, status_code=413)
     try:
-        script = parse(body) if body.strip() else None
+        script = parse(body)
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service
-    await peer.take_script(script)
+    peer.take_script(script)
     return JSONResponse({"ok": True})
 
 

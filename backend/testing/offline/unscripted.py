@@ -1,59 +1,24 @@
 """Parts of installed extensions for the scripted peer: their providers' schemas, and answers without a script. `PEERS`
-in an extension's module `scripted` names the conversations that check a provider's schema. `open_unscripted` in its
-module `unscripted` opens the handlers for connections without a script.
+in an extension's module `scripted` names the conversations that check a provider's schema. `complete` in its module
+`unscripted` answers chat completions.
 """
 
 from __future__ import annotations
-
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Protocol
 
 from starlette.responses import Response
 
 from backend.errors import SetupError
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.handler import Handler
 from backend.responders.serving.service import failure
 from backend.testing.extension_modules import modules_named
-from backend.testing.offline.script.handler import ScriptedHandler
-from backend.testing.offline.script.schema import ConnectionScript
 
 
-class Unscripted(Protocol):
-    """Answers without a script."""
-
-    def new_handler(self) -> Handler:
-        """Return the handler of one connection."""
-
-    async def load(self) -> None:
-        """Load what it needs, unless that was done before."""
-
-    async def complete(self, body: bytes) -> Response:
-        """Answer one chat completion."""
-
-
-class Mute(Unscripted):
-    """The fallback of an empty script, for when no extension answers."""
-
-    def new_handler(self) -> Handler:
-        return ScriptedHandler(ConnectionScript())
-
-    async def load(self) -> None:
-        """Nothing is needed."""
-
-    async def complete(self, body: bytes) -> Response:
-        return failure(503, "Nothing answers here without a script.", "server_error")
-
-
-@asynccontextmanager
-async def open_unscripted(*, at_once: bool) -> AsyncIterator[Unscripted]:
-    """Open the handlers for connections without a script; with `at_once` load them now, not when first needed."""
+async def complete(body: bytes) -> Response:
+    """Answer one chat completion as the first extension does that can."""
     for module in modules_named("unscripted"):
-        async with module.open_unscripted(at_once=at_once) as answering:
-            yield answering
-            return
-    yield Mute()
+        answer: Response = await module.complete(body)
+        return answer
+    return failure(503, "Nothing answers here without a script.", "server_error")
 
 
 def peer_of(provider: str) -> type[Realtime]:

@@ -9,7 +9,7 @@ from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.moves import close, play_clip, stop_reply
 from backend.turns.machine.state import IDLE, Deadlines, State
 
-LIMITS = {"max_minutes": Clip.LIMIT, "call_budget": Clip.LIMIT, "budget": Clip.BUDGET}
+LIMITS = {"max_minutes": Clip.LIMIT, "budget": Clip.BUDGET}
 """Reasons for a call's end that are limits, with the sentence that tells its caller."""
 
 

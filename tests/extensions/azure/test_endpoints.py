@@ -11,21 +11,13 @@ from websockets.http11 import Request, Response
 
 from backend.errors import SetupError
 from tests.app.test_endpoints import PROVIDER, endpoints, models_of
-from tests.support.offline_peer import offline_peer
 
 
-async def test_several_providers_are_kept_in_their_order_with_the_local_one_as_a_last_resort() -> None:
+async def test_several_providers_are_kept_in_their_order() -> None:
     azure = {"endpoint": "https://one.openai.azure.com/", "deployment": "ours", "api_key": "az-1"}
-    async with offline_peer({"turns": []}) as peer:
-        chosen = await endpoints(
-            offline_url=peer.url, openai_api_key="sk-1", responders="openai,azure,local", azure_openai=azure
-        )
-        assert [*models_of(chosen)] == ["openai", "azure", "local"] and models_of(chosen)["azure"] == "ours"
-        assert chosen.models.base_url == PROVIDER and chosen.most_calls == 0
-        assert "az-1" not in repr(chosen)
-        assert await chosen.providers.readiness() == "ok", "the last resort is there"
-        states = chosen.providers.states()
-        assert states["local"] == "ok" and "OPENAI_API_KEY" in states["openai"]
+    chosen = await endpoints(openai_api_key="sk-1", responders="azure,openai", azure_openai=azure)
+    assert [*models_of(chosen)] == ["azure", "openai"] and models_of(chosen)["azure"] == "ours"
+    assert chosen.models.base_url == PROVIDER and "az-1" not in repr(chosen)
 
 
 @pytest.mark.parametrize(

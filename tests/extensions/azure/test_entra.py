@@ -87,10 +87,9 @@ async def tokens(entra: Entra, **settings: Any) -> AsyncIterator[tuple[EntraToke
     """What gives tokens, and its clock, in seconds."""
     now = [1000.0]
     async with entra.serving() as url, AsyncExitStack() as stack:
-        where = {"authority_url": url, "identity_url": f"{url}/metadata/identity/oauth2/token"}
-        opened = await open_tokens(AzureOpenAISettings.model_validate(where | settings), stack)
+        opened = await open_tokens(AzureOpenAISettings.model_validate({"authority_url": url} | settings), stack)
         assert opened is not None
-        opened._clock = lambda: now[0]
+        opened._clock, opened._identity_url = lambda: now[0], f"{url}/metadata/identity/oauth2/token"
         yield opened, now
 
 
@@ -177,11 +176,11 @@ async def test_an_answer_without_a_token_passes(entra: Entra, answer: Response) 
 
 
 async def test_a_service_that_is_not_there_is_known_within_the_time_of_a_connection() -> None:
-    nobody = {"managed_identity": True, "identity_url": "http://127.0.0.1:9/token"}
-    settings = AzureOpenAISettings.model_validate(nobody)
+    settings = AzureOpenAISettings.model_validate({"managed_identity": True})
     async with AsyncExitStack() as stack:
         given = await open_tokens(settings, stack)
         assert given is not None
+        given._identity_url = "http://127.0.0.1:9/token"
         with pytest.raises(ResponderUnavailable, match="ConnectError"):
             await given.token()
 
@@ -214,5 +213,5 @@ async def test_azure_is_called_with_it_by_the_server_and_the_doctor(entra: Entra
             assert await chosen.providers.readiness() == "ok"
         bearers.clear()
         entra.given = 0
-        finding = await CHECKS["Provider"](settings, 0)
+        finding = await CHECKS["Provider"](settings)
         assert "azure: ours in" in finding.message and bearers == ["Bearer entra-1"]

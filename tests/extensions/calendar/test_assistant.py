@@ -23,14 +23,6 @@ def told(w: World) -> Any:
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
 
-async def test_an_event_is_put_in_and_read_out_again(tmp_path: Path) -> None:
-    async with world(CREATE, ["It is in."], LIST, ["The dentist at three."], settings=kept_in(tmp_path)) as w:
-        answer = await w.ask("assistant", "Put the dentist in for tomorrow at three.")
-        assert (answer.text, answer.source) == ("It is in.", "live")
-        await w.ask("assistant", "What is on tomorrow?")
-        assert [event["title"] for event in told(w)["events"]] == ["Dentist"]
-
-
 async def test_nobody_sees_anothers_calendar_nor_a_cached_answer(tmp_path: Path) -> None:
     scenes = (CREATE, ["It is in."], LIST, ["The dentist."], LIST, ["Nothing."], LIST, ["Still the dentist."])
     async with world(*scenes, settings=kept_in(tmp_path)) as w:

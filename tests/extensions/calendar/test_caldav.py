@@ -115,13 +115,6 @@ async def test_the_calendar_is_made_with_the_first_event_and_may_be_there_by_the
     assert all(request.headers["if-none-match"] == "*" for request in server.requests if request.method == "PUT")
 
 
-async def test_changes_name_the_version_they_change() -> None:
-    async with store_on(lambda request: text_reply("", 204)) as (store, server):
-        await store.replace("ada", KNOWN, TEXT)
-        await store.remove("ada", KNOWN)
-    assert [request.headers["if-match"] for request in server.requests] == ['"1"', '"1"']
-
-
 async def test_an_etag_a_proxy_has_weakened_still_matches() -> None:
     async with store_on(lambda request: text_reply("", 204)) as (store, server):
         await store.remove("ada", Stored("a.ics", TEXT, 'W/"1"'))

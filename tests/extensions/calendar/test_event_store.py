@@ -42,13 +42,6 @@ def titles(found: list[Stored]) -> list[str]:
     return sorted(line[8:] for one in found for line in one.text.splitlines() if line.startswith("SUMMARY:"))
 
 
-async def test_an_event_is_kept_and_found(store: EventStore) -> None:
-    await store.create("ada", "a.ics", text("Dentist"))
-    [found] = await store.between("ada", START, END)
-    assert (found.id, titles([found])) == ("a.ics", ["Dentist"])
-    assert (await store.get("ada", "a.ics")).etag == found.etag
-
-
 async def test_nobody_has_a_calendar_before_the_first_event(store: EventStore) -> None:
     assert await store.between("ada", START, END) == []
     with pytest.raises(NoSuchEvent):
@@ -116,15 +109,6 @@ async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
 async def test_many_events_at_once_are_all_kept(store: EventStore) -> None:
     await asyncio.gather(*(store.create("ada", f"e{number}.ics", text(f"E{number}")) for number in range(8)))
     assert len(await store.between("ada", START, END)) == 8
-
-
-async def test_a_removed_event_is_gone(store: EventStore) -> None:
-    await store.create("ada", "a.ics", text("Dentist"))
-    known = await store.get("ada", "a.ics")
-    await store.remove("ada", known)
-    assert await store.between("ada", START, END) == []
-    with pytest.raises(NoSuchEvent):
-        await store.remove("ada", known)
 
 
 async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store: EventStore) -> None:

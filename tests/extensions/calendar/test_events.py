@@ -66,17 +66,6 @@ def test_a_whole_day_is_a_day_everywhere() -> None:
         assert starts(text, "2026-10-31", 1, zone) == []
 
 
-def test_several_days_are_found_on_each_of_them() -> None:
-    text = event(date(2026, 10, 30), date(2026, 11, 2))
-    assert [bool(starts(text, f"2026-{day}", 1)) for day in ("10-29", "10-30", "10-31", "11-01", "11-02")] == [
-        False,
-        True,
-        True,
-        True,
-        False,
-    ]
-
-
 def test_a_floating_time_is_the_readers() -> None:
     text = event(at("2026-10-30 23:30", None), at("2026-10-31 00:30", None))
     for zone in (NEW_YORK, BERLIN):

@@ -37,11 +37,6 @@ async def test_files_are_the_owners_alone_and_name_nobody(tmp_path: Path) -> Non
     assert file.read_text().startswith("BEGIN:VCALENDAR")
 
 
-async def test_a_restart_finds_what_was_kept(tmp_path: Path) -> None:
-    await LocalStore(tmp_path).create("ada", "a.ics", TEXT)
-    assert (await LocalStore(tmp_path).get("ada", "a.ics")).text == TEXT
-
-
 async def test_erasing_leaves_nothing_of_a_user(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     await store.create("ada", "a.ics", TEXT)

@@ -13,7 +13,7 @@ from backend.errors import BadOffer, ModelUnavailable, TooMany, VoiceError
 from backend.extensions.cluster.rpc import RpcReply, decode_error, encode_error
 from tests.extensions.cluster.test_cluster import link_to
 from tests.extensions.cluster.test_faulty_records import rpc_of
-from tests.http.world import Line, message_of, place_call, world
+from tests.http.world import message_of, place_call, world
 from tests.support.redis_server import RedisProcess
 
 KINDS = [kind for kind in vars(backend.errors).values() if isinstance(kind, type) and issubclass(kind, VoiceError)]
@@ -59,7 +59,7 @@ async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself(redis: R
 async def test_an_offer_the_other_server_cannot_read_is_refused_as_if_it_had_been_ours(
     redis: RedisProcess, tmp_path: Path
 ) -> None:
-    async def refuse(sdp: str, line: Line) -> None:
+    async def refuse(sdp: str) -> None:
         if "video" in sdp:
             raise BadOffer("There is no audio in it.")
 

@@ -1,16 +1,14 @@
-"""One offline process for all tests here: each test gives it its own script."""
+"""One local Responder for all tests here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.offline_peer import OfflinePeer, running_peer
+from backend.testing.peer import OfflinePeer
+from tests.support.shared_responder import shared_local_responder
 
 
 @pytest.fixture(scope="package")
-def peer() -> Iterator[OfflinePeer]:
-    """A running offline server; starts without a script."""
-    with running_peer() as running:
-        yield running
+def peer() -> OfflinePeer:
+    """The running local Responder, without a model."""
+    return OfflinePeer(shared_local_responder(), 0)

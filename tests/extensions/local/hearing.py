@@ -38,5 +38,5 @@ def share_of_words(said: str, heard: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    spoken = verbalize(text.replace("’", "'")).spoken.lower().replace("'s", " is").replace("-", " ")
+    spoken = verbalize(text.replace("’", "'")).lower().replace("'s", " is").replace("-", " ")
     return re.sub(r"[^a-z0-9 ]", "", spoken).split()

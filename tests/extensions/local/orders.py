@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
@@ -121,8 +121,8 @@ async def answered(parts: AsyncIterator[Part]) -> tuple[list[str], list[tuple[st
     said: list[str] = []
     calls: list[tuple[str, str]] = []
     async for part in parts:
-        if isinstance(part, Sentence):
-            said.append(part.text)
+        if isinstance(part, str):
+            said.append(part)
         else:
             calls.append((part.name, part.arguments))
     return said, calls

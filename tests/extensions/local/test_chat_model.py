@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from backend.extensions.local.dialogue import chat_model
-from backend.extensions.local.dialogue.base import Sentence
-from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, ModelLimits
+from backend.extensions.local.dialogue.chat_model import FAILURES, ChatModelDialogue, first_model
+from backend.models.chat_completions import ModelLimits
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
 
 Handler = Callable[[Request], Reply]
-QUICK = ModelLimits(connect_s=1, first_s=1, silence_s=0.5, short_s=0.5)
+QUICK = ModelLimits(attempts=1, connect_s=1, silence_s=0.5)
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterat
     """A dialogue with a server that answers so."""
     handler = reply if callable(reply) else lambda request: reply
     async with serving(handler) as server:
-        dialogue = ChatModelDialogue(server.url, model, limits=QUICK)
+        dialogue = ChatModelDialogue(server.url, model or await first_model(server.url, ""), limits=QUICK)
         try:
             yield dialogue, server
         finally:
@@ -43,7 +43,7 @@ async def test_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
             first = await anext(parts)
             after = time.perf_counter() - began
             rest = [part async for part in parts]
-    assert (first, rest) == (Sentence("It is cold."), [Sentence("Take a coat.")])
+    assert (first, rest) == ("It is cold.", ["Take a coat."])
     assert after < 0.25
 
 
@@ -51,7 +51,7 @@ async def test_interrupted_answer_closes_the_stream() -> None:
     endless = stream(words("Once upon a time. "), [10.0], words("The end."), ended())
     async with asking(endless) as (dialogue, server):
         async with aclosing(dialogue.answer(order("Tell me a story."))) as parts:
-            assert await anext(parts) == Sentence("Once upon a time.")
+            assert await anext(parts) == "Once upon a time."
         await asyncio.wait_for(server.hung_up.wait(), 1)
 
 
@@ -161,13 +161,14 @@ async def test_only_what_can_be_heard_is_spoken(pieces: tuple[str, ...], said: l
 @pytest.mark.parametrize(
     ("reply", "said", "logged"),
     [
-        (error(401), chat_model.REFUSED, "set LOCAL_MODEL_KEY"),
-        (error(500), chat_model.REFUSED, "HTTP 500"),
-        (stream([5.0]), chat_model.SILENT, "does not answer in time"),
+        (error(401), chat_model.REFUSED, "401"),
+        (error(404), chat_model.REFUSED, "404"),
+        (error(500), chat_model.REFUSED, "500"),
+        (stream([5.0]), FAILURES["silent"], "does not answer"),
         (stream(ended()), chat_model.EMPTY, ""),
         (stream([b"data: {nonsense\n\n"]), chat_model.BROKE_OFF, "cannot be read"),
     ],
-    ids=["key", "fault", "silence", "nothing", "nonsense"],
+    ids=["key", "model", "fault", "silence", "nothing", "nonsense"],
 )
 async def test_every_failure_ends_in_a_sentence_and_a_line_of_the_log(
     reply: Reply, said: str, logged: str, caplog: pytest.LogCaptureFixture
@@ -175,13 +176,13 @@ async def test_every_failure_ends_in_a_sentence_and_a_line_of_the_log(
     async with asking(reply) as (dialogue, _):
         with caplog.at_level(logging.WARNING):
             assert await answered(dialogue.answer(order("Hello secret?"))) == ([said], [])
-    assert logged in caplog.text
+    assert logged in caplog.text and (said == chat_model.EMPTY or "LOCAL_MODEL_KEY" in caplog.text)
     assert "secret" not in caplog.text
 
 
 async def test_server_that_is_not_there_is_named_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
     dialogue = ChatModelDialogue("http://127.0.0.1:9", "m", limits=QUICK)
-    assert (await answered(dialogue.answer(order("Hello?"))))[0] == [chat_model.UNREACHABLE]
+    assert (await answered(dialogue.answer(order("Hello?"))))[0] == [FAILURES["unreachable"]]
     assert "LOCAL_MODEL_URL" in caplog.text and "ollama serve" in caplog.text
     await dialogue.close()
 
@@ -191,15 +192,7 @@ def models(request: Request) -> Reply:
         return json_reply(
             {"object": "list", "data": [{"id": "qwen3:4b", "object": "model", "created": 0, "owned_by": "x"}]}
         )
-    if request.json()["model"] != "qwen3:4b":
-        return error(404)
     return stream(words("Hi."), ended())
-
-
-async def test_unknown_model_is_said_and_the_known_ones_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with asking(models, "gpt-9") as (dialogue, _):
-        assert (await answered(dialogue.answer(order("Hello?"))))[0] == [chat_model.UNKNOWN_MODEL]
-    assert "set LOCAL_MODEL" in caplog.text and "qwen3:4b" in caplog.text
 
 
 async def test_without_a_name_the_first_listed_model_answers() -> None:

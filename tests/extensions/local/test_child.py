@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx2
 import psutil
@@ -16,8 +15,6 @@ from backend.extensions.local.child import LocalResponder
 from backend.settings.settings import load_settings
 from tests.support.processes import children
 from tests.support.waiting import until
-
-SCRIPT = '{"turns": []}'
 
 _others: set[int] = set()
 
@@ -35,16 +32,14 @@ def ours() -> list[psutil.Process]:
 
 
 def one(processes: list[psutil.Process]) -> psutil.Process:
-    [only] = [process for process in processes if "backend.testing.offline" in process.cmdline()]
+    [only] = [process for process in processes if "backend.extensions.local" in process.cmdline()]
     return only
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[LocalResponder, psutil.Process]]:
-    """A started child, scripted so that it is quick, and its process."""
-    script = folder / "script.json"
-    script.write_text(SCRIPT)
-    offline = LocalResponder(load_settings(offline_script=script))
+async def running() -> AsyncIterator[tuple[LocalResponder, psutil.Process]]:
+    """A started child, and its process."""
+    offline = LocalResponder(load_settings())
     try:
         await offline.start()
         yield offline, one(ours())
@@ -60,8 +55,8 @@ async def answers(url: str) -> bool:
             return False
 
 
-async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) -> None:
-    async with running(tmp_path) as (offline, process):
+async def test_a_child_that_dies_comes_back_at_the_same_address() -> None:
+    async with running() as (offline, process):
         url = offline.url
         process.kill()
         await until(lambda: not offline.running)
@@ -70,19 +65,13 @@ async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) 
         assert one(ours()).pid != process.pid
 
 
-async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = LocalResponder(load_settings(offline_script=tmp_path / "no such script.json"))
+async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+    offline = LocalResponder(load_settings())
     with pytest.raises(SetupError) as failed:
         await offline.start()
-    assert "python -m backend.testing.offline" in failed.value.hint
+    assert "python -m backend.extensions.local" in failed.value.hint
     await offline.close()
     assert not offline.running and ours() == []
-
-
-async def test_a_voice_there_is_not_is_refused_in_the_servers_own_words_with_those_there_are() -> None:
-    local = LocalResponder(load_settings(local_voice="nobody"))
-    with pytest.raises(SetupError, match="no voice 'nobody'; there are: heart") as failed:
-        await local.start()
-    assert "LOCAL_VOICE" in failed.value.hint
-    await local.close()
-    assert ours() == []

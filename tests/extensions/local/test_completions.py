@@ -31,8 +31,7 @@ WEATHER = {
 
 
 @asynccontextmanager
-async def client_of(peer: OfflinePeer, script: dict[str, Any] | None = None) -> AsyncIterator[AsyncOpenAI]:
-    await peer.follow(script)
+async def client_of(peer: OfflinePeer) -> AsyncIterator[AsyncOpenAI]:
     async with AsyncOpenAI(api_key="any", base_url=peer.base_url, max_retries=0, timeout=10) as client:
         yield client
 

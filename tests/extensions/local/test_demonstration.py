@@ -50,7 +50,6 @@ def domain_of(output: list[Event]) -> str | None:
 
 
 async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
-    await peer.follow(None)
     missed = []
     async with call(peer) as client:
         await client.setup(tools=[ROUTE])
@@ -62,7 +61,6 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
 
 
 async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
-    await peer.follow(None)
     async with call(peer) as client:
         await client.setup(tools=[ROUTE])
         await client.type("Weather in Oslo?")

@@ -25,10 +25,17 @@ async def test_without_a_key_the_local_responder_does_both() -> None:
 
 async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:
     async with offline_peer({"turns": []}, "--require-key", "local") as peer:
-        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responder="local")
+        chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responders="local")
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
         assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
         assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
+
+
+async def test_thinkers_ask_the_local_model_itself_and_no_other() -> None:
+    async with offline_peer({"turns": []}) as peer:
+        chosen = await endpoints(offline_url=peer.url, local_model_url="http://127.0.0.1:9/", local_model="llama3.2")
+        assert (chosen.models.base_url, chosen.models.model) == ("http://127.0.0.1:9/v1", "llama3.2")
+        assert chosen.without_model == frozenset()
 
 
 async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_a_hint() -> None:

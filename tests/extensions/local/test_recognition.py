@@ -15,9 +15,9 @@ import pytest
 import pytest_asyncio
 
 from backend.extensions.local.recognition import moonshine_files
-from backend.extensions.local.recognition.pooled import PooledRecognizer, RecognitionFailed
+from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.recognition.tokens import OLD_SPELLING
-from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
+from backend.extensions.local.speech_pool import PoolLimits, SpeechPool, SpeechPoolFailed
 from backend.extensions.local.voice_session import SAID_ALONE
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
 from backend.media.sound_file import read_audio
@@ -205,7 +205,7 @@ async def test_a_recognizer_that_dies_while_the_caller_speaks_costs_no_word() ->
 
 async def test_a_job_that_fails_fails_the_utterance_with_a_hint() -> None:
     async with recognizer_of("tests.extensions.local.pool_engine") as (recognizer, _):
-        with pytest.raises(RecognitionFailed, match="no such command") as failure:
+        with pytest.raises(SpeechPoolFailed, match="no such command") as failure:
             await transcript(recognizer, noise(1000, 0.3))
         assert failure.value.hint
 

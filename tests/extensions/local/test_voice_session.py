@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.engines import Engines
-from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance, RecognitionFailed
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
+from backend.extensions.local.recognition.pooled import PooledRecognizer, PooledUtterance
+from backend.extensions.local.speech_pool import SpeechPoolFailed
+from backend.extensions.local.synthesis.jobs import Piece
 from backend.extensions.local.synthesis.pooled import PooledSynthesizer
-from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession, with_pause
+from backend.extensions.local.voice_session import GAP_S, SAID_ALONE, VoiceSession
 from backend.realtime.items import Item
-from backend.realtime.serving.effects import Discard, Feed, Listen, Open, Order, Silenced
+from backend.realtime.serving.effects import Listen, Order
 from backend.realtime.serving.parts import (
     Begin,
     Call,
@@ -23,7 +24,7 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
-from tests.realtime.talking import a_core, append, ask, events, said, tell
+from tests.realtime.talking import a_core, append, ask, tell
 
 SECOND = bytes(48_000)
 
@@ -73,7 +74,7 @@ class Listener(PooledRecognizer):
 
 
 class Speaker(PooledSynthesizer):
-    """A hundred milliseconds of sound a word."""
+    """A hundred milliseconds of sound a word, three hundred of rest after a sentence."""
 
     name = "test voice"
 
@@ -82,9 +83,8 @@ class Speaker(PooledSynthesizer):
 
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         if self._fails:
-            raise SynthesisFailed("no voice")
-        count = len(sentence.split())
-        yield Piece(sentence, bytes(4800 * count), tuple(100 * number for number in range(count)))
+            raise SpeechPoolFailed("no voice")
+        yield Piece(bytes(4800 * len(sentence.split())), pause_ms=300)
 
 
 class Answering:
@@ -148,8 +148,8 @@ async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_di
 
 
 async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
-    dialogue = Answering(Sentence("Pardon?"))
-    heard = session(HeardText([], RecognitionFailed("gone")), dialogue=dialogue)
+    dialogue = Answering("Pardon?")
+    heard = session(HeardText([], SpeechPoolFailed("gone")), dialogue=dialogue)
     heard.listen()
     core = a_core()
     append(core, SECOND)
@@ -171,7 +171,7 @@ async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> No
 
 
 async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
-    dialogue = Answering(Sentence("Hello."))
+    dialogue = Answering("Hello.")
     heard = session(HeardText([], "hi"), dialogue=dialogue)
     heard.listen()
     core = a_core()
@@ -184,17 +184,18 @@ async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
     await asyncio.sleep(0.01)
     assert not waiting.done() and dialogue.orders == []
     assert [part async for part in transcript][-1] == TranscriptDone("hi")
-    assert await waiting == Words("Hello. ", (0,))
+    assert await waiting == Words("Hello. ")
 
 
-async def test_sentences_are_spoken_in_order_and_calls_follow() -> None:
-    dialogue = Answering(Sentence("One moment."), Call("route", "{}"))
+async def test_sentences_are_spoken_with_rests_between_them_and_calls_follow() -> None:
+    dialogue = Answering("One moment.", "There.", Call("route", "{}"))
     parts = [part async for part in session(dialogue=dialogue).answer(ask(a_core()))]
     assert parts == [
         Begin(),
-        Words("One moment. ", (0, 100)),
-        ReplySound(bytes(4800)),
-        ReplySound(bytes(4800)),
+        Words("One moment. "),
+        *[ReplySound(bytes(4800))] * 2,
+        Words("There. "),
+        *[ReplySound(bytes(4800))] * (3 + 1),
         Call("route", "{}"),
         End(),
     ]
@@ -202,14 +203,13 @@ async def test_sentences_are_spoken_in_order_and_calls_follow() -> None:
 
 async def test_a_text_reply_is_not_spoken() -> None:
     parts = [
-        part
-        async for part in session(dialogue=Answering(Sentence("Hi."))).answer(ask(a_core(), output_modalities=["text"]))
+        part async for part in session(dialogue=Answering("Hi.")).answer(ask(a_core(), output_modalities=["text"]))
     ]
     assert parts == [Begin(), Words("Hi. "), End()]
 
 
 async def test_closing_a_reply_stops_the_dialogue() -> None:
-    dialogue = Answering(Sentence("Well,"), endless=True)
+    dialogue = Answering("Well,", endless=True)
     parts = session(dialogue=dialogue).answer(ask(a_core()))
     [await anext(parts) for _ in range(3)]
     await parts.aclose()  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ async def test_closing_a_reply_stops_the_dialogue() -> None:
 
 
 async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
-    dialogue = Answering(Sentence("Hello."))
+    dialogue = Answering("Hello.")
     parts = [part async for part in session(dialogue=dialogue, speaker=Speaker(fails=True)).answer(ask(a_core()))]
     assert isinstance(parts[-1], End) and parts[-1].status == "failed"
 
@@ -225,7 +225,7 @@ async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
 async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
     before, over, after = (HeardText([], "") for _ in range(3))
     listener = Listener(before, over, after)
-    heard = VoiceSession(Engines(listener, Answering(Sentence("Well, that is a long story.")), Speaker()))
+    heard = VoiceSession(Engines(listener, Answering("Well, that is a long story."), Speaker()))
     heard.listen()
     heard.feed(SECOND)
     async for _part in heard.answer(ask(a_core())):
@@ -240,9 +240,7 @@ async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_h
 
 async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_once_somebody_speaks() -> None:
     over, after = HeardText([], ""), HeardText([], "")
-    heard = VoiceSession(
-        Engines(Listener(over, after), Answering(Sentence("A very " + "long " * 40 + "story.")), Speaker())
-    )
+    heard = VoiceSession(Engines(Listener(over, after), Answering("A very " + "long " * 40 + "story."), Speaker()))
     heard.listen()
     heard.feed(bytes(960))  # before the reply
     async for _part in heard.answer(ask(a_core())):
@@ -259,58 +257,3 @@ async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_onc
     await asyncio.sleep(GAP_S + 0.05)
     heard.feed(SECOND)
     assert after.expected == ()
-
-
-def test_a_client_that_cuts_a_reply_silences_it() -> None:
-    core = a_core()
-    said(core, ask(core), Begin(), Words("It is sunny. ", (0,)), ReplySound(bytes(100 * 480)), End())
-    item = next(each for each in core.conversation if each.role == "assistant")
-    effects = tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=100)
-    assert Silenced() in effects
-
-
-def test_a_truncated_reply_keeps_the_words_that_were_heard() -> None:
-    core = a_core()
-    order = ask(core)
-    said(core, order, Begin(), Words("It is sunny. ", (0, 200, 300)), ReplySound(bytes(100 * 480)))
-    said(core, order, Words("And warm. ", (0, 400)), ReplySound(bytes(100 * 480)), End())
-    item = next(each for each in core.conversation if each.role == "assistant")
-    tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=1350)
-    assert item.words == "It is sunny. And"
-    tell(core, "conversation.item.truncate", item_id=item.id, content_index=0, audio_end_ms=250)
-    assert item.words == "It is"
-
-
-def test_sound_is_fed_as_it_comes_and_its_words_are_told_before_the_commit_under_the_id_of_its_item() -> None:
-    core = a_core()
-    [opened, fed] = append(core, SECOND)
-    assert isinstance(opened, Open) and fed == Feed(SECOND)
-    assert append(core, SECOND[:480]) == [Feed(SECOND[:480])]
-    [delta] = events(core.partly_heard(opened.item_id, TranscriptGrew("what")))
-    assert delta["type"] == "conversation.item.input_audio_transcription.delta"
-    assert (delta["item_id"], delta["delta"]) == (opened.item_id, "what")
-    effects = tell(core, "input_audio_buffer.commit")
-    assert not any("delta" in event for event in events(effects))
-    [listen] = [each for each in effects if isinstance(each, Listen)]
-    assert listen.item.id == opened.item_id and listen.item.audio_bytes == 48_480
-    assert core.partly_heard(opened.item_id, TranscriptGrew("late")) == []
-
-
-def test_a_cleared_utterance_is_discarded_and_the_next_is_another_item() -> None:
-    core = a_core()
-    opened = append(core, SECOND)[0]
-    assert any(isinstance(each, Discard) for each in tell(core, "input_audio_buffer.clear"))
-    again = append(core, SECOND)[0]
-    assert isinstance(opened, Open) and isinstance(again, Open) and opened.item_id != again.item_id
-    assert not any(isinstance(each, Order) for each in append(core, SECOND))
-
-
-async def test_silence_parts_pieces_and_shifts_their_words_but_neither_begins_nor_ends_a_reply() -> None:
-    said = [Piece("Yes. ", bytes(4800), (40,), 300), Piece("😀 ", b"", (0,)), Piece("No.", bytes(4800), (60,), 300)]
-    parts = [part for piece, pause_ms in zip(said, (0, 300, 300), strict=True) for part in with_pause(piece, pause_ms)]
-    assert [part for part in parts if isinstance(part, Words)] == [
-        Words("Yes. ", (40,)),
-        Words("😀 ", (0,)),
-        Words("No. ", (360,)),
-    ]
-    assert sum(len(part.pcm) for part in parts if isinstance(part, ReplySound)) == 2 * 4800 + 300 * 48

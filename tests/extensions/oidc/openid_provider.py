@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from backend.testing.peer import end
-from tests.support.radicale import free_port, wait_listening
+from tests.support.ports import free_port, wait_listening
 
 CLIENT = "voice"
 

@@ -188,18 +188,6 @@ async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, i
         assert (await attacker.get(link)).status_code == 401, "its state was used"
 
 
-async def test_a_ticket_for_a_stream_is_no_sign_in_and_the_other_way_round(tmp_path: Path, issuer: str) -> None:
-    async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as browser:
-        await browser.get("/")
-        ticket = (await browser.post("/api/tickets", json={})).json()["ticket"]
-        browser.cookies.set("sign-in", ticket)
-        answer = await browser.get("/auth/callback", params={"state": ticket, "code": "x"})
-        assert answer.status_code == 401
-        begun = await browser.get("/auth/login")
-        state = parse_qs(urlsplit(begun.headers["location"]).query)["state"][0]
-        assert (await browser.get("/api/me/events", params={"ticket": state})).status_code == 401
-
-
 @pytest.mark.parametrize("change", [{"state": "other"}, {"code": "other"}, {"code": ""}])
 async def test_an_answer_that_was_changed_signs_no_user_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:

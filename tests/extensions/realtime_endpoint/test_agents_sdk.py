@@ -63,8 +63,8 @@ PAGE = """<!doctype html><html lang="en"><title>Keeper</title><link rel="icon" h
     .map(({ content }) => content.map(({ text, transcript }) => text ?? transcript ?? "").join(" "));
   window.ready = true;
 </script>"""
-OVER_WEBRTC, OVER_WEBSOCKET = re.findall(r"`new (OpenAIRealtime\w+\(.*?\))`", HOWTO.read_text())
-"""The how-to's lines."""
+OVER_WEBRTC, *_ = re.findall(r"`new (OpenAIRealtime\w+\(.*?\))`", HOWTO.read_text())
+"""The how-to's first line."""
 
 
 @pytest.fixture(scope="module")
@@ -152,26 +152,4 @@ async def test_over_webrtc_it_speaks_hears_calls_a_tool_and_interrupts(
         assert await tab.page.evaluate("errors") == []
         call_id = await tab.page.evaluate("session.transport.callId")
         assert call_id.startswith("rtc_")
-        await tab.page.evaluate("session.close()")
-
-
-async def test_over_a_websocket_it_is_answered_calls_a_tool_and_interrupts(
-    peer: OfflinePeer, keyed: RunningServer
-) -> None:
-    story = {"text": "It rains, and it goes on raining. " * 20, "tone": {"hz": 440, "ms": 30_000}}
-    call = {"name": "look_outside", "arguments": {"window": "north"}}
-    turns = [{"reply": {"calls": [call]}, "after_results": [story]}, {"reply": {"text": "All right."}}]
-    await peer.follow({"turns": turns})
-    async with site(keyed) as url, chromium() as tab:
-        await begin(tab.page, url, OVER_WEBSOCKET, keyed)
-        await tab.page.evaluate("session.sendMessage('What is the weather?')")
-        await tab.page.wait_for_function("window.bytes > 24_000")
-        assert await tab.page.evaluate("calls") == ["north"]
-        await tab.page.evaluate("session.interrupt()")
-        done = await event(tab.page, "response.done", count=2)
-        assert done["response"]["status"] == "cancelled"
-        await tab.page.evaluate("session.sendMessage('Thank you.')")
-        await event(tab.page, "response.done", count=3)
-        await words(tab.page, "assistant", "All right.")
-        assert await tab.page.evaluate("errors") == []
         await tab.page.evaluate("session.close()")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any
 
 import httpx2
@@ -11,17 +12,13 @@ import pytest
 from openai.types.realtime import ClientSecretCreateResponse
 from websockets.exceptions import InvalidStatus
 
-from backend.access.credentials import Identity
-from backend.access.store import AccessStore
-from backend.http.client_secrets import ClientSecrets
-from backend.testing.memory import FakeMemory
+from backend.testing.memory import FakeMemory, age
 from tests.extensions.realtime_endpoint.test_websocket import write
 from tests.http.test_keys import PAGE, keyed, shown, token
 from tests.http.world import World, world
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_client import realtime_client
 from tests.support.running_server import RunningServer
-from tests.support.secrets import asking, caller
 
 SECRETS = "/v1/realtime/client_secrets"
 SESSION = {"type": "realtime", "model": "gpt-realtime-2", "instructions": "You are a lighthouse keeper."}
@@ -97,7 +94,7 @@ async def test_a_session_that_cannot_be_is_refused(tmp_path: Path, body: dict[st
 
 async def test_a_secret_is_void_with_the_cookie_that_made_it_and_with_its_users_data(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as visitor:
-        await visitor.post("/api/tickets", json={})  # the first visit brings the cookie
+        await visitor.get("/api/config")  # the first visit brings the cookie
         for forget in (False, True):
             made = (await visitor.post(SECRETS, json={"session": SESSION})).json()["value"]
             assert await hangs_up(here, made) == 404
@@ -108,30 +105,20 @@ async def test_a_secret_is_void_with_the_cookie_that_made_it_and_with_its_users_
                 assert await hangs_up(here, made) == 401
 
 
-async def test_another_process_reads_it_until_it_expires() -> None:
-    memory, now = FakeMemory(), [1_000_000.0]
-    here, there = (
-        ClientSecrets([b"k" * 32], memory, AccessStore(memory._client.redis), lambda: now[0]) for _ in range(2)
-    )
-    strangers = ClientSecrets([b"x" * 32], memory, AccessStore(memory._client.redis), lambda: now[0])
-    secret, until = await here.make(caller("shop.ada@example.org"), SESSION, 60)
-    assert until == 1_000_060
-    found = await there.identity(asking(secret))
-    assert isinstance(found, Identity)
-    assert found.user == "shop.ada@example.org" and found.realtime == SESSION
-    assert set(secret) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.|"), "a subprotocol"
-    assert await there.identity(asking(secret, path="/api/sessions")) is None
-    with pytest.raises(Exception, match="not valid"):
-        await strangers.identity(asking(secret))
-    now[0] += 61
-    with pytest.raises(Exception, match="expired"):
-        await there.identity(asking(secret))
+async def test_another_process_reads_it_until_it_expires(tmp_path: Path) -> None:
+    memory = FakeMemory()
+    async with keyed(tmp_path, memory=memory) as one, keyed(tmp_path, memory=memory) as two:
+        made = await secret_of(one, shown(token("call", sub="ada@example.org")))
+        assert set(made["value"]) <= set(ascii_letters + digits + "-_.|"), "a subprotocol"
+        assert await hangs_up(two, made["value"]) == 404
+        await age(memory._client.redis, 601)
+        assert await hangs_up(two, made["value"]) == 401
 
 
 async def test_a_call_by_secret_has_its_session_and_its_makers_user(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "The light is on."}}]})
     async with httpx2.AsyncClient(base_url=running.url, trust_env=False) as program:
-        await program.post("/api/tickets", json={})
+        await program.get("/api/config")
         secret = (await program.post(SECRETS, json={"session": SESSION})).json()["value"]
         async with realtime_client(running.url, key=secret, query="") as client:
             created = await client.told("session.created")

@@ -28,6 +28,7 @@ class Call:
     def __init__(self) -> None:
         self.submitted: list[ev.Event] = []
         self.corrected: list[do.Command] = []
+        self.interruptions: list[bool] = []
         self.sent: list[Json] = []
         session = ClientSession("sess_1", "gpt-realtime", voice="marin", transcription="whisper-1")
         self.protocol = ClientProtocol(session, self._send, self)
@@ -69,7 +70,7 @@ class Call:
         self.corrected.append(command)
 
     def allow_interruptions(self, allowed: bool) -> None:
-        """The session shows it."""
+        self.interruptions.append(allowed)
 
 
 def types(sent: list[Json]) -> list[str]:
@@ -120,8 +121,8 @@ def test_every_client_event_of_the_api_is_handled() -> None:
 
 
 def test_unknown_fields_are_let_pass() -> None:
-    [updated] = Call().tell("session.update", session={"type": "realtime", "from_the_future": 1, "paced": False})
-    assert updated["session"]["paced"] is False and "from_the_future" not in updated["session"]
+    [updated] = Call().tell("session.update", session={"type": "realtime", "from_the_future": 1, "thinkers": False})
+    assert updated["session"]["thinkers"] is False and "from_the_future" not in updated["session"]
 
 
 def test_a_message_is_shown_and_put_into_the_call() -> None:
@@ -141,6 +142,30 @@ def test_a_recording_counts_by_its_transcript() -> None:
     assert error["error"]["param"] == "item.content[0]"
     [added] = call.submitted
     assert isinstance(added, ev.MessageAdded) and added.text == "Hello"
+
+
+def test_a_message_that_is_no_text_gets_an_error() -> None:
+    call = Call()
+    call.protocol.refuse_binary()
+    assert call.sent[-1]["error"]["code"] == "invalid_event"
+
+
+def test_a_client_may_forbid_interruptions_and_allow_them_again() -> None:
+    call = Call()
+    for wanted in (False, False, True):
+        audio = {"input": {"turn_detection": {"type": "server_vad", "interrupt_response": wanted}}}
+        call.tell("session.update", session={"type": "realtime", "audio": audio})
+    assert call.interruptions == [False, True]
+
+
+def test_a_commit_beside_the_detector_is_shown_without_words_where_nothing_was_said() -> None:
+    call = Call()
+    call.protocol.count_audio(48 * 200)
+    assert call.tell("input_audio_buffer.commit") == []
+    assert call.submitted == [ev.InputCommitWanted()]
+    shown = call.step(ev.InputCommitWanted())
+    assert types(shown)[0] == "input_audio_buffer.committed" and shown[-1]["transcript"] == ""
+    assert types(call.step(ev.InputCommitWanted(), do.CommitInput())) == []
 
 
 def test_a_reply_is_shown_from_its_first_words_to_its_end() -> None:

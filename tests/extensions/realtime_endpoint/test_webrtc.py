@@ -16,11 +16,10 @@ from openai import AsyncOpenAI
 from backend.errors import BadOffer
 from backend.transports.webrtc.offer import sanitise_offer
 from tests.extensions.realtime_endpoint.sidebands import SCRIPT, act_beside, following, refusal
-from tests.extensions.realtime_endpoint.test_websocket import INSTEAD, QUESTION, TONE, ask, write
+from tests.extensions.realtime_endpoint.test_websocket import QUESTION, TONE, ask, write
 from tests.support.offline_peer import OfflinePeer
 from tests.support.realtime_peer import RealtimePeer, place, realtime_peer
 from tests.support.running_server import RunningServer
-from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
 LOUD = 500
@@ -73,41 +72,21 @@ async def with_secret(running: RunningServer, **session: Any) -> AsyncIterator[t
         yield client, made.value
 
 
-async def test_a_reply_is_interrupted_by_voice_and_by_its_client(peer: OfflinePeer, running: RunningServer) -> None:
-    story = {"text": "A story " * 20, "tone": {"hz": 440, "ms": 8000}}
-    await peer.follow({"turns": [{"reply": story}, {"hear": "Stop.", "reply": story}]})
+async def test_a_reply_is_interrupted_by_its_client(peer: OfflinePeer, running: RunningServer) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 8000}}}]})
     async with with_secret(running) as (client, _):
         await write(client, "Tell me a story")
         await client.told("output_audio_buffer.started")
-        await asyncio.sleep(0.5)
-        await client.say(speech(INSTEAD) + silence(900))
-        done = (await client.told("response.done"))["response"]
-        assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "turn_detected")
-        assert (await client.told("output_audio_buffer.cleared"))["response_id"] == done["id"]
-        await client.told("conversation.item.truncated")
-        await client.told("output_audio_buffer.started", count=2)
         await client.send("output_audio_buffer.clear")
-        done = (await client.told("response.done", count=2))["response"]
+        done = (await client.told("response.done"))["response"]
         assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "client_cancelled")
-        await client.told("output_audio_buffer.cleared", count=2)
+        assert (await client.told("output_audio_buffer.cleared"))["response_id"] == done["id"]
         await asyncio.sleep(1.0)  # what was on its way
         end = len(client.heard)
         await asyncio.sleep(0.5)
         after = np.frombuffer(bytes(client.heard[end:]), np.int16).astype(np.int32)
         assert len(after) and np.abs(after).max() < LOUD, "nothing sounds any more"
     assert not client.of("error") and not client.of("output_audio_buffer.stopped")
-
-
-async def test_a_client_hands_its_turns_in(peer: OfflinePeer, running: RunningServer) -> None:
-    await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny."}}]})
-    async with with_secret(running, audio={"input": {"turn_detection": None}}) as (client, _):
-        await client.say(speech(QUESTION) + silence(200))
-        await client.send("input_audio_buffer.commit")
-        await client.told("input_audio_buffer.committed")
-        await client.send("response.create")
-        done = (await client.told("response.done"))["response"]
-    assert done["output"][0]["content"][0]["transcript"] == "It is sunny."
-    assert not client.of("input_audio_buffer.speech_started")
 
 
 async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer, running: RunningServer) -> None:

@@ -19,7 +19,7 @@ from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE, Frame
 from backend.sessions.recorder import OpenRecorder
 from tests.support.tones import tone
 
-NO_BOUNDS = Bounds(0, 0, 0)
+NO_BOUNDS = Bounds(0, 0)
 
 
 def store_in(
@@ -54,7 +54,6 @@ def said(item: str, text: str, from_ms: int, to_ms: int) -> Line:
         "to_ms": to_ms,
         "interrupted": False,
         "typed": False,
-        "exact": False,
         "words": timed,
     }
     return Line(utterance=utterance)

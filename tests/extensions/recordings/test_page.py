@@ -16,7 +16,7 @@ from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-ENDS = {"size": "the maximum length", "full": "no room", "failed": "could not be written"}
+ENDS = {"full": "no room", "failed": "could not be written"}
 PLAYED_MS = "document.querySelector('.player audio').currentTime * 1000"
 
 

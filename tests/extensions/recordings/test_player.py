@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from backend.access.signatures import Signatures
+from backend.access.credentials import Signatures
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.writer import ASSISTANT, CALLER
 from tests.extensions.recordings.recorded import add_tone, recorded, said, store_in
@@ -24,7 +24,7 @@ from tests.support.page import page_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 USER, KEY = "ada", b"k" * 32
-FILES = {"Sound (Ogg)": b"OggS", "Sound (WAV)": b"RIFF", "Words with times (JSON)": b"{", "Both (ZIP)": b"PK"}
+FILES = {"Sound (Ogg)": b"OggS", "Sound (WAV)": b"RIFF", "Words with times (JSON)": b"{"}
 SOUNDING = "[...document.querySelectorAll('.said-line.now .said-words')].map((each) => each.textContent)"
 
 NOTE_MARKS = """() => {
@@ -145,7 +145,7 @@ async def test_what_was_typed_or_interrupted_says_so_and_markup_is_text(browser:
         ]
 
 
-async def test_sound_words_and_both_are_downloaded(browser: Browser, tmp_path: Path) -> None:
+async def test_sound_and_words_are_downloaded(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path) as (tab, _, _):
         await open_player(tab)
         for name, begins in FILES.items():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import msgspec
 import pytest
 
 from backend.extensions.recordings.store import RecordingStore
@@ -55,10 +52,6 @@ async def test_an_owner_lists_reads_hears_downloads_and_deletes_a_recording(tmp_
         wav = await browser.get(f"/api/recordings/{recording_id}/audio?format=wav")
         assert wav.content.startswith(b"RIFF") and len(wav.content) == int(wav.headers["content-length"])
         assert 'attachment; filename="call-' in wav.headers["content-disposition"]
-        archive = await browser.get(f"/api/recordings/{recording_id}/archive")
-        with zipfile.ZipFile(io.BytesIO(archive.content)) as packed:
-            assert packed.read("call.ogg") == audio.content
-            assert msgspec.json.decode(packed.read("transcript.json")) == shown
         assert (await browser.delete(f"/api/recordings/{recording_id}")).json() == {"ok": True}
         assert (await browser.get("/api/recordings")).json()["recordings"] == []
         assert (await browser.delete(f"/api/recordings/{recording_id}")).status_code == 404
@@ -69,7 +62,7 @@ async def test_a_stranger_gets_the_same_404_as_for_an_unknown_recording_on_every
         await place_call(stranger)
         recording_id = await own_recording(here, store, owner)
         assert (await stranger.get("/api/recordings")).json()["recordings"] == []
-        for method, route in (("GET", ""), ("GET", "/audio"), ("GET", "/archive"), ("DELETE", "")):
+        for method, route in (("GET", ""), ("GET", "/audio"), ("DELETE", "")):
             foreign = await stranger.request(method, f"/api/recordings/{recording_id}{route}")
             unknown = await stranger.request(method, f"/api/recordings/{'A' * 16}{route}")
             odd = await stranger.request(method, f"/api/recordings/..%2F..%2Fsecret{route}")

@@ -6,9 +6,6 @@ from backend import page_events as page
 from backend.extensions.recordings.utterances import ONSET_MS, UtteranceTimes
 from backend.turns import events as ev
 
-PCM = bytes(48)
-"""A millisecond."""
-
 
 def play(times: UtteranceTimes, item: str, from_ms: int, ms: int) -> None:
     times.on_event(ev.PlaybackStarted(item), from_ms)
@@ -42,23 +39,18 @@ def test_a_murmur_long_before_is_no_part_of_the_next_utterance() -> None:
     assert found is not None and found["from_ms"] == 20_000 - ONSET_MS
 
 
-def test_words_follow_the_responders_own_times_through_a_pause_in_the_playout() -> None:
+def test_words_sound_on_both_sides_of_a_pause_in_the_playout() -> None:
     times = UtteranceTimes()
-    times.on_event(ev.ReplyText("r", "i", "good ", (0,)), 0)
-    times.on_event(ev.ReplyAudio("r", "i", PCM * 400), 0)
-    times.on_event(ev.ReplyText("r", "i", "morning all", (100, 500)), 0)
-    times.on_event(ev.ReplyAudio("r", "i", PCM * 800), 0)
     play(times, "i", 5_000, 600)
     for at in range(7_000, 7_600, 20):  # held for 1.4 s
         times.on_played(at)
     found = times.settled(page.TranscriptCompleted("assistant", "i", "good morning all"), 8_000)
-    assert found is not None and found["exact"]
-    assert found["words"] == [("good", 5_000, 5_500), ("morning", 5_500, 7_300), ("all", 7_300, 7_600)]
+    assert found is not None
+    assert found["words"] == [("good", 5_000, 5_352), ("morning", 5_352, 7_317), ("all", 7_317, 7_600)]
 
 
 def test_of_an_interrupted_reply_only_what_was_heard_is_there() -> None:
     times = UtteranceTimes()
-    times.on_event(ev.ReplyText("r", "i", "one two three four five six"), 0)
     play(times, "i", 1_000, 400)
     found = times.settled(page.TranscriptInterrupted("i", "one two", "one two three four five six"), 1_600)
     assert found is not None and found["interrupted"]

@@ -57,13 +57,6 @@ async def test_nothing_is_left_of_links_that_are_revoked_forgotten_or_erased() -
         assert await keys(redis) == []
 
 
-async def test_a_link_of_another_user_is_not_revoked() -> None:
-    async with shared_links() as (links, _, _now):
-        link = await links.share("ada", "c1", days=1)
-        assert not await links.revoke("ben", link.id)
-        assert await links.find(link.id) == ("ada", link)
-
-
 async def test_there_is_room_for_so_many_and_expired_ones_make_room() -> None:
     async with shared_links() as (links, redis, now):
         for _ in range(LINKS_LIMIT):

@@ -14,6 +14,7 @@ from typing import Any
 
 from aiosipua import SipMessage, SipRequest, SipResponse
 from aiosipua.auth import SipDigestAuth, answer_challenge
+from aiosipua.dialog import Dialog
 
 from backend.extensions.sip.codecs import PacketEncoder, open_decoder, open_encoder
 from backend.extensions.sip.keys import EVENTS
@@ -134,16 +135,11 @@ class SipPhone:
         """A request of this call; it is not sent."""
         if method not in ("ACK", "CANCEL"):
             self.cseq += 1
-        request = SipRequest(method=method, uri=f"sip:assistant@{self.server[0]}:{self.server[1]}")
+        server = f"sip:assistant@{self.server[0]}:{self.server[1]}"
+        caller = f"sip:{self.number}@phone.test"
+        dialog = Dialog(self.call_id, self.tag, self.to_tag, caller, server, server, local_cseq=self.cseq - 1)
         transport = "TCP" if self.tcp else "UDP"
-        branch = f"z9hG4bK{secrets.token_hex(6)}"
-        request.headers.append("Via", f"SIP/2.0/{transport} {HERE}:{self.port};branch={branch};rport")
-        request.headers.set_single("From", f"<sip:{self.number}@phone.test>;tag={self.tag}")
-        to = f";tag={self.to_tag}" if self.to_tag else ""
-        request.headers.set_single("To", f"<sip:assistant@{self.server[0]}>{to}")
-        request.headers.set_single("Call-ID", self.call_id)
-        request.headers.set_single("CSeq", f"{self.cseq} {method}")
-        request.headers.set_single("Max-Forwards", "70")
+        request = dialog.create_request(method, via_host=HERE, via_port=self.port, via_transport=transport)
         request.headers.set_single("Contact", f"<sip:{self.number}@{HERE}:{self.port}>")
         for name, value in (headers or {}).items():
             request.headers.set_single(name, value)

@@ -17,7 +17,7 @@ from backend.media.frame import Frame
 from backend.transports.phone_line import LineAbility
 from tests.extensions.sip.rigs import sip_call
 from tests.extensions.sip.sip_agents import user_agent
-from tests.extensions.sip.sip_phone import HERE, sip_phone
+from tests.extensions.sip.sip_phone import HERE, free_port, sip_phone
 from tests.support.tones import audible, pitch, tone
 from tests.support.waiting import until
 
@@ -42,20 +42,6 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
         assert pitch(b"".join(phone.audible())) == pytest.approx(800, rel=0.04)
         await phone.hang_up()
         await receiving
-
-
-async def test_the_codec_is_the_first_of_ours_that_the_caller_has() -> None:
-    async with (
-        user_agent(accept, codecs="pcma,pcmu") as agent,
-        sip_phone((HERE, agent.port)) as phone,
-    ):
-        offer = (
-            phone.sdp()
-            .replace("AVP 0 101", "AVP 9 0 8 101")
-            .replace("a=rtpmap:0", "a=rtpmap:8 PCMA/8000\r\na=rtpmap:0")
-        )
-        answer = await phone.ask(phone.request("INVITE", offer))
-        assert " RTP/AVP 8 101" in answer.text
 
 
 async def test_keys_are_heard_once_each_and_do_not_disturb_the_sound() -> None:
@@ -227,7 +213,7 @@ async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
         for auth, status in ((None, 401), (SipDigestAuth("kitchen", "wrong-password"), 403)):
             async with sip_phone((HERE, agent.port), auth=auth) as phone:
                 assert await phone.call() == status
-        assert callers == [] and agent.held == 0
+        assert callers == [] and not agent._calls and not agent._transactions
         async with sip_phone((HERE, agent.port), auth=SipDigestAuth("kitchen", "a-long-password")) as phone:
             assert await phone.call() == 200
             assert callers == ["sip-user:kitchen"]  # and not what From says
@@ -256,8 +242,9 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
             refused.append(str(error))
             call.refuse(503, 10)
 
+    port = free_port() // 2 * 2
     async with (
-        user_agent(answer, rtp_ports="23100-23101") as agent,
+        user_agent(answer, rtp_ports=f"{port}-{port + 1}") as agent,
         sip_phone((HERE, agent.port)) as first,
         sip_phone((HERE, agent.port)) as second,
     ):
@@ -290,7 +277,7 @@ async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
         needs = {"Require": "100rel"}
         phone.invite = phone.request("INVITE", phone.sdp(), headers=needs)
         assert (await phone.ask(phone.invite)).status_code == 420
-        assert agent.held == 0
+        assert not agent._calls and not agent._transactions
 
 
 async def test_an_acceptance_without_an_ack_ends_the_call() -> None:

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 from backend.extensions.telephone.provider import Telephone
 from backend.extensions.telephone.twilio import signature
-from backend.http.callers import PHONE_USER, TOKEN_AGE_S, PhoneCallers
+from backend.http.callers import PHONE_USER, Callers
 from backend.sessions.session import SessionState
 from tests.extensions.telephone.announcing import CALLER, announce, phone_call, telephone_world
 from tests.extensions.telephone.media_streams import CALL, TwilioStream
@@ -143,25 +143,14 @@ async def test_a_number_is_the_same_user_each_time_and_is_neither_stored_nor_log
 
 
 def test_a_number_is_one_identity_however_it_is_written_and_another_under_another_secret() -> None:
-    callers = PhoneCallers([b"k" * 32])
+    callers = Callers(b"k" * 32)
     users = {callers.billed(number).user for number in ("+15550123456", "+1 (555) 012-3456", "sip:+15550123456")}
     assert len(users) == 1
-    assert PhoneCallers([b"x" * 32]).billed("+15550123456").user not in users
+    assert Callers(b"x" * 32).billed("+15550123456").user not in users
 
 
 def test_callers_who_withhold_their_number_are_new_each_time_and_are_limited_together() -> None:
-    callers = PhoneCallers([b"k" * 32])
+    callers = Callers(b"k" * 32)
     billing = [callers.billed(number) for number in ("", "anonymous", "+266696687", "sip:anonymous@anonymous.invalid")]
     assert len({billed.user for billed in billing}) == 4
     assert len({billed.address for billed in billing}) == 1
-
-
-def test_a_streams_token_is_for_one_call_and_one_minute() -> None:
-    now = [1000.0]
-    callers = PhoneCallers([b"k" * 32], lambda: now[0])
-    token = callers.token("session", "CA1")
-    assert callers.opened(token, "CA1") == "session"
-    assert callers.opened(token, "CA2") is None
-    assert callers.opened("ü", "CA1") is None and callers.opened("", "") is None
-    now[0] += TOKEN_AGE_S + 2
-    assert callers.opened(token, "CA1") is None

@@ -9,10 +9,9 @@ from rich.console import Console
 
 from backend.errors import BadRequest
 from backend.extensions.tour import questions
+from backend.extensions.tour.asking import Outcome
 from backend.extensions.tour.questions import Step, steps
 from backend.extensions.tour.run import tour
-from backend.extensions.tour.visit import Outcome
-from backend.extensions.tour.voice import spoken
 from backend.tools.discovery import package_modules
 
 LABELS = [module.MANIFEST.label for module in package_modules("backend.thinkers") if hasattr(module, "MANIFEST")]
@@ -32,7 +31,6 @@ async def test_every_thinker_answers_what_is_typed() -> None:
     assert all(f"✓ {label}: " in printed for label in LABELS), printed
     assert "local stand-ins" in printed
     assert "In Seattle it is 52 degrees Fahrenheit" in printed
-    assert "get_current_weather · source live" in printed
     assert "From the documents: Handbook of the tour" in printed
 
 
@@ -40,12 +38,11 @@ async def test_every_thinker_answers_what_is_typed() -> None:
 async def test_thinkers_answer_what_is_said_in_a_call() -> None:
     status, printed = await toured(voice=True, only=("stocks", "weather"))
     assert status == 0, printed
-    _, _, by_voice = printed.partition("Spoken, over WebRTC")
+    _, _, by_voice = printed.partition("Spoken, in a call")
     assert "Apple Inc is at 261.74 dollars" in by_voice
-    assert by_voice.count("first sound after") == 2
 
 
-async def test_a_thinker_that_does_not_answer_is_told_and_fails_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thinker_that_does_not_answer_is_named_and_fails_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(questions.TYPED, "weather", ("Who wrote Hamlet?",))
     status, printed = await toured(only=("weather",))
     assert status == 1
@@ -65,20 +62,13 @@ def test_a_new_thinker_is_asked_its_own_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "answer", "problem", "answered"),
+    ("domains", "answer", "answered"),
     [
-        ("weather", "It rains.", "", True),
-        ("knowledge", "It rains.", "", False),
-        ("weather", "", "", False),
-        ("weather", "I could not find that out.", "", False),
-        ("weather", "It rains.", "took longer", False),
+        (("weather",), "It rains.", True),
+        (("knowledge",), "It rains.", False),
+        (("weather",), "", False),
+        (("weather",), "I could not find that out.", False),
     ],
 )
-def test_only_the_right_thinkers_answer_counts(domain: str, answer: str, problem: str, answered: bool) -> None:
-    outcome = Outcome(Step("weather", "Weather", "?"), domain=domain, answer=answer, problem=problem)
-    assert outcome.answered is answered
-
-
-async def test_without_flite_the_demonstrations_own_voice_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.extensions.tour.voice.shutil.which", lambda _: None)
-    assert len(await spoken("Hello there.")) > 48 * 300
+def test_only_the_right_thinkers_answer_counts(domains: tuple[str, ...], answer: str, answered: bool) -> None:
+    assert Outcome(Step("weather", "Weather", "?"), "?", domains, answer, 1).answered is answered

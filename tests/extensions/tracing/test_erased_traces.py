@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.errors import TracingUnavailable
+from backend.errors import PeerError
 from backend.extensions.tracing.destinations import Destinations
 from backend.extensions.tracing.langsmith import LangSmithTraces
 from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
@@ -47,7 +47,7 @@ async def test_a_deletion_that_was_taken_and_not_carried_out_is_not_done() -> No
         server.deletes_at_once = False
         stored = trace(traces, ANA, "s1")
         await stored.erase(ANA)
-        with pytest.raises(TracingUnavailable):
+        with pytest.raises(PeerError):
             await stored.delete_traces(ANA)
         server.deletes_at_once = True
         await stored.delete_traces(ANA)
@@ -55,7 +55,7 @@ async def test_a_deletion_that_was_taken_and_not_carried_out_is_not_done() -> No
 
 async def test_a_deletion_that_is_not_taken_is_reported() -> None:
     async with langsmith(mood=500) as server, traces_to(server) as traces:
-        with pytest.raises(TracingUnavailable):
+        with pytest.raises(PeerError):
             await trace(traces, ANA, "s1").delete_traces(ANA)
 
 

@@ -15,6 +15,8 @@ from tests.support.waiting import until
 from tests.support.workers import running_worker
 
 ASKED = "Research electric cars in the background"
+ROUTED = {"name": "route_to_thinker", "arguments": {"domain": "research", "query": ASKED, "background": True}}
+SCRIPT = {"turns": [{"reply": {"calls": [ROUTED]}, "after_results": ["I am at work on it."]}]}
 
 
 def lines_in(log: Path) -> list[dict[str, Any]]:
@@ -23,7 +25,7 @@ def lines_in(log: Path) -> list[dict[str, Any]]:
 
 async def test_what_a_worker_does_for_a_call_is_joined_to_it_in_traces_and_logs(tmp_path: Path) -> None:
     worked = tmp_path / "worker.log"
-    async with collector() as traces, offline_peer() as peer:
+    async with collector() as traces, offline_peer(SCRIPT) as peer:
         with ExitStack() as stack:
             redis = stack.enter_context(running_redis())
             shared = {"REDIS_URL": redis.url, "OTEL_EXPORTER_OTLP_ENDPOINT": traces.url}

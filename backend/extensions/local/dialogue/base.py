@@ -6,22 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
 
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence to be spoken: plain text without markup, ending in punctuation or not."""
-
-    text: str
-
-
-Part = Sentence | Call
-"""Something a reply consists of."""
+Part = str | Call
+"""Something a reply consists of: a sentence to be spoken, plain text without markup, or a tool call."""
 
 
 class Dialogue(Protocol):

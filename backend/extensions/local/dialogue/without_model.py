@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from backend.extensions.local.dialogue import small_talk, wording
-from backend.extensions.local.dialogue.base import Part, Sentence
+from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.calls import Thought, call_after, calls_for, named_in
 from backend.extensions.local.dialogue.clock import time_elsewhere
 from backend.extensions.local.dialogue.conversation import Conversation, of_items, of_messages
@@ -59,7 +59,7 @@ class PlainDialogue:
         # in a thread: what new examples teach takes a third of a second
         thought = await asyncio.to_thread(reply_to, order, self._clock())
         for sentence in wording.sentences(thought.text):
-            yield Sentence(sentence)
+            yield sentence
         for call in thought.calls:
             yield call
 

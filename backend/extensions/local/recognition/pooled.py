@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from backend.errors import PeerError
 from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_heard, encode
 from backend.extensions.local.recognition.pauses import PauseTracker
 from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
@@ -40,12 +39,6 @@ SETTLE_MS, SETTLE_PAUSE_MS = 6000, 240
 LONGEST_MS = 14_000
 """A part longer than this is cut at its quietest place; the encoder's work grows with the square of its length."""
 EARLIEST_CUT_MS = 5000
-
-
-class RecognitionFailed(PeerError):
-    """The recognizer did not answer, ended while it worked, or has too much to do."""
-
-    hint = "Say it again; where it happens often, lower LOCAL_CALLS or give the machine more cores."
 
 
 class PooledRecognizer:
@@ -124,7 +117,7 @@ class PooledUtterance:
                 await self._changed.wait()
 
     async def finish(self) -> str:
-        """Decode what is not decoded, and return all of it; '' when nothing was said. Raises `RecognitionFailed`."""
+        """Decode what is not decoded, and return all of it; '' when nothing was said. Raises `SpeechPoolFailed`."""
         try:
             await self._end_early_decoding()
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
@@ -132,8 +125,6 @@ class PooledUtterance:
             if not self._is_decoded():
                 self._decoded = await self._decode(len(self._pcm)) or _Part(len(self._pcm), Heard())
             return self._text()
-        except SpeechPoolFailed as error:
-            raise RecognitionFailed(str(error), hint=error.hint) from error
         finally:
             self._end()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from numpy.typing import NDArray
 
-from backend.extensions.local.synthesis.loudness import Samples
 from backend.media.frame import SAMPLE_RATE
+
+Samples = NDArray[np.float32]
 
 SILENCE_DB = -48.0
 """Decibels below the piece's loudest stretch at which its ends are silence."""
@@ -18,26 +18,18 @@ LEAD_MS, TAIL_MS = 30, 60
 FADE_IN_MS, FADE_OUT_MS = 8, 30
 
 
-class Trimmed(NamedTuple):
-    """Speech without the silence around it."""
-
-    samples: Samples
-    cut_ms: float
-    """How much was cut from the beginning."""
-
-
-def trimmed(samples: Samples) -> Trimmed:
+def trimmed(samples: Samples) -> Samples:
     """Cut the silence at both ends, remove the offset, fade in and out; empty when all of it is silence."""
     count = samples.size // STRETCH
     if count == 0:
-        return Trimmed(samples[:0], 0.0)
+        return samples[:0]
     power = np.square(samples[: count * STRETCH].reshape(count, STRETCH)).mean(axis=1)
     loud = np.flatnonzero(power > max(float(power.max()) * 10 ** (SILENCE_DB / 10), 1e-9))
     if not loud.size:
-        return Trimmed(samples[:0], 0.0)
+        return samples[:0]
     start = max(0, int(loud[0]) * STRETCH - _samples(LEAD_MS))
     end = min(samples.size, (int(loud[-1]) + 1) * STRETCH + _samples(TAIL_MS))
-    return Trimmed(_faded(samples[start:end]), start * 1000 / SAMPLE_RATE)
+    return _faded(samples[start:end])
 
 
 def _faded(samples: Samples) -> Samples:

@@ -1,18 +1,28 @@
 """The jobs and answers of a synthesis process: `speech_pool` carries both as bytes.
 
-This module is also the process's engine: `load()` loads the voice that the environment names.
+This module is also the process's engine: `load()` loads the voice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import msgspec
 
-from backend.extensions.local.synthesis.base import Piece
-
 Job = tuple[str, float]
 """A sentence, and how fast it is to be spoken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The sound of a part of a sentence."""
+
+    pcm: bytes
+    """24 kHz mono PCM16."""
+    pause_ms: int = 0
+    """How much silence belongs between this piece and the next of the same reply."""
+
 
 encode = msgspec.msgpack.Encoder().encode
 _decode_job = msgspec.msgpack.Decoder(Job).decode
@@ -20,12 +30,11 @@ decode_piece = msgspec.msgpack.Decoder(Piece).decode
 
 
 def load() -> Callable[[bytes], Iterator[bytes]]:
-    """Load the voice, and say once what is loaded late. Raises `SetupError`."""
+    """Load the voice, and say once what is loaded late."""
     # Here, so that the process that serves calls never loads a model.
     from backend.extensions.local.synthesis.hibari import HibariVoice
-    from backend.extensions.local.synthesis.voice_files import chosen_file
 
-    voice = HibariVoice(chosen_file())
+    voice = HibariVoice()
     voice.warm_up()
 
     def speak(raw: bytes) -> Iterator[bytes]:

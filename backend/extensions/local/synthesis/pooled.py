@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
-from backend.extensions.local.synthesis.jobs import decode_piece, encode
-from backend.extensions.local.synthesis.requirements import require_voice_packages
+from backend.extensions.local.speech_pool import SpeechPool
+from backend.extensions.local.synthesis.jobs import Piece, decode_piece, encode
 
 ENGINE = "backend.extensions.local.synthesis.jobs"
 """What a process of the pool loads."""
@@ -27,24 +25,10 @@ class PooledSynthesizer:
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
         """Speak one sentence, a piece as soon as it is made; 1.2 times as fast as usual with a `speed` of 1.2.
 
-        Text without anything to pronounce gives a piece without sound, no text no piece. Raises `SynthesisFailed`.
+        Text without anything to pronounce gives no piece. Raises `SpeechPoolFailed`.
         """
         if not sentence.strip():
             return
-        try:
-            async with aclosing(self._pool.run(encode((sentence, speed)))) as pieces:
-                async for piece in pieces:
-                    yield decode_piece(piece)
-        except SpeechPoolFailed as error:
-            raise SynthesisFailed(str(error), hint=error.hint) from error
-
-
-def chosen_voice() -> str:
-    """The name of the voice that the environment asks for, once it is sure to be there. Raises `SetupError`.
-
-    Call it before the pool is started: what a process cannot load, the operator learns immediately, in one sentence.
-    """
-    require_voice_packages()
-    from backend.extensions.local.synthesis.voice_files import chosen_file
-
-    return f"Hibari {chosen_file().name}"
+        async with aclosing(self._pool.run(encode((sentence, speed)))) as pieces:
+            async for piece in pieces:
+                yield decode_piece(piece)

@@ -11,8 +11,8 @@ NEEDED = {"onnxruntime": "onnxruntime", "hibari": "hibari-tts"}
 (x86-64, arm64), for macOS on arm64 and for Windows, and for nothing else."""
 
 
-def require_voice_packages() -> None:
-    """Raise `MissingLibrary` where the voice cannot be loaded, naming what to install."""
+def installed_voice() -> str:
+    """Return the voice's name. Raises `MissingLibrary` where it cannot be loaded, naming what to install."""
     missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
     if missing:
         raise MissingLibrary(
@@ -20,3 +20,6 @@ def require_voice_packages() -> None:
             hint=f"pip install {' '.join(missing)}. Where onnxruntime has no wheel (32-bit systems, Alpine), "
             "use a provider: set OPENAI_API_KEY.",
         )
+    from hibari.voices import DEFAULT
+
+    return f"Hibari {DEFAULT}"

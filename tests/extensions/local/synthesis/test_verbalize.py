@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -31,24 +30,17 @@ def test_table_has_two_hundred_rows() -> None:
 
 @pytest.mark.parametrize(("written", "expected"), rows(), ids=[written for written, _ in rows()])
 def test_row_of_the_table_is_spoken_as_it_says(written: str, expected: str) -> None:
-    assert verbalize(written).spoken == expected
+    assert verbalize(written) == expected
 
 
 SIGNS = "aZé7019 .,:;-–/$€%°@#*_`[]()<>|+=~^'\"\n½²😀日\u0301 "
 
 
 @given(st.text(st.sampled_from(SIGNS), max_size=80))
-def test_any_text_becomes_words_and_each_written_word_has_its_place_among_them(text: str) -> None:
-    verbalized = verbalize(text)
-    words = verbalized.spoken.split()
-    assert not re.search(r"[\d*_`#@<>|$€%°/=~^\[\]]", verbalized.spoken)
-    assert all(any(map(str.isalpha, word)) for word in words)
-    assert len(verbalized.starts) == len(text.split())
-    assert all(first <= second for first, second in pairwise(verbalized.starts))
-
-
-def test_written_words_know_the_first_word_they_are_spoken_as() -> None:
-    assert verbalize("It costs $49.50 from St. Louis, i.e. 21 km away.").starts == (0, 1, 2, 7, 8, 9, 10, 12, 13, 14)
+def test_any_text_becomes_words(text: str) -> None:
+    words = verbalize(text)
+    assert not re.search(r"[\d*_`#@<>|$€%°/=~^\[\]]", words)
+    assert all(any(map(str.isalpha, word)) for word in words.split())
 
 
 @pytest.mark.parametrize(
@@ -64,4 +56,4 @@ def test_text_made_to_be_slow_is_not(repeated: str) -> None:
 def test_link_in_an_answer_is_spoken_as_its_site() -> None:
     sentence = spoken("See https://www.example.com/a/b_c?d=1#e, or [this page](https://example.org/x).")
     assert sentence == "See example.com, or this page."
-    assert verbalize(sentence).spoken == "See example dot com, or this page."
+    assert verbalize(sentence) == "See example dot com, or this page."

@@ -9,55 +9,32 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 Say = Callable[[re.Match[str]], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A pattern in written text and how its matches are spoken."""
-
-    pattern: re.Pattern[str]
-    say: Say
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The written characters from `start` to `end`, spoken as `spoken`."""
-
-    start: int
-    end: int
-    spoken: str
+Rule = tuple[re.Pattern[str], Say]
+"""A pattern in written text, and how its matches are spoken."""
 
 
 def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
     """Make a rule; a string instead of a function is spoken as it stands."""
-    return Rule(re.compile(pattern, flags), say if callable(say) else lambda _match: say)
-
-
-def spans_of(text: str, rules: Sequence[Rule]) -> list[Span]:
-    """Return the spans that the rules replace in `text`, in order and without overlaps."""
-    found: list[Span] = []
-    starts: list[int] = []
-    for each in rules:
-        for match in each.pattern.finditer(text):
-            place = bisect_left(starts, match.start())
-            if place < len(found) and found[place].start < match.end():
-                continue
-            if place and found[place - 1].end > match.start():
-                continue
-            spoken = each.say(match) if match.end() > match.start() else None
-            if spoken is not None:
-                found.insert(place, Span(match.start(), match.end(), spoken))
-                starts.insert(place, match.start())
-    return found
+    return re.compile(pattern, flags), say if callable(say) else lambda _match: say
 
 
 def replaced(text: str, rules: Sequence[Rule]) -> str:
-    """`text` with everything replaced that the rules take."""
+    """Return `text` with everything replaced that the rules take."""
+    found: list[tuple[int, int, str]] = []  # where a part begins and ends, and how it is spoken
+    for pattern, say in rules:
+        for match in pattern.finditer(text):
+            place = bisect_left(found, (match.start(),))
+            if place < len(found) and found[place][0] < match.end():
+                continue
+            if place and found[place - 1][1] > match.start():
+                continue
+            spoken = say(match) if match.end() > match.start() else None
+            if spoken is not None:
+                found.insert(place, (match.start(), match.end(), spoken))
     pieces, done = [], 0
-    for span in spans_of(text, rules):
-        pieces += [text[done : span.start], span.spoken]
-        done = span.end
+    for start, end, spoken in found:
+        pieces += [text[done:start], spoken]
+        done = end
     return "".join([*pieces, text[done:]])

@@ -19,10 +19,10 @@ from fastapi.responses import JSONResponse
 from backend.access.addresses import address_key
 from backend.chat.turn import ChatTurn
 from backend.errors import BadField, VoiceError
+from backend.extensions.chat_completions.request import MODEL, Completion, as_turn, parse
+from backend.extensions.chat_completions.shapes import DONE, Shape, encode
 from backend.http.bodies import CONVERSATION_ID, documented, read_raw
 from backend.http.chat import begin_turn, own_conversation
-from backend.http.completion_request import MODEL, Completion, as_turn, parse
-from backend.http.completion_shapes import DONE, Shape, encode
 from backend.http.context import Context, Here, identity_of
 from backend.http.openai_errors import error_object
 from backend.http.sse import HEARTBEAT, EventStream

@@ -10,7 +10,7 @@ import pytest
 
 from tests.http.world import world
 
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "chat.md"
+HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "chat.md"
 
 
 async def test_the_program_of_the_how_to_prints_the_answer(

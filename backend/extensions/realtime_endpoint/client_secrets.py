@@ -1,0 +1,97 @@
+"""Client secrets: what a program gives its page, so that the page begins calls over the Realtime protocol as its user.
+
+A secret is signed, so that what we did not make costs no look-up, and names an entry in its user's cache: every process
+reads it, it expires by itself, and it is exported and erased with the rest. It opens `/v1/realtime` and what is below
+it, and makes no other secret. One made with a cookie is void once the user's cookies are.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from itsdangerous import BadSignature
+from starlette.requests import HTTPConnection
+
+from backend.access.addresses import address_key
+from backend.access.credentials import BETWEEN, Identity, OwnCredential, bearer
+from backend.access.principal import Grant, Principal
+from backend.errors import NotAdmitted
+from backend.http.context import Context, context_of
+from backend.runtime.json_objects import Json
+
+PREFIX = "ek_"
+LIFE_MIN_S = 10
+LIFE_MAX_S = 7_200
+LONGEST = 640
+"""Characters of a secret that are looked at."""
+SALT = "client-secret"
+VOIDABLE = ("cookie", "oidc")
+"""Credentials that can be revoked while a secret of theirs lives."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """The session that a secret opens, as the one who made it."""
+
+    session: dict[str, Any]
+    principal: Principal
+    origin: str = ""
+    age_s: float = 0.0
+    account: str = ""
+    epoch: int = 0
+
+
+_decoder = msgspec.json.Decoder(_Kept)
+
+
+async def make_secret(here: Context, caller: Identity, session: Json, life_s: int) -> tuple[str, int]:
+    """Return a secret for `session`, and the Unix time at which it expires. Raises `MemoryUnavailable`."""
+    name = secrets.token_urlsafe(16)
+    maker = replace(caller.principal, grants=frozenset({Grant.CALL}))
+    kept = _Kept(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch)
+    await here.services.data.memory.cache_put(maker.user, _entry(name), msgspec.json.encode(kept).decode(), life_s)
+    user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol takes few characters
+    signed = here.signatures.signer(SALT).sign(f"{user}{BETWEEN}{name}").decode()
+    return PREFIX + signed, int(time.time()) + life_s
+
+
+async def identity_by_secret(connection: HTTPConnection) -> Identity:
+    """Return who made the secret that the request shows.
+
+    Raises `NotAdmitted` for a secret that is not ours, or over, and `MemoryUnavailable`.
+    """
+    kept = await _kept(context_of(connection), bearer(connection) or "")
+    if kept is None:
+        raise NotAdmitted(
+            "The client secret is not valid, or has expired.",
+            hint="Create another with POST /v1/realtime/client_secrets.",
+        )
+    principal = replace(kept.principal, address=address_key(connection))
+    return Identity(principal, known=True, announce=False, age_s=kept.age_s, origin=kept.origin, opens=kept.session)
+
+
+async def _kept(here: Context, secret: str) -> _Kept | None:
+    try:
+        signed = here.signatures.signer(SALT).unsign(secret[len(PREFIX) : LONGEST], max_age=LIFE_MAX_S).decode()
+        user, _, name = signed.partition(BETWEEN)
+        owner = urlsafe_b64decode(user + "=" * (-len(user) % 4)).decode()
+    except (BadSignature, ValueError):
+        return None
+    services = here.services
+    found = await services.data.memory.cache_get(owner, _entry(name))
+    kept = _decoder.decode(found) if found is not None else None
+    voidable = kept is not None and kept.principal.credential in VOIDABLE
+    if kept and voidable and await services.people.access_store.epoch(kept.account) != kept.epoch:
+        return None
+    return kept
+
+
+def _entry(name: str) -> str:
+    return f"client-secret:{name}"
+
+
+CLIENT_SECRET = OwnCredential("/v1/realtime", PREFIX, identity_by_secret)

@@ -1,0 +1,230 @@
+"""Who makes each request, WebSocket and stream, and whether they may: their identity, their cookie, their grants.
+
+Every visitor has an identity: a random user id in a signed cookie, made on the first visit.
+
+Where the operator asks for it (IDENTIFY_BY_FINGERPRINT, for demonstrations), a browser's fingerprint makes the user id
+of a caller without a cookie. In that mode a mere visit makes no identity, only a call does: otherwise the page's own
+loading would have set a cookie before the fingerprint could be asked.
+
+One table says which grant a path asks for; extensions add theirs. The longest prefix that a path begins with decides. A
+path that none names but the last is a file of the page.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import replace
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from backend.access.access import Access
+from backend.access.credentials import COOKIE, COOKIE_AGE_S, Credentials, Identity, bearer, cookie_name
+from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
+from backend.access.store import AccessStore
+from backend.errors import Forbidden, NotAdmitted, NotFound, TooMany, VoiceError
+from backend.http.context import admits_new_user, context_of, identity_of, principal_of
+from backend.http.errors import refuse
+from backend.http.headers import with_headers
+from backend.http.on_behalf import HEADER, may_name_user, speak_by_header
+
+Grants = Mapping[str, Grant | None]
+
+GRANTS: Grants = {
+    "/api/rtc": Grant.CALL,
+    "/api/sessions": Grant.CALL,
+    "/api/events": Grant.CALL,
+    "/ws": None,  # the session's token is its first message
+    "/api/multiturn": Grant.CHAT,
+    "/api/singleturn": Grant.CHAT,
+    "/api/conversations": Grant.CHAT,
+    "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
+    "/api/tools": Grant.CHAT,
+    "/api/reasoning": Grant.REASON,
+    "/embedding": Grant.EMBED,
+    "/api/tasks": Grant.TASKS,
+    "/api/input": Grant.TASKS,
+    "/api/status": Grant.TASKS,
+    "/notification": Grant.NOTIFY,
+    "/api/me": Grant.MEMORY,
+    "/mode": Grant.MEMORY,
+    "/api/admin": Grant.ADMIN,
+    "/mcp": Grant.MCP,
+    "/mcp/copilot": Grant.MCP_COPILOT,
+    "/mcp/external": Grant.MCP_EXTERNAL,
+    "/api/config": None,
+    "/api/openapi.json": None,
+    "/openapi.json": None,
+    "/healthz": None,
+    "/readyz": None,
+    "/metrics": None,
+    "/": None,
+}
+"""Beginning of a path, up to a slash or its end → the grant it asks for; None: open to all."""
+
+
+def grant_for(path: str, grants: Grants = GRANTS) -> tuple[str, Grant | None]:
+    """Return the prefix in the table that decides about `path`, and the grant."""
+    prefix = path.rstrip("/")
+    while prefix and prefix not in grants:
+        prefix = prefix.rpartition("/")[0]
+    return prefix or "/", grants[prefix or "/"]
+
+
+VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
+READERS = "/api/shared/"
+"""Beginning of the paths of what is read by those who need no identity."""
+RETRY_S = 3600
+"""Seconds after which a caller without a cookie should try again."""
+
+
+class Admission:
+    """Middleware: puts an `Identity` into the request's state, and its cookie into the answer when there is news.
+
+    It refuses a request of a principal without the grant of its route.
+    """
+
+    def __init__(
+        self, app: ASGIApp, credentials: Credentials, store: AccessStore, grants: Grants, *, visits_count: bool
+    ) -> None:
+        self._app = app
+        self._store = store
+        self._credentials = credentials
+        self._grants = grants
+        self._visits_count = visits_count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            identity = await self._identify(scope)
+            if identity.origin and Headers(scope=scope).get("origin") != identity.origin:
+                raise Forbidden(
+                    "This token was made for pages of another origin.", hint="Create one for this page's origin."
+                )
+            if identity.announce and not identity.known and self._is_visit(scope):
+                await self._make_user(scope, identity)
+        except VoiceError as error:
+            await refuse(error, scope, receive, send)
+            return
+
+        def announce(headers: MutableHeaders) -> None:
+            if identity.announce and self._is_visit(scope):
+                headers.append("set-cookie", self._cookie(identity, scope["scheme"]))
+
+        send = with_headers(send, announce)
+        try:
+            await self._require_grant(scope)
+        except VoiceError as error:
+            await refuse(error, scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _identify(self, scope: Scope) -> Identity:
+        """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
+        connection = HTTPConnection(scope)
+        for own in self._credentials.own:
+            if own.is_shown(connection):
+                shown = scope.setdefault("state", {})["identity"] = await own.identify(connection)
+                return shown
+        identity = identity_in(scope, self._credentials)
+        if identity.principal.credential in ("cookie", "oidc"):
+            epoch = await self._store.epoch(identity.account)
+            if epoch is None:  # what the cookie of a user could open stands in the same Redis, as far away
+                identity.principal = identity.principal.as_user()
+            elif epoch != identity.epoch:
+                self._credentials.forget_cookie(connection, identity)
+        return identity
+
+    async def _make_user(self, scope: Scope, identity: Identity) -> None:
+        """Count a new user of the caller's address; over its limit, pages are shown without a cookie.
+
+        Raises `TooMany` for a request that would do something as that user.
+        """
+        if await admits_new_user(HTTPConnection(scope)):
+            return
+        identity.announce = False
+        if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
+            hint = "Allow cookies, sign in, or come back tomorrow."
+            raise TooMany("Too many new users come from your address.", retry_after_s=RETRY_S, hint=hint)
+
+    def _is_visit(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        if not self._visits_count and scope["method"] in ("GET", "HEAD"):
+            return False
+        if path.startswith(READERS):
+            return False
+        return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
+
+    def _cookie(self, identity: Identity, scheme: str) -> str:
+        """Return the header: over TLS under a name that no other host of the domain can set (RFC 6265bis, 4.1.3.2)."""
+        value = self._credentials.signatures.cookie(identity.user, identity.epoch)
+        return set_cookie(scheme, value, COOKIE_AGE_S)
+
+    async def _require_grant(self, scope: Scope) -> None:
+        """Raise the refusal of a request that is not admitted to its route."""
+        connection = HTTPConnection(scope)
+        prefix, grant = grant_for(scope["path"], self._grants)
+        scope["state"]["prefix"] = prefix
+        if HEADER in connection.headers:
+            speak_by_header(connection, grant)
+        principal = principal_of(connection)
+        if grant is Grant.ADMIN and grant not in principal.grants:
+            await _require_admin(connection)
+        elif grant is not None and grant not in principal.grants and not may_name_user(principal, prefix):
+            raise _refusal(principal, grant, self._credentials.access)
+        elif grant in MCP_GRANTS:
+            here = context_of(connection)
+            await here.programs.take(f"{principal.credential} {principal.user}", here.now())
+        scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
+
+
+def set_cookie(scheme: str, value: str, age_s: int, name: str = COOKIE) -> str:
+    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: drop it."""
+    secure = "; Secure" if scheme == "https" else ""
+    return f"{cookie_name(scheme, name)}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
+
+
+def identity_in(scope: Scope, credentials: Credentials) -> Identity:
+    """Return who makes the request, read once. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
+    state = scope.setdefault("state", {})
+    if "identity" not in state:
+        state["identity"] = credentials.identify(HTTPConnection(scope))
+    identity: Identity = state["identity"]
+    return identity
+
+
+def _refusal(principal: Principal, grant: Grant, access: Access) -> VoiceError:
+    if grant in MCP_GRANTS and "key" not in access.modes:
+        hint = f"Add key to ACCESS, and set API_KEYS: their tokens with the grant {grant} open this path."
+        return NotFound("The server offers no tools to programs.", hint=hint)
+    if principal.credential not in ("none", "cookie"):
+        return Forbidden(f"This token or key does not grant {grant}.", hint="Ask the operator for one that does.")
+    ways = {"oidc": "sign in at /auth/login", "key": "send a token signed by one of API_KEYS"}
+    hint = " or ".join(words for mode, words in ways.items() if mode in access.modes)
+    return NotAdmitted("This server requires a token.", hint=f"{hint[:1].upper()}{hint[1:]}.")
+
+
+async def _require_admin(connection: HTTPConnection) -> None:
+    """Make an operator of the bearer of ADMIN_TOKEN. Raises the refusal of all others; a wrong token is counted."""
+    here, identity = context_of(connection), identity_of(connection)
+    if identity.principal.credential.startswith("key "):
+        raise Forbidden(
+            "This token does not allow access to the admin page.", hint="Use ADMIN_TOKEN, or a token that does."
+        )
+    address, hint = identity.principal.address, "It is ADMIN_TOKEN in the server's settings."
+    secret, attempt = here.services.settings.access.admin_token, bearer(connection)
+    if secret is None and here.services.people.access.modes == {"open"}:
+        raise NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
+    if attempt is None:
+        raise NotAdmitted("The admin page requires a token.", hint=hint)
+    await here.attempts.check(address, here.now())
+    if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
+        as_admin = {"grants": frozenset({Grant.ADMIN}), "tier": Tier.OPERATOR, "credential": "key admin"}
+        identity.principal = replace(identity.principal, **as_admin)  # type: ignore[arg-type]
+        return
+    await here.attempts.take(address, here.now())
+    raise NotAdmitted("The token is wrong.", hint=hint)
