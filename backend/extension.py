@@ -23,8 +23,10 @@ from redis.asyncio import Redis
 
 from backend.access.credentials import OwnCredential, TokenSockets
 from backend.access.principal import Grant
+from backend.call.utterance_tap import Reader
 from backend.http.context import Context
 from backend.http.services import UserDataStore
+from backend.media.echo import EchoGuard
 from backend.models.embedding import Embedder
 from backend.notifications.deletions import DeletionTarget
 from backend.observability.call_metrics import CallMetrics
@@ -72,6 +74,10 @@ class Opened:
     """Sends traces somewhere; None: this extension traces nothing."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
     """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
+    reader: Reader | None = None
+    """Reads short utterances by their sound; None: this extension does not."""
+    echo_guard: Callable[[], EchoGuard] | None = None
+    """Makes the echo guard of each call; None: this extension has none."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None

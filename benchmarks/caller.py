@@ -45,7 +45,6 @@ class MeasuredCaller:
         """From when to when an answer was listened to, on the steady clock."""
         self._listening_since = 0.0
         self._microphone = Microphone()
-        self._pauses = False
         self._began = self._ended = 0.0
         self._said = asyncio.Event()
         self._news = asyncio.Event()
@@ -80,7 +79,6 @@ class MeasuredCaller:
         offer = await peer.offer()
         posted = time.monotonic()
         answer, ticket = await signalling.offer(OPUS.sub(r"\1a=fmtp:\2 usedtx=1\r\n", offer))  # as the page does
-        self._pauses = "usedtx=1" in answer
         await peer.accept(answer)
         await self._until("a connection", lambda: peer.state not in CONNECTING, CONNECT_WITHIN_S)
         if peer.state is not PeerState.CONNECTED:
@@ -91,7 +89,7 @@ class MeasuredCaller:
 
     async def say(self, spoken: Spoken, kind: Kind) -> None:
         """Speak, and return when the last packet has been handed to the sender."""
-        speech = spoken.with_pauses if self._pauses else spoken.without_pauses
+        speech = spoken.with_pauses
         self._said.clear()
         self._began = 0.0
         self._microphone.say(speech)

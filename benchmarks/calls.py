@@ -42,11 +42,8 @@ def main() -> int:
     leave_on_sigterm()
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
     cores = Cores.available(options.workers, shared=options.shared)
-    pauses, reader = not options.without_pauses, not options.without_reader
-    kinds = [
-        ServerKind(options.workers, pauses=pauses, endpointing=options.endpointing, reader=reader, by=by)
-        for by in options.by
-    ]
+    reader = not options.without_reader
+    kinds = [ServerKind(options.workers, endpointing=options.endpointing, reader=reader, by=by) for by in options.by]
     benches = [Bench(seconds, cores, kind) for kind in kinds]
     words = [""] * len(benches)
     for bench in benches:
@@ -91,7 +88,6 @@ class Bench:
         self.kind = kind
         self.seconds = seconds
         self.where = cores.described(kind.workers) + f", {kind.endpointing}"
-        self.where += "" if kind.pauses else ", packets in silence, too"
         self.where += "" if kind.by is By.WEBRTC else f", by telephone ({kind.by})"
         self.runs: dict[int, list[Run]] = {}
 
@@ -147,9 +143,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
     parser.add_argument("--without-reader", action="store_true", help="UTTERANCE_CLASSIFIER=false")
-    parser.add_argument(
-        "--without-pauses", action="store_true", help="callers send 50 packets a second in silence, too (RTC_DTX=false)"
-    )
     parser.add_argument(
         "--endpointing",
         choices=list(EndpointingStyle),

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
 
-from backend.media.clock import FRAME_S, current_media_clock
+from backend.media.clock import current_media_clock
 from backend.transports.base import OnFrame
 from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
@@ -66,7 +66,7 @@ class Half:
         """The next slot, for the first `calls`."""
         self._slot += 1
         for call in self.calls[:calls]:
-            call.slot.serve(self._slot, self._slot * FRAME_S)
+            call.slot.serve(self._slot)
 
 
 @asynccontextmanager

@@ -18,8 +18,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from backend.errors import MissingLibrary
-from backend.media.endpointing import make_vad
 from backend.media.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.jitter_buffer import JitterBuffer
 from backend.media.opus import OpusDecoder, OpusEncoder
@@ -27,8 +25,9 @@ from backend.media.playout import Playout
 from backend.media.receive import VoiceDecoder
 from backend.media.resample import Resampler
 from backend.media.segmenter import Segmenter
-from backend.media.wav import read_wav
-from backend.settings.vad import VadSettings
+from backend.media.sound_file import read_audio
+from backend.media.vad import HopVad, RestingVad, RoomGate
+from backend.media.vad_silero import SileroEngine
 
 TEXT = "What is the weather in Seattle tomorrow, and should I take an umbrella? Please tell me about Paris as well."
 ROUNDS = 3
@@ -40,7 +39,7 @@ Stage = tuple[str, list[float]]
 def main() -> None:
     """Measure every stage and print the table."""
     frames = sentences()
-    stages = [*codec(frames), *detectors(frames), *plumbing(frames)]
+    stages = [*codec(frames), *detector(frames), *plumbing(frames)]
     table = Table("stage", "min µs", "median µs", "of a core", title=f"One {FRAME_MS} ms frame")
     for name, costs in stages:
         median = statistics.median(costs)
@@ -60,20 +59,10 @@ def codec(frames: Sequence[Frame]) -> list[Stage]:
     return stages
 
 
-def detectors(frames: Sequence[Frame]) -> list[Stage]:
-    """Both engines at their hops, gate included (and TEN's resampling); silence, where they rest."""
-    stages: list[Stage] = []
-    quiet = [Frame(bytes(FRAME_BYTES))] * len(frames)
-    for engine, hop_ms in (("ten", 16), ("ten", 32), ("silero", 32)):
-        settings = VadSettings.model_validate({"engine": engine, "vad_frame_ms": hop_ms})
-        try:
-            vad = make_vad(settings)
-        except MissingLibrary as error:
-            Console().print(f"{engine} left out: {error}")
-            continue
-        stages.append((f"VAD {engine}, {hop_ms} ms, speech", averaged(vad.score, frames)))
-        stages.append((f"VAD {engine}, {hop_ms} ms, silence", averaged(vad.score, quiet)))
-    return stages
+def detector(frames: Sequence[Frame]) -> list[Stage]:
+    """The detector with its gate: on speech, and on silence, where it rests."""
+    vad, quiet = RestingVad(HopVad(SileroEngine()), RoomGate()), [Frame(bytes(FRAME_BYTES))] * len(frames)
+    return [("VAD, speech", averaged(vad.score, frames)), ("VAD, silence", averaged(vad.score, quiet))]
 
 
 def plumbing(frames: Sequence[Frame]) -> list[Stage]:
@@ -117,7 +106,7 @@ def sentences() -> list[Frame]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speech.wav"
         subprocess.run(["flite", "-voice", "slt", "-t", TEXT, "-o", str(path)], check=True, timeout=30)
-        pcm = read_wav(path)
+        pcm = read_audio(path)
     return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
 
 

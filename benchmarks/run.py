@@ -74,8 +74,6 @@ class ServerKind:
     """How the measured server is set."""
 
     workers: int = 1
-    pauses: bool = True
-    """Callers are asked to send next to nothing while they are silent."""
     endpointing: str = "balanced"
     """ENDPOINTING: how soon a reply may sound."""
     reader: bool = True
@@ -85,7 +83,7 @@ class ServerKind:
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
-        own = {"WORKERS": str(self.workers), "RTC_DTX": str(self.pauses), "ENDPOINTING": self.endpointing}
+        own = {"WORKERS": str(self.workers), "ENDPOINTING": self.endpointing}
         own["UTTERANCE_CLASSIFIER"] = str(self.reader)
         return SERVER_SETTINGS | own | (phone.SETTINGS if self.by is By.TWILIO else {})
 

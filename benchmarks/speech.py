@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from backend.testing.speech import spoken, trimmed
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -40,4 +40,4 @@ def interruptions() -> list[bytes]:
 def _utterances(texts: Sequence[str], example: str) -> list[bytes]:
     if shutil.which("flite"):
         return [trimmed(spoken(text)) for text in texts]
-    return [trimmed(read_wav(EXAMPLES / example))]
+    return [trimmed(read_audio(EXAMPLES / example))]

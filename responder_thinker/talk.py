@@ -9,8 +9,7 @@ from rich.console import Console
 
 from backend.errors import VoiceError
 from backend.media.frame import BYTES_PER_MS
-from backend.media.wav import write_wav
-from responder_thinker.audio_file import read_audio
+from backend.media.sound_file import read_audio, write_wav
 from responder_thinker.narrator import Narrator
 from responder_thinker.voice_call import ANSWER_WITHIN_S, QUIET_AFTER_S, Transport, place_call
 

@@ -4,7 +4,7 @@ Commands, agreements and beginnings of other sentences, spoken by voices of each
 once after 420 ms of the utterance, as a reply that may be interrupted needs it, and whole, where no longer than
 1.6 s. Rows are what they are, columns what they are read as, in percent.
 
-`--learn` first learns what a telephone makes of the features of speech (`backend/media/telephone_features.txt`) from
+`--learn` first learns what a telephone makes of the features of speech (`telephone_features.txt` of the extension) from
 pieces of other sentences, 280 to 1,000 ms long, each recognised both ways: the matrix by which the features by
 telephone, and their differences, follow from the others with the least square error. It needs 13 minutes of speech and
 one of CPU time.
@@ -25,10 +25,7 @@ from pocketsphinx import Decoder
 from rich.console import Console
 from rich.table import Table
 
-from backend.media import g711
-from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
-from backend.media.resample import resample
-from backend.media.utterance_classifier_worker import (
+from backend.extensions.utterances.worker import (
     FEATURES,
     RECOGNISER_RATE,
     TELEPHONE,
@@ -36,6 +33,9 @@ from backend.media.utterance_classifier_worker import (
     cleaned,
     levelled,
 )
+from backend.media import g711
+from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SAMPLE_RATE, Frame
+from backend.media.resample import resample
 from backend.turns.utterances import UtteranceKind
 from benchmarks.turn_sense import texts, voices
 

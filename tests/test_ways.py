@@ -50,7 +50,7 @@ async def test_a_microphone_frame_passes_the_files_listed() -> None:
 async def test_reply_audio_passes_the_files_listed() -> None:
     async with real_call() as (call, transport, caller, provider):
         call.live.type_text("Tell me a story.")
-        await until(lambda: transport.stats()["queued_ms"] > 0, 10)
+        await until(lambda: transport.queued_ms > 0, 10)
         await until(lambda: any(heard.audible for heard in caller.received.frames), 10)
         with files_passed_within(RealtimeConnection.process_event, MediaSlot.serve) as steps:
             provider.sounding.set()

@@ -19,13 +19,14 @@ from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.call.dependencies import CallDependencies, CallerKnowledge
 from backend.call.prompts import CallerBackground, brief
+from backend.call.utterance_tap import Reader
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
 from backend.http.services import CallServices
-from backend.media.echo import load_canceller, open_echo_guard
-from backend.media.endpointing import detector, load_stand_in, open_endpointing
-from backend.media.utterance_classifier import UtteranceClassifier, open_utterance_classifier
+from backend.media.endpointing import open_endpointing
+from backend.media.frame import SAMPLE_RATE
+from backend.media.vad_silero import load_silero
 from backend.observability.logs import log_ids
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
@@ -69,8 +70,6 @@ class CallSubsystem:
     providers: Providers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
-    detector: str
-    """What finds the turns, in words for the operator."""
     finds_turns: bool
     """Whether we find the turns; otherwise the provider does."""
 
@@ -81,18 +80,15 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, limits, metrics = foundation.settings, foundation.settings.limits, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
-        engine = None
-        if providers.endpointers != {"provider"}:  # loaded now: the first caller should not wait for a model
-            engine = detector(settings.vad, provider_can="provider" in providers.endpointers)
-        if engine is None:
+        detects = settings.vad.enabled and providers.endpointers != {"provider"}
+        if not detects:
             _require_turns_found(providers)
-            load_stand_in(settings.vad)
-        reads = settings.turns.utterance_classifier and engine is not None
-        reader = await stack.enter_async_context(open_utterance_classifier()) if reads else None
+        load_silero(SAMPLE_RATE)  # now: the first caller should not wait for a model
+        reader = foundation.reader if detects else None
         meter = CallMeter(foundation.budgets)
         _warn_of_missing_prices(foundation.budgets, providers)
         await stack.enter_async_context(supervising("call meter", meter.run))
-        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if engine else "provider")
+        dependencies = _dependencies(foundation, tasks, reader, meter, "local" if detects else "provider")
         load = Load(limits.admission_max_lag_ms)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         metrics.watch_value("voice_loop_lag_seconds", "Lag of the event loop.", lambda: load.lag_ms / 1000)
@@ -123,7 +119,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         await _listen(foundation, registry, pages, stack)
         records = foundation.open_recorder is not None
         services = CallServices(registry, locator, offers, ice_config, ice_servers, WebSocketTransport, records=records)
-        yield CallSubsystem(services, providers, pages, engine or "the provider’s own", engine is not None)
+        yield CallSubsystem(services, providers, pages, detects)
 
 
 def _require_turns_found(providers: Providers) -> None:
@@ -166,7 +162,7 @@ async def _run_call(
 def _dependencies(
     foundation: Foundation,
     tasks: TaskSubsystem,
-    reader: UtteranceClassifier | None,
+    reader: Reader | None,
     meter: CallMeter,
     endpointing: Endpointer,
 ) -> CallDependencies:
@@ -198,7 +194,7 @@ def _dependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
         open_endpointing=partial(open_endpointing, settings.vad),
-        open_echo_guard=partial(open_echo_guard, settings.turns.echo_cancellation),
+        open_echo_guard=foundation.open_echo_guard,
         limits=limits,
         max_s=settings.limits.session_max_minutes * 60,
         metrics=foundation.metrics,
@@ -212,13 +208,10 @@ def _dependencies(
 
 
 def _limits(settings: TurnSettings, endpointing: Endpointer, *, reads: bool, others: int) -> TurnLimits:
-    if settings.echo_cancellation == "auto":
-        load_canceller()  # loaded now, too; and a missing one is logged at the start
     return TurnLimits(
         style=EndpointingStyle(settings.endpointing),
         reader=reads,
         interruption_min_ms=settings.interruption_min_ms,
-        interruption_onset=settings.interruption_onset,
         interruptible=settings.interruptions,
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
@@ -290,5 +283,4 @@ def _ice_config(settings: Settings, servers: IceServers) -> IceConfig:
         ice_servers=servers.for_us(),
         force_host=settings.rtc.rtc_force_host,
         port_range=settings.rtc.rtc_port_range,
-        pauses=settings.rtc.rtc_dtx,
     )

@@ -31,10 +31,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend.app.endpoints import open_named, responder_names
 from backend.app.extensions import installed
 from backend.errors import VoiceError
-from backend.media.echo import load_canceller
-from backend.media.endpointing import detector
 from backend.media.frame import SILENCE
 from backend.media.opus import OpusDecoder, OpusEncoder
+from backend.media.vad_silero import SileroEngine
 from backend.responders.base import Briefing
 from backend.settings.settings import Settings
 from backend.settings.unknown import unknown_settings
@@ -118,18 +117,15 @@ async def _codecs(settings: Settings) -> Finding:
         decoder.close()
     if not pcm:
         return broken("libopus could not decode its own sound", "Install another version of libopus.")
-    if settings.turns.echo_cancellation == "auto" and load_canceller() is None:
-        advice = "Callers without headphones may interrupt replies by echo."
-        return note("libopus works; echo cancellation is not available", advice)
     return fine("libopus encodes and decodes")
 
 
 async def _detector(settings: Settings) -> Finding:
-    name = detector(settings.vad, provider_can=True)
-    if name is None:
-        advice = "Interruptions are slower this way. VAD__ENGINE=auto uses a local detector."
+    if not settings.vad.enabled:
+        advice = "Interruptions are slower this way. VAD__ENABLED=true uses a local detector."
         return note("the provider's own (semantic_vad)", advice)
-    return fine(f"{name} runs")
+    SileroEngine()
+    return fine("silero runs")
 
 
 async def _redis(settings: Settings) -> Finding:

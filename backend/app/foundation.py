@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -15,7 +15,9 @@ from backend.app.models import Models, open_models
 from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
+from backend.call.utterance_tap import Reader
 from backend.extension import Ground, Opened
+from backend.media.echo import EchoGuard
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -43,6 +45,16 @@ class Foundation:
     tracer: Tracer
     metrics: CallMetrics
     """The numbers of `/metrics`; a subsystem opened later adds its own."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """Return what reads short utterances; None: no extension does."""
+        return next((each.reader for each in self.extensions.values() if each.reader), None)
+
+    @property
+    def open_echo_guard(self) -> Callable[[], EchoGuard]:
+        """Return the maker of the echo guards of calls."""
+        return next((each.echo_guard for each in self.extensions.values() if each.echo_guard), EchoGuard)
 
     @property
     def open_recorder(self) -> OpenRecorder | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from backend.call.consent_replies import TakeAnswer
 from backend.call.prompts import CallerBackground
-from backend.media.echo import EchoGuard, NoEchoGuard
+from backend.call.utterance_tap import Reader
+from backend.media.echo import EchoGuard
 from backend.media.endpointing import LocalEndpointing
-from backend.media.utterance_classifier import UtteranceClassifier
 from backend.notifications.dispatcher import Subscribe
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -55,7 +55,7 @@ class CallDependencies:
     enqueue: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], LocalEndpointing]
-    """Opens our own endpointing. Raises `MissingLibrary` where no detector can run."""
+    """Opens our own endpointing."""
     limits: TurnLimits
     metrics: CallMetrics
     max_s: float = 0
@@ -63,9 +63,9 @@ class CallDependencies:
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
-    reader: UtteranceClassifier | None = None
+    reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
-    open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
+    open_echo_guard: Callable[[], EchoGuard] = EchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None

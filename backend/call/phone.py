@@ -142,15 +142,14 @@ class PhoneCall:
 
     async def _was_heard(self) -> bool:
         """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
-        turn, stats = self._machine.turn, self._transport.stats
+        turn = self._machine.turn
         deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
         quiet = 0
         while quiet < QUIET_LOOKS and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(LOOK_EVERY_S)
             if self._machine.turn != turn:
                 return False
-            now = stats()
-            quiet = 0 if now["queued_ms"] or now.get("unheard_ms") else quiet + 1
+            quiet = 0 if self._transport.queued_ms else quiet + 1
         return True
 
     def _target(self, arguments: str) -> str:

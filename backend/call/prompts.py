@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import convert
 
 from backend.agent.context import standing
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from backend.models.base import quoted
 from backend.responders.base import Briefing, ToolSchema
 from backend.thinkers.registry import ThinkerRegistry
@@ -195,10 +195,10 @@ def filler_hint(sentence: str) -> str:
 @cache
 def clip_audio(clip: Clip) -> bytes:
     """Return the recording of `clip`, 24 kHz mono PCM16, read once. It was made by `scripts/make_clips.py`."""
-    return read_wav(CLIPS / f"{clip.value}.wav")
+    return read_audio(CLIPS / f"{clip.value}.wav")
 
 
 def load_clips() -> None:
-    """Read all recordings now, so that no caller waits for a disk. Raises what `read_wav` raises."""
+    """Read all recordings now, so that no caller waits for a disk. Raises what `read_audio` raises."""
     for clip in Clip:
         clip_audio(clip)

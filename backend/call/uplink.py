@@ -89,12 +89,7 @@ class Uplink:
 
     def change_finder(self, finder: TurnFinder) -> None:
         """Have turns found by `finder` from the next frame on; nothing more is reported of speech under way."""
-        self._endpointing.close()
         self._endpointing = self._open(finder)
-
-    def close(self) -> None:
-        """Release the detector. Safe to call twice."""
-        self._endpointing.close()
 
     def _open(self, finder: TurnFinder) -> Endpointing:
         self._finder = finder

@@ -9,23 +9,48 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.utterance_classifier import LONGEST_MS, UtteranceClassifier
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.turns import events as ev
+from backend.turns.utterances import UtteranceKind
 
+LONGEST_MS = 2000
+"""Audio beyond this is no short utterance, and is not read."""
 KEPT_FRAMES = LONGEST_MS // FRAME_MS + 1
 """The longest utterance that is read, with its pre-roll and the pause after it; one more, and it is none."""
 AT_ONCE = 4
 """Readings and estimates of one call at the same time; further ones have no answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The classes of an utterance."""
+
+    kind: UtteranceKind
+    words: str = ""
+    """The phrase that was recognised; empty for noise and for other words."""
+
+
+class Reader(Protocol):
+    """Reads short utterances. No method raises; None: no answer in time."""
+
+    def begin(self) -> None:
+        """Get ready, without waiting: a call has begun."""
+
+    async def read(self, pcm: bytes) -> Reading | None:
+        """Return what 24 kHz mono PCM16 says."""
+
+    async def sentence_end(self, words: str) -> float | None:
+        """Return the log10 probability that a sentence ends after `words`."""
+
+
 class UtteranceTap:
     """The latest speech of one call."""
 
-    def __init__(self, reader: UtteranceClassifier | None, dispatch: Callable[[ev.Event], None]) -> None:
+    def __init__(self, reader: Reader | None, dispatch: Callable[[ev.Event], None]) -> None:
         self._reader = reader
         if reader:
             reader.begin()
@@ -68,11 +93,11 @@ class UtteranceTap:
         else:
             work.close()
 
-    async def _read(self, reader: UtteranceClassifier, pcm: bytes, partial: bool) -> None:
+    async def _read(self, reader: Reader, pcm: bytes, partial: bool) -> None:
         reading = await reader.read(pcm)
         kind, words = (reading.kind, reading.words) if reading else (None, "")
         self._dispatch(ev.UtteranceRead(kind, words, partial))
 
-    async def _estimate(self, reader: UtteranceClassifier, words: str) -> None:
+    async def _estimate(self, reader: Reader, words: str) -> None:
         if (log10 := await reader.sentence_end(words)) is not None:
             self._dispatch(ev.SentenceEndEstimated(words, log10))

@@ -168,7 +168,6 @@ class VoiceCall:
             parts.link.close,
             parts.transport.close,
             *([partial(parts.recorder.close, reason)] if parts.recorder else []),
-            parts.uplink.close,
             lambda: setattr(parts.session, "call", None),
             self.engine.unsubscribe,
             *parts.observers.endings(reason),

@@ -65,39 +65,23 @@ for the next time. Returns up to when everything has been read, None when someth
 class MediaSlot:
     """One call's share of the clock: 20 ms, again and again. `leave` it at the end."""
 
-    def __init__(self, phase: _Phase, on_slot: OnSlot, on_fault: OnFault | None, clock: MediaClock, now: float) -> None:
-        self.skipped = 0
-        """Slots left out after a stall."""
-        self.worst_gap_ms = 0.0
-        """The longest time between two slots."""
+    def __init__(self, phase: _Phase, on_slot: OnSlot, on_fault: OnFault | None, clock: MediaClock) -> None:
         self.on_slot = on_slot
         self.phase = phase
         self._on_fault = on_fault
         self._clock = clock
         self._first: int | None = None
-        self._number = -1
-        self._last = now
-
-    def __repr__(self) -> str:
-        return f"MediaSlot({self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
 
     def leave(self) -> None:
         """Be called no more. Safe to call twice, and from within `on_slot`."""
         self._clock.leave(self)
 
-    def serve(self, number: int, now: float) -> None:
+    def serve(self, number: int) -> None:
         """Serve the phase's slot `number`. A fault ends this call's slots, and no other's."""
         if self._first is None:
-            self._first, self._last = number, now
-        own = number - self._first
-        self.skipped += own - self._number - 1
-        self._number = own
-        gap_ms = (now - self._last) * 1000
-        if gap_ms > self.worst_gap_ms:
-            self.worst_gap_ms = gap_ms
-        self._last = now
+            self._first = number
         try:
-            self.on_slot(own)
+            self.on_slot(number - self._first)
         except Exception as error:
             log.exception("a call's audio failed")
             self.leave()
@@ -123,7 +107,7 @@ class _Phase:
         """Serve the next slot, or the one that is due now after a stall."""
         self._go_to(slot_after(self._number, now - self._epoch))
         for slot in list(self.slots):
-            slot.serve(self._number, now)
+            slot.serve(self._number)
 
     def _go_to(self, number: int) -> None:
         self._number = number
@@ -143,9 +127,6 @@ class MediaClock:
         self._timer: asyncio.TimerHandle | None = None
         self._context = Context()  # else what is done for all calls would be traced as the work of the first one
 
-    def __repr__(self) -> str:
-        return f"MediaClock({[len(phase.slots) for phase in self._phases]} slots, {len(self._readers)} readers)"
-
     def join(self, on_slot: OnSlot, on_fault: OnFault | None = None) -> MediaSlot:
         """Return a slot that is due for the first time, as number 0, within 20 ms."""
         inviting = [self._phases[number] for number in FILL_ORDER]
@@ -154,7 +135,7 @@ class MediaClock:
         now = self._loop.time()
         if not phase.slots:
             phase.begin(now)
-        slot = MediaSlot(phase, on_slot, on_fault, self, now)
+        slot = MediaSlot(phase, on_slot, on_fault, self)
         phase.slots[slot] = None
         self._arm(now)
         return slot
@@ -221,31 +202,17 @@ class SlotStream:
     """
 
     def __init__(self, clock: MediaClock) -> None:
-        self._loop = asyncio.get_running_loop()
         self._latest = self._number = -1
         self._due = asyncio.Event()
-        self._last = self._loop.time()
-        self.skipped = 0
-        """Slots left out after a stall, ours or the network's."""
-        self.worst_gap_ms = 0.0
-        """The longest time between two slots."""
         self._slot = clock.join(self._on_slot)
-
-    def __repr__(self) -> str:
-        return f"SlotStream(slot {self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
 
     async def next(self) -> int:
         """Wait for the next slot to be due; return its number, from 0."""
         if self._number == self._latest:
             self._due.clear()
             await self._due.wait()
-        number = slot_after(self._number, self._latest * FRAME_S)
-        self.skipped += number - self._number - 1
-        self._number = number
-        now = self._loop.time()
-        self.worst_gap_ms = max(self.worst_gap_ms, (now - self._last) * 1000)
-        self._last = now
-        return number
+        self._number = slot_after(self._number, self._latest * FRAME_S)
+        return self._number
 
     def leave(self) -> None:
         """Give the slots up. Safe to call twice."""

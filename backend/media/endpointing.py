@@ -7,24 +7,25 @@ gets a ring of its own; one that reads too seldom loses the oldest scores, never
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from typing import Literal
 
-from backend.errors import MissingLibrary, TooMany
+from backend.errors import TooMany
 from backend.media.frame import Frame
 from backend.media.onset_hint import OnsetHint
 from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter, SegmenterState
-from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
+from backend.media.vad import HopVad, RestingVad, RoomGate, Vad
+from backend.media.vad_silero import SileroEngine
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
 
-log = logging.getLogger(__name__)
-
+ONSET = 0.5
+"""The score from which a frame after silence counts as speech: a first sound may be doubtful."""
+HELD_MS = 500
+"""The most of a voice in doubt that is sent once it is the caller's."""
 RING_FRAMES = 250
 """Scores a watcher can leave unread: five seconds of 20 ms frames."""
 WATCHERS = 4
@@ -36,19 +37,18 @@ Ring = deque[float]
 class LocalEndpointing:
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
-    def __init__(
-        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: PrimarySpeaker | None = None
-    ) -> None:
-        """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough.
+    name = "silero"
+
+    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, near: PrimarySpeaker | None = None) -> None:
+        """Take a frame for speech from a score of `threshold` on; in silence `ONSET` is enough if that is lower.
 
         With `near`, speech is the caller's only: other voices in the room are silence.
         """
-        self.name = vad.name
         self._near = near
         self._vad = vad
         self._segmenter = segmenter
         self._threshold = threshold
-        self._onset = min(onset, threshold)
+        self._onset = min(ONSET, threshold)
         self._hint = OnsetHint()
         self.near_sound = False
         """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
@@ -56,9 +56,6 @@ class LocalEndpointing:
         A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
         """
         self.levels = Levels(threshold)
-
-    def __repr__(self) -> str:
-        return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
     @property
     def off_axis(self) -> bool:
@@ -98,10 +95,6 @@ class LocalEndpointing:
         """End the utterance that is under way, if there is one, and return what happened."""
         return self._segmenter.finish()
 
-    def close(self) -> None:
-        """Release the detector. Safe to call twice."""
-        self._vad.close()
-
 
 class ProviderEndpointing:
     """Endpointing by the provider, or by the caller's program: everything is forwarded, and nothing detected.
@@ -117,7 +110,7 @@ class ProviderEndpointing:
         open_stand_in: Callable[[], LocalEndpointing] | None = None,
         name: Literal["provider", "client"] = "provider",
     ) -> None:
-        """Without `open_stand_in`, and where no detector can run, speech is not noticed meanwhile."""
+        """Without `open_stand_in`, speech is not noticed meanwhile."""
         self.name = name
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
@@ -130,18 +123,10 @@ class ProviderEndpointing:
         """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
         if not stands:
             if self._open_stand_in and not self._stand_in:
-                with suppress(MissingLibrary):
-                    self._stand_in = self._open_stand_in()
+                self._stand_in = self._open_stand_in()
             return []
-        events = self._stand_in.finish() if self._stand_in else []
-        self.close()
-        return events
-
-    def close(self) -> None:
-        """Release the detector. Safe to call twice."""
-        if self._stand_in:
-            self._stand_in.close()
-            self._stand_in = None
+        stood_in, self._stand_in = self._stand_in, None
+        return stood_in.finish() if stood_in else []
 
 
 Endpointing = LocalEndpointing | ProviderEndpointing
@@ -154,9 +139,6 @@ class Levels:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self._rings: tuple[Ring, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"Levels(threshold {self.threshold}, {len(self._rings)} watching)"
 
     def note(self, score: float) -> None:
         """Give a frame's probability of speech, 0 to 1, to its watchers."""
@@ -181,91 +163,8 @@ class Levels:
 
 
 def open_endpointing(settings: VadSettings) -> LocalEndpointing:
-    """Return our own endpointing as the settings have it, new for each call. Raises `MissingLibrary`."""
-    vad = make_vad(settings)
-    near = _primary_speaker(settings)
-    held_ms = settings.primary_speaker_pre_roll_ms if near else 0
-    segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, held_ms)
-    # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
-    onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
-    return LocalEndpointing(vad, segmenter, settings.threshold, onset, near)
-
-
-def _primary_speaker(settings: VadSettings) -> PrimarySpeaker | None:
-    if not settings.primary_speaker:
-        return None
-    return PrimarySpeaker(
-        settings.primary_speaker_below_db,
-        settings.utterance_max_s,
-        settings.primary_speaker_relearn_s,
-        settings.off_axis_db,
-    )
-
-
-def make_vad(settings: VadSettings) -> Vad:
-    """Return a detector for one call, which rests while the room is quiet.
-
-    Raises `MissingLibrary` where the engine asked for cannot run.
-    """
-    engine = _build(choose_engine(settings.engine), settings.vad_frame_ms)
-    return RestingVad(HopVad(engine, settings.threshold), RoomGate())
-
-
-@cache
-def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
-    """Load and try the engine wanted, once; `auto` takes Silero, else TEN VAD. Raises `MissingLibrary`.
-
-    Call it at start-up, so that the first caller does not wait for a model.
-    """
-    if wanted != "auto":
-        _try(wanted)
-        log.info("VAD: %s, as set", wanted)
-        return wanted
-    try:
-        _try("silero")
-    except MissingLibrary as error:
-        _try("ten")
-        log.warning("VAD: ten, because Silero cannot run here: %s %s", error, error.hint)
-        return "ten"
-    log.info("VAD: silero, the default")
-    return "silero"
-
-
-def load_stand_in(settings: VadSettings) -> None:
-    """Load the detector that stands in for a provider's, if one can run: no call should wait for it in an outage."""
-    with suppress(MissingLibrary):
-        choose_engine(settings.engine)
-
-
-def detector(settings: VadSettings, *, provider_can: bool) -> EngineName | None:
-    """Return the engine that detects turns here; None where the provider's own detection (semantic_vad) does.
-
-    That is so with `VAD__ENABLED=false`, and, if the provider can (`provider_can`), where no engine runs on this
-    machine and none was asked for. Raises `MissingLibrary` otherwise.
-    """
-    if not settings.enabled:
-        return None
-    try:
-        return choose_engine(settings.engine)
-    except MissingLibrary as error:
-        if settings.engine != "auto" or not provider_can:
-            raise
-        log.warning("VAD: the provider's semantic_vad, because no detector can run here: %s %s", error, error.hint)
-        return None
-
-
-def _try(name: EngineName) -> None:
-    engine = _build(name, 32)
-    engine.score_hop(bytes(engine.context_bytes + engine.hop_bytes))
-    engine.close()
-
-
-def _build(name: EngineName, hop_ms: int) -> Engine:
-    """Return a new engine; its module is imported at its first use."""
-    if name == "ten":
-        from backend.media.vad_ten import TenEngine
-
-        return TenEngine(hop_ms)
-    from backend.media.vad_silero import SileroEngine
-
-    return SileroEngine()
+    """Return our own endpointing as the settings have it, new for each call."""
+    vad = RestingVad(HopVad(SileroEngine(), settings.threshold), RoomGate())
+    near = PrimarySpeaker() if settings.primary_speaker else None
+    segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, HELD_MS if near else 0)
+    return LocalEndpointing(vad, segmenter, settings.threshold, near)

@@ -81,9 +81,6 @@ class Decoder:
         self._resampler = Resampler(self.rate, SAMPLE_RATE, steady=True)
         self._last = b""  # decoded, to go on with
 
-    def __repr__(self) -> str:
-        return f"g711.Decoder({self.law})"
-
     def decode(self, coded: bytes) -> bytes:
         """Return 24 kHz PCM16: six bytes for one."""
         self._last = self._decoded(coded)
@@ -117,9 +114,6 @@ class Encoder:
         self.silence = bytes([law.silence]) * PACKET_BYTES
         """Twenty milliseconds of nothing, coded."""
         self._at_rest = True
-
-    def __repr__(self) -> str:
-        return f"g711.Encoder({self.law})"
 
     def encode(self, frame: Frame) -> bytes:
         """Return the frame's 160 bytes."""

@@ -15,8 +15,7 @@ What comes out, in the sender's order:
   the timestamp jumps. At most one second of it is reported, since more would say nothing new.
 
 A jump of more than `MAX_GAP` packets, forward or back, is a sender that started again: what was held is
-delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered
-are dropped and counted, as `late`, or as `duplicates` if they were delivered before.
+delivered and counting begins again at the new packet. Packets older than the last one delivered are dropped.
 
 Sequence numbers are 16 bits and timestamps 32 bits of the codec's clock, which is 48 kHz for Opus and 8 kHz for G.711
 and G.722; both wrap (RFC 3550, 3551, 7587).
@@ -24,14 +23,13 @@ and G.722; both wrap (RFC 3550, 3551, 7587).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 RTP_CLOCK = 48_000
 """Opus timestamps count 48,000 a second, whatever is inside."""
 MAX_GAP = 100
-"""Packets; a longer jump (2 s at 20 ms each) is a restart. Also bounds what is held and how late counts as late."""
+"""Packets; a longer jump (2 s at 20 ms each) is a restart. Also bounds what is held."""
 MAX_SILENCE_S = 1
 """The longest `Silence` that is reported."""
 
@@ -96,20 +94,13 @@ class JitterBuffer:
         self._next_sequence: int | None = None
         self._next_timestamp = 0
         self._last_duration = clock // 50
-        self._delivered: deque[int] = deque(maxlen=MAX_GAP)  # to tell a duplicate from a late one
-        self.received = self.lost = self.late = self.duplicates = self.restarts = 0
-
-    def __repr__(self) -> str:
-        return (
-            f"JitterBuffer(held {len(self.held)}, received {self.received}, lost {self.lost}, late {self.late}, "
-            f"duplicates {self.duplicates}, restarts {self.restarts})"
-        )
+        self.lost = 0
+        """Packets that did not come in time so far."""
 
     def pass_on(self, sequence: int, timestamp: int, payload: bytes) -> bool:
-        """Return True and count the packet when it is just the next and nothing is held; it need not be pushed then."""
+        """Return True when the packet is just the next and nothing is held; it need not be pushed then."""
         if sequence != self._next_sequence or timestamp != self._next_timestamp or self.held:
             return False
-        self.received += 1
         self._count(sequence, timestamp, payload)
         return True
 
@@ -120,11 +111,9 @@ class JitterBuffer:
             self._begin(sequence, timestamp)
         elif abs(_difference(sequence, self._next_sequence, 16)) > MAX_GAP:
             self._give_up(out, everything=True)
-            self.restarts += 1
             self._begin(sequence, timestamp)
         if self._is_old(sequence):
             return out
-        self.received += 1
         self.held[sequence] = _Held(timestamp, payload, now)
         self._deliver(out)
         while self.held and sum(self._samples_of(one.payload) for one in self.held.values()) >= self._max_wait_samples:
@@ -147,18 +136,11 @@ class JitterBuffer:
     def _begin(self, sequence: int, timestamp: int) -> None:
         self._next_sequence = sequence
         self._next_timestamp = timestamp
-        self._delivered.clear()
 
     def _is_old(self, sequence: int) -> bool:
-        """Count and refuse what was delivered, declared lost, or is held already."""
+        """Return whether the packet was delivered, declared lost, or is held already."""
         assert self._next_sequence is not None
-        if _difference(sequence, self._next_sequence, 16) >= 0:
-            old = repeated = sequence in self.held
-        else:
-            old, repeated = True, sequence in self._delivered
-        self.duplicates += repeated
-        self.late += old and not repeated
-        return old
+        return sequence in self.held or _difference(sequence, self._next_sequence, 16) < 0
 
     def _deliver(self, out: list[Delivery]) -> None:
         """Append everything that is next in order."""
@@ -174,7 +156,6 @@ class JitterBuffer:
         duration = self._samples_of(payload)
         self._last_duration = duration or self._last_duration
         self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
-        self._delivered.append(sequence)
         self._next_sequence = (sequence + 1) & 0xFFFF
 
     def _give_up(self, out: list[Delivery], *, everything: bool = False) -> None:

@@ -20,6 +20,8 @@ import numpy as np
 
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 
+OFF_AXIS_DB: Final = 9.0
+"""Decibels of treble below the caller's usual from which a voice is off-axis."""
 EVERY: Final = 6
 EVERY_EARLY: Final = 2
 EARLY_FRAMES: Final = 24
@@ -44,9 +46,7 @@ _WINDOW: Final = np.hanning(FRAME_SAMPLES).astype(np.float32)
 class OffAxis:
     """Follows the treble of one caller's voice, from frames that were accepted as such."""
 
-    def __init__(self, off_axis_db: float = 9.0) -> None:
-        """Take a voice for off-axis if its treble is `off_axis_db` below the caller's usual."""
-        self._off_axis_db = off_axis_db
+    def __init__(self) -> None:
         self._usual = _WeightedMean()
         self._utterance = _WeightedMean()
         self._learnt = 0
@@ -54,10 +54,6 @@ class OffAxis:
         self._loudest = 0.0
         self.off_axis = False
         """Of the utterance under way, or the last: its voice sounds off-axis. False as long as nothing is known."""
-
-    def __repr__(self) -> str:
-        usual = f"{self._usual.value:.0f} dB" if self._learnt else "unknown"
-        return f"OffAxis(usual {usual}{', off-axis' if self.off_axis else ''})"
 
     def begin(self) -> None:
         """Begin an utterance."""
@@ -81,8 +77,8 @@ class OffAxis:
             if self._utterance.values < LEAST_SPECTRA:
                 return
             below_db = self._usual.value - self._utterance.value
-            self.off_axis = below_db > self._off_axis_db
-            if below_db > self._off_axis_db / 2:
+            self.off_axis = below_db > OFF_AXIS_DB
+            if below_db > OFF_AXIS_DB / 2:
                 self._usual.forget(DULL_KEPT)
                 self._usual.add(treble_db, weight * DULL_WEIGHT)
                 return

@@ -29,9 +29,6 @@ class OnsetHint:
         self._stood_frames = 0
         self._rest_frames = 0
 
-    def __repr__(self) -> str:
-        return f"OnsetHint({'stands' if self.stands else f'rests for {self._rest_frames} frames'})"
-
     @property
     def stands(self) -> bool:
         """Return whether a voice may be beginning."""

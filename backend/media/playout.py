@@ -79,10 +79,6 @@ class Playout:
         self._flushed: _Queue | None = None
         self._restored: str | None = None  # the item that starts once more
 
-    def __repr__(self) -> str:
-        state = f"{', held' if self._held else ''}{', ducked' if self._wanted_gain < 1 else ''}"
-        return f"Playout({self.queued_ms} ms in {len(self._pieces)} pieces{state})"
-
     @property
     def queued_ms(self) -> int:
         """Milliseconds not yet played."""

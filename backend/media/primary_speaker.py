@@ -15,21 +15,21 @@ syllable does not outlast the voice. Three levels are followed:
 - The *caller's level* is what most of the accepted voice stays below. It follows a louder voice by 10 dB a second (a
   cough is too short to move it far; the first second of voice moves it immediately), a quieter one by 1 dB a second.
 - The *others' level* is the same of voices that were not accepted; it is forgotten `FORGET_FRAMES` after the last of
-  them. A caller who turns out `below_db` louder than the voice accepted so far makes that one another's.
+  them. A caller who turns out `BELOW_DB` louder than the voice accepted so far makes that one another's.
 
 The *room* is the louder of the others and of what the floor tells; where others are known, the floor must be clearly
 louder: then more people have come in. A voice begins some way up from the room to the caller, and never more than
-`below_db` below the caller. It goes on down to a lower limit, and `HOLD_FRAMES` below that if the two are near each
+`BELOW_DB` below the caller. It goes on down to a lower limit, and `HOLD_FRAMES` below that if the two are near each
 other or no other voice is known. For a caller's weak syllables are nearer to the room than the words of others, and too
 much forwarded is better than too little.
 
 A caller who has become quiet for good (who whispers, or has moved away) must not stay unheard. A rejected talker
 therefore gets a *trial*, one accepted utterance, after `WAIT_FRAMES` of quiet, as after a question that waits for its
-answer; or else (a television, people who talk) after `relearn_s` of rejected voice. Who goes on within `ANSWER_FRAMES`
-of its end did not wait for an answer: the old level is back, and the next trial without a wait needs twice as much
-voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial immediately.
+answer; or else (a television, people who talk) after `RELEARN_FRAMES` of rejected voice. Who goes on within
+`ANSWER_FRAMES` of its end did not wait for an answer: the old level is back, and the next trial without a wait needs
+twice as much voice. Otherwise the level of the trial becomes the caller's. A voice as loud as before ends a trial.
 
-An utterance without any fall for `longest_s` is the room: it ends, and the caller's level is learnt again above it.
+An utterance without any fall for `LONGEST_FRAMES` is the room: it ends, and the caller's level is learnt above it.
 
 A voice may also be off-axis, whatever its level: see `off_axis`.
 """
@@ -41,13 +41,19 @@ from collections import deque
 from math import log10
 from typing import Final
 
-from backend.media.frame import FRAME_MS, SILENCE, Frame
+from backend.media.frame import SILENCE, Frame
 from backend.media.off_axis import OffAxis
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
     from audioop import rms
 
+BELOW_DB: Final = 8.0
+"""Decibels below the caller's level from which a voice is another's."""
+LONGEST_FRAMES: Final = 750
+"""Frames of voice without any fall that are taken for the room: 15 s."""
+RELEARN_FRAMES: Final = 750
+"""Frames of a quieter voice, without a wait, after which it may be the caller's: 15 s."""
 ONSET_FRAMES: Final = 3
 STEADY_FRAMES: Final = 12
 """240 ms: the loudest syllables of two are in it, which carry the weak ones."""
@@ -75,7 +81,7 @@ BEGINS_DB: Final = 4.0
 GOES_ON_PART: Final = 0.25
 GOES_ON_OTHERS_DB: Final = 2.5
 GOES_ON_MARGIN: Final = 1.25
-"""Times `below_db` by which the caller's voice may fall while it goes on."""
+"""Times `BELOW_DB` by which the caller's voice may fall while it goes on."""
 LEAST_DB: Final = 1.5
 """Decibels that the caller is at least above the room."""
 RISE_DB: Final = 0.2
@@ -92,7 +98,7 @@ HOLD_ALL_DB: Final = 6.5
 HOLD_NONE_DB: Final = 10.0
 """From this distance between caller and room on nothing is held, below the other everything."""
 ALONE_MARGIN: Final = 1.5
-"""Times `below_db` by which the beginning of a voice may stay below the caller's while no other voice is known."""
+"""Times `BELOW_DB` by which the beginning of a voice may stay below the caller's while no other voice is known."""
 ALONE_DB: Final = 20.0
 """Decibels between the caller and the room from which on, with no other voice known, only the detector ends a voice."""
 SOFT_DB: Final = 18.0
@@ -115,13 +121,8 @@ _NOTHING: Final = 1e-10
 class PrimarySpeaker:
     """Tells one caller's voice from others in the room."""
 
-    def __init__(
-        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, off_axis_db: float = 9.0
-    ) -> None:
-        self._below_db = below_db
-        self._axis = OffAxis(off_axis_db)
-        self._longest_frames = round(longest_s * 1000 / FRAME_MS)
-        self._relearn_frames = round(relearn_s * 1000 / FRAME_MS)
+    def __init__(self) -> None:
+        self._axis = OffAxis()
         self._short: deque[float] = deque([0.0] * ONSET_FRAMES, ONSET_FRAMES)
         self._long: deque[float] = deque([0.0] * STEADY_FRAMES, STEADY_FRAMES)
         """Powers, each no higher than `_ceiling`."""
@@ -151,15 +152,10 @@ class PrimarySpeaker:
         """What was known of others before the voice that is being rejected began."""
         self._stretch_frames = 0
         """Since it began."""
-        self._trial_frames = self._relearn_frames
+        self._trial_frames = RELEARN_FRAMES
         """Rejected frames that earn a trial."""
         self._before_trial: float | None = None
         """The caller's level to come back to; None without a trial."""
-
-    def __repr__(self) -> str:
-        caller = "unknown" if self.caller_dbfs is None else f"{self.caller_dbfs:.0f} dBFS"
-        trial = "" if self._before_trial is None else ", on trial"
-        return f"PrimarySpeaker(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._axis!r})"
 
     @property
     def off_axis(self) -> bool:
@@ -212,8 +208,8 @@ class PrimarySpeaker:
             self._before_stretch = None
         if self._before_trial is not None:
             self._verify(dbfs, is_begun)
-        if self._longest_frames and self._unbroken_frames >= self._longest_frames:
-            self._begin_anew()
+        if self._unbroken_frames >= LONGEST_FRAMES:
+            self._begin_again()
         if self._goes_on() if is_begun else self._begins(dbfs, _dbfs(power)):
             if not is_begun:
                 self._long.extend([min(short, self._ceiling)] * STEADY_FRAMES)
@@ -244,7 +240,7 @@ class PrimarySpeaker:
             return dbfs >= self._least(steady + FIRST_DB)
         room = min(self.room_dbfs, caller - LEAST_DB)
         between = min(room + BEGINS_DB, room + BEGINS_PART * (caller - room))
-        near = caller - TYPICAL_DB - self._below_db * (1.0 if self._others_known else ALONE_MARGIN)
+        near = caller - TYPICAL_DB - BELOW_DB * (1.0 if self._others_known else ALONE_MARGIN)
         return (dbfs >= max(steady + STANDS_OUT_DB, between) and max(dbfs, now_dbfs) >= near) or self._begins_trial(
             dbfs
         )
@@ -261,7 +257,7 @@ class PrimarySpeaker:
         distance = HOLD_ALL_DB if self.others_dbfs is None else caller - room
         room = min(room, caller - LEAST_DB)
         between = min(room + GOES_ON_OTHERS_DB, room + GOES_ON_PART * (caller - room))
-        near = caller - TYPICAL_DB - GOES_ON_MARGIN * self._below_db
+        near = caller - TYPICAL_DB - GOES_ON_MARGIN * BELOW_DB
         if dbfs >= max(steady + GOES_ON_DB, between, near):
             self._low_frames = 0
             return True
@@ -282,7 +278,7 @@ class PrimarySpeaker:
         known = self._learnt_frames >= LEARNT_FRAMES
         caller = _followed(self.caller_dbfs, dbfs, RISE_DB if known else 1.0)
         earlier = min(self._earlier_dbfs + FALL_DB, caller) if known else caller
-        if caller > earlier + self._below_db:
+        if caller > earlier + BELOW_DB:
             self.others_dbfs, earlier = earlier, caller
         self.caller_dbfs, self._earlier_dbfs = caller, earlier
         self._ceiling = 10 ** (caller / 10)
@@ -320,9 +316,9 @@ class PrimarySpeaker:
         if self._before_trial is not None and self._quiet_frames > ANSWER_FRAMES:
             self._before_trial = None
             self._rejected_frames = 0
-            self._trial_frames = self._relearn_frames
+            self._trial_frames = RELEARN_FRAMES
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         """Take what was accepted so far for the room."""
         self.others_dbfs, self.caller_dbfs, self._before_trial = self.caller_dbfs, None, None
         self._learnt_frames = self._unbroken_frames = 0
@@ -358,7 +354,7 @@ class PrimarySpeaker:
     def _verify(self, dbfs: float, is_begun: bool) -> None:
         """End a trial where its voice goes on too soon, or the caller's old level is back."""
         assert self._before_trial is not None
-        if dbfs > self._before_trial - TYPICAL_DB - self._below_db / 2 or not is_begun:
+        if dbfs > self._before_trial - TYPICAL_DB - BELOW_DB / 2 or not is_begun:
             self.others_dbfs, self.caller_dbfs, self._before_trial = self.caller_dbfs, self._before_trial, None
             self._learnt_frames = LEARNT_FRAMES
             self._rejected_frames = 0

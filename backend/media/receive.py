@@ -76,13 +76,8 @@ class ReceivePipeline:
         self._last_packet = now
         self._source: int | None = None
         self._filled = 0  # frames of silence put in since the last packet
-        self.packets = 0
-        """Packets taken so far."""
         self.due = self._dtx.due
         """The moment from which `expire` may have something to give."""
-
-    def __repr__(self) -> str:
-        return f"ReceivePipeline({self.packets} packets, {self._decoder!r})"
 
     def receive(self, source: int, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take a packet of stream `source` (SSRC) and return the frames it completes."""
@@ -91,7 +86,6 @@ class ReceivePipeline:
             self._decoder = VoiceDecoder(open_decoder=self._open_decoder)
         self._source = source
         self._last_packet = now
-        self.packets += 1
         jitter = self._decoder.jitter
         lost = jitter.lost
         frames = self._decoder.receive(sequence, timestamp, payload, now)
@@ -121,17 +115,6 @@ class ReceivePipeline:
         """Release the decoder. Safe to call twice."""
         self._decoder.close()
 
-    def stats(self) -> dict[str, int]:
-        """Return the packets so far: taken, lost (concealed or not), too late, repeated, not of the codec."""
-        jitter = self._decoder.jitter
-        return {
-            "packets_in": self.packets,
-            "lost": jitter.lost,
-            "late": jitter.late,
-            "duplicates": jitter.duplicates,
-            "bad": self._decoder.bad_packets,
-        }
-
     def _delivered(self, frames: list[Frame], now: float) -> None:
         self._dtx.delivered(len(frames), now)
         if self._decoder.pausing:
@@ -159,17 +142,12 @@ class VoiceDecoder:
     def __init__(self, max_wait_ms: int = 60, *, open_decoder: Callable[[], PacketDecoder] = OpusDecoder) -> None:
         self._decoder = open_decoder()
         self.jitter = JitterBuffer(max_wait_ms, clock=self._decoder.clock, samples_of=self._decoder.samples)
-        self.bad_packets = 0
-        """Packets that were not of the codec."""
         self.pausing = False
         """True when the last packet said that nothing follows."""
         self._clock = self._decoder.clock
         self._empty_bytes = self._decoder.empty_bytes
         self._pending = bytearray()
         self._lost_in_a_row = 0
-
-    def __repr__(self) -> str:
-        return f"VoiceDecoder({self.jitter!r}, bad {self.bad_packets})"
 
     def receive(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take one RTP packet and return the frames it completes."""
@@ -212,7 +190,6 @@ class VoiceDecoder:
         try:
             pcm = self._decoder.decode(payload)
         except BadPacket:
-            self.bad_packets += 1
             return self._mend(480, None)
         self._lost_in_a_row = 0
         self.pausing = len(payload) <= self._empty_bytes
@@ -226,7 +203,7 @@ class VoiceDecoder:
             if self._lost_in_a_row <= MAX_CONCEALED:
                 return self._decoder.conceal(samples)
         except BadPacket:
-            self.bad_packets += 1
+            pass  # the next one tells nothing of it: silence
         return bytes(2 * samples)
 
     def _silence(self, size: int) -> list[Frame]:

@@ -55,9 +55,6 @@ class Segmenter:
         self._voiced_frames = 0
         self._silent_frames = 0
 
-    def __repr__(self) -> str:
-        return f"Segmenter({self.state.value}, voiced {self._voiced_frames * FRAME_MS} ms, ring {len(self._ring)})"
-
     def push(self, frame: Frame, is_speech: bool, is_held: bool = False) -> list[Frame | SpeechEvent]:
         """Return what to forward and what happened, in order. `is_held`: a voice, though perhaps not the caller's."""
         if is_speech:

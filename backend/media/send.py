@@ -38,11 +38,8 @@ class SendPipeline:
         """True when the caller has asked for them."""
         self._playout = playout
         self._encoder = OpusEncoder()
-        self._fec = FecController()
+        self._clean_wanted = CLEAN_AT_FIRST
         self._silent = 0
-
-    def __repr__(self) -> str:
-        return f"SendPipeline({self._playout!r}, {self._silent} silent slots, {self._fec!r})"
 
     def next(self) -> bytes:
         """Return the payload of the slot that is due; `NOTHING` in a pause. Call it every 20 ms."""
@@ -50,7 +47,7 @@ class SendPipeline:
         if frame is not None:
             self._silent = 0
             return self._encoder.encode(frame)
-        if not self.pauses or self._fec.wanted:
+        if not self.pauses or self.redundant:
             return self._encoder.rest()
         self._silent += 1
         if self._silent <= SETTLING:
@@ -60,31 +57,19 @@ class SendPipeline:
             return NOTHING_FOLLOWS
         return self._encoder.rest() if slot == PERIOD - 1 else NOTHING
 
+    @property
+    def redundant(self) -> bool:
+        """Return whether packets carry redundancy."""
+        return self._clean_wanted > 0
+
     def on_loss(self, lost: float) -> None:
         """Take a report that a share of `lost` (0 to 1) of our packets got lost, and switch redundancy by it."""
-        if self._fec.report(lost):
-            self._encoder.set_fec(self._fec.wanted)
+        before = self.redundant
+        self._clean_wanted = CLEAN_AFTER_LOSS if lost else max(0, self._clean_wanted - 1)
+        if self.redundant is not before:
+            self._encoder.set_fec(self.redundant)
             self._silent = 0  # the encoder has to come to rest again
 
     def close(self) -> None:
         """Release the encoder. Safe to call twice."""
         self._encoder.close()
-
-
-class FecController:
-    """Decides by the other side's reports whether one call's packets carry redundancy; see above."""
-
-    def __init__(self) -> None:
-        self.wanted = True
-        """True while packets are to carry redundancy."""
-        self._clean_wanted = CLEAN_AT_FIRST
-
-    def __repr__(self) -> str:
-        return f"FecController({f'for {self._clean_wanted} reports more' if self.wanted else 'not wanted'})"
-
-    def report(self, lost: float) -> bool:
-        """Take a report of a share `lost` (0 to 1) lost; return whether `wanted` has changed."""
-        before = self.wanted
-        self._clean_wanted = CLEAN_AFTER_LOSS if lost else max(0, self._clean_wanted - 1)
-        self.wanted = self._clean_wanted > 0
-        return self.wanted is not before

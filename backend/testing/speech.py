@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 
 LOUD = 300
 """The sample value (of 32,767) from which flite's clean output is speech."""
@@ -28,7 +28,7 @@ def spoken(text: str, voice: str = "slt") -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speech.wav"
         subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path)], check=True, timeout=30)
-        return read_wav(path)
+        return read_audio(path)
 
 
 def trimmed(pcm: bytes) -> bytes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from backend.errors import VoiceError
 from backend.media.frame import Frame
-from backend.media.playout import OnPlayed
+from backend.media.playout import OnPlayed, Playout
 from backend.turns.events import Heard, PlaybackEvent
 
 OnFrame = Callable[[Frame], object]
@@ -80,8 +80,13 @@ class Transport(Protocol):
     def forget(self) -> None:
         """Release what the last flush dropped: it is not going to be restored."""
 
-    def stats(self) -> Mapping[str, float]:
-        """Return figures of the media flow; at least `inbox_frames` (not received yet) and `queued_ms` (not played)."""
+    @property
+    def inbox_frames(self) -> int:
+        """Return how many frames of the caller's are not received yet."""
+
+    @property
+    def queued_ms(self) -> int:
+        """Return the milliseconds of reply that the caller has not got yet, as far as is known."""
 
     async def close(self) -> None:
         """Release sockets and tasks within 5 s; `receive_frames` returns. Safe to call twice."""
@@ -94,21 +99,15 @@ class ReceiveQueue:
     """
 
     def __init__(self, limit: int = QUEUE_FRAMES) -> None:
-        self._kept: deque[Frame] = deque()
-        self._limit = limit
+        self._kept: deque[Frame] = deque(maxlen=limit)
         self._on_frame: OnFrame | None = None
         self._over: asyncio.Future[None] | None = None  # what `receive_frames` waits for
         self._error: VoiceError | None = None
         self._room = asyncio.Event()
         self._end = asyncio.Event()
         self._arrival = asyncio.Event()
-        self.dropped = 0
-        """Frames dropped because the queue was full."""
         self.ended = False
         """True once nothing more can be enqueued."""
-
-    def __repr__(self) -> str:
-        return f"ReceiveQueue({len(self)} frames{', ended' if self.ended else ''}, {self.dropped} dropped)"
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -137,9 +136,6 @@ class ReceiveQueue:
             return
         if (on_frame := self._on_frame) is None:
             self._kept.extend(frames)
-            while len(self._kept) > self._limit:
-                self._kept.popleft()
-                self.dropped += 1
             return
         try:
             for frame in frames:
@@ -189,3 +185,36 @@ class ReceiveQueue:
                 self._over.set_result(None)
             else:
                 self._over.set_exception(error)
+
+
+class BufferedTransport:
+    """What all transports do alike, by a queue for the receiver and a playout for the caller: see `Transport`."""
+
+    def __init__(self, queue_frames: int = QUEUE_FRAMES) -> None:
+        self._queue = queue = ReceiveQueue(queue_frames)
+        self._playout = playout = Playout()
+        self.receive_frames, self.wait_ended = queue.receive_frames, queue.wait_ended
+        self.wait_arrived = queue.wait_arrived
+        self.play, self.forget = playout.push, playout.forget
+        self.hold, self.resume = playout.hold, playout.resume
+        self.duck, self.unduck = playout.duck, playout.unduck
+
+    def listen_to_playback(self, on_playback: OnPlayback) -> None:
+        self._playout.on_playback = on_playback
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        self._playout.on_played = on_played
+
+    def flush(self) -> tuple[Heard, ...]:
+        return self._playout.flush()
+
+    def restore(self) -> bool:
+        return self._playout.restore()
+
+    @property
+    def inbox_frames(self) -> int:
+        return len(self._queue)
+
+    @property
+    def queued_ms(self) -> int:
+        return self._playout.queued_ms

@@ -1,6 +1,6 @@
 """A telephone line's abilities beside carrying audio: keys that the caller presses, transfer, hanging up.
 
-A transport that is a telephone call is a `PhoneTransport`; the call engine then offers the Responder the tools for it.
+Where the transport of a call is a `PhoneLine`, too, the call engine offers the Responder the tools for it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,6 @@ class PhoneLine(Protocol):
     async def hang_up(self) -> None:
         """End the telephone call."""
         ...
-
-
-class PhoneTransport(Transport, PhoneLine, Protocol):
-    """The transport of a caller on the telephone."""
 
 
 def phone_line(transport: Transport) -> PhoneLine | None:

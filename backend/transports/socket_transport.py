@@ -17,11 +17,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.media.playout import OnPlayed, Playout
 from backend.media.receive import DtxSilence
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
-from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.base import BufferedTransport, OnPlayback
 from backend.turns.events import Heard, PlaybackEvent, PlaybackStarted
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ ORDERLY = frozenset({1000, 1001})
 says that of a broken TCP connection too."""
 
 
-class SocketTransport(ABC):
+class SocketTransport(BufferedTransport, ABC):
     """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
 
     waits_for_receiver = True
@@ -52,36 +51,25 @@ class SocketTransport(ABC):
         self, socket: WebSocket, *, lost_after_s: float | None = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
     ) -> None:
         """With `lost_after_s` None a caller may be silent for any time; the server's pings show whether it is there."""
+        super().__init__(self.queue_frames)
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
-        self._queue = ReceiveQueue(self.queue_frames)
         self._pending = bytearray()  # less than a frame
         self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
-        self._playout = playout = Playout(on_playback=self._played)
-        # What `Transport` asks for, the queue and the playout do themselves.
-        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
-        self.wait_arrived = self._queue.wait_arrived
-        self.play, self.forget = playout.push, playout.forget
-        self.hold, self.resume = playout.hold, playout.resume
-        self.duck, self.unduck = playout.duck, playout.unduck
+        self._playout.on_playback = self._played
         self._on_playback: OnPlayback | None = None
         self._item = ""
         self._flushed = False
         self._slots = SlotStream(current_media_clock())
         self._open = True
-        self._counts = {"messages_in": 0, "messages_out": 0}
         self._tasks = [
             asyncio.create_task(self._run(self._receive()), name="websocket in"),
             asyncio.create_task(self._run(self._send_slots()), name="websocket out"),
         ]
         self._set_alarm()
         self._arrive()
-
-    def __repr__(self) -> str:
-        state = "open" if self._open else "closed"
-        return f"{type(self).__name__}({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
 
     def _arrive(self) -> None:
         """Note that the caller is there: it has answered, with its session's token."""
@@ -90,17 +78,14 @@ class SocketTransport(ABC):
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         self._on_playback = on_playback
 
-    def watch_played(self, on_played: OnPlayed) -> None:
-        self._playout.on_played = on_played
-
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued, and tell the client to drop what it has."""
         self._flushed = True
-        return self._playout.flush()
+        return super().flush()
 
     def restore(self) -> bool:
         """Queue what was flushed again; a flush that the client does not know yet is not sent."""
-        restored = self._playout.restore()
+        restored = super().restore()
         self._flushed = self._flushed and not restored
         return restored
 
@@ -110,15 +95,6 @@ class SocketTransport(ABC):
         self._slots.leave()
         await cancel_all(self._tasks)
         await self._leave(NORMAL, "ended")
-
-    def stats(self) -> dict[str, float]:
-        return self._counts | {
-            "inbox_frames": len(self._queue),
-            "inbox_dropped": self._queue.dropped,
-            "slots_skipped": self._slots.skipped,
-            "worst_gap_ms": self._slots.worst_gap_ms,
-            "queued_ms": self._playout.queued_ms,
-        }
 
     async def _run(self, work: Coroutine[None, None, None]) -> None:
         """Run `work`; a fault of ours in it ends the call, rather than leave it silent in one direction."""
@@ -141,7 +117,6 @@ class SocketTransport(ABC):
                 orderly = received.get("code", NORMAL) in self.orderly
                 self._end(None if orderly else TransportLost("The caller's connection broke."))
                 return
-            self._counts["messages_in"] += 1
             await self._receive_message(received)
 
     @abstractmethod
@@ -205,8 +180,6 @@ class SocketTransport(ABC):
             self._open = False
             fault = "is too slow" if isinstance(error, TimeoutError) else "broke"
             self._end(TransportLost(f"The caller's connection {fault}."))
-        else:
-            self._counts["messages_out"] += 1
 
     def _played(self, event: PlaybackEvent) -> None:
         if isinstance(event, PlaybackStarted):

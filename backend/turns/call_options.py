@@ -6,18 +6,18 @@ A call from our page has none of these options; one over the Realtime protocol a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
+from backend.turns.record import Record
 
 OUR_TOOLS = frozenset({"route_to_thinker", "wait_for_user"})
 """Names that a client's tool cannot have."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientTool:
+class ClientTool(Record):
     """A function that the client carries out itself."""
 
     name: str
@@ -26,8 +26,7 @@ class ClientTool:
     """The arguments as JSON Schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
+class CallOptions(Record):
     """The options of one call, which may change while it lasts."""
 
     instructions: str = ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from backend.page_events import PageEvent, Role
+from backend.turns.record import Record
 
 
 class Purpose(StrEnum):
@@ -55,13 +56,11 @@ DELEGATE = "delegate"
 # --- to the Responder ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CommitInput:
+class CommitInput(Record):
     """Take the audio sent so far as the user's turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClearInput:
+class ClearInput(Record):
     """Forget the audio sent since the last commit."""
 
 
@@ -69,8 +68,7 @@ PICTURE = "[picture]"
 """Stands for a picture where the conversation is kept in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddUserText:
+class AddUserText(Record):
     """Put a typed message into the conversation, with the pictures that belong to it."""
 
     text: str
@@ -85,8 +83,7 @@ class AddUserText:
         return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class AddNote:
+class AddNote(Record):
     """Put a system note into the conversation: news, or a result of a tool call from before the connection was lost."""
 
     text: str
@@ -94,8 +91,7 @@ class AddNote:
     """The id that the caller's program gave it; empty: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateReply:
+class CreateReply(Record):
     """Begin a reply. `request` names this order in the provider's answers."""
 
     purpose: Purpose
@@ -104,8 +100,7 @@ class CreateReply:
     """Instructions for this one reply, beyond those of its purpose."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateOutOfBand:
+class CreateOutOfBand(Record):
     """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
 
     request: str
@@ -113,15 +108,13 @@ class CreateOutOfBand:
     """The fields of the response, as the Realtime API has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CancelReply:
+class CancelReply(Record):
     """Stop generating `reply` (None: whichever is active)."""
 
     reply: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TruncateItem:
+class TruncateItem(Record):
     """The caller heard only `heard_ms` of assistant item `item`: the words `heard`, as far as that is known."""
 
     item: str
@@ -129,15 +122,13 @@ class TruncateItem:
     heard: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteItem:
+class DeleteItem(Record):
     """The caller heard nothing of assistant item `item`."""
 
     item: str
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitResult:
+class SubmitResult(Record):
     """Answer tool call `call`, exactly once."""
 
     call: str
@@ -149,16 +140,14 @@ class SubmitResult:
 # --- to the link that connects the Responder ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveResponder:
+class LeaveResponder(Record):
     """Go on with another provider: the connection to this one stands, and it says nothing. `ResponderLost` comes."""
 
 
 # --- to the transport ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Play:
+class Play(Record):
     """Queue 24 kHz mono PCM16 of `item`."""
 
     item: str
@@ -169,8 +158,7 @@ CLIP_ITEM = "clip:"
 """The prefix of the names of recordings; no item of a provider has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayClip:
+class PlayClip(Record):
     """Queue one of the server's own recordings."""
 
     clip: Clip
@@ -181,33 +169,27 @@ class PlayClip:
         return f"{CLIP_ITEM}{self.clip}"
 
 
-@dataclass(frozen=True, slots=True)
-class HoldPlayback:
+class HoldPlayback(Record):
     """Play silence from the next frame on, keeping what is queued."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResumePlayback:
+class ResumePlayback(Record):
     """Resume playback exactly where it was held."""
 
 
-@dataclass(frozen=True, slots=True)
-class DuckPlayback:
+class DuckPlayback(Record):
     """Turn playback down within 60 ms, and play on."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnduckPlayback:
+class UnduckPlayback(Record):
     """Bring playback back to its loudness."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlushPlayback:
+class FlushPlayback(Record):
     """Throw away what is queued; `PlaybackFlushed` comes back."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestorePlayback:
+class RestorePlayback(Record):
     """Queue again what the last flush threw away; if that is gone, `PlaybackDrained` of `item` comes back."""
 
     item: str
@@ -217,15 +199,13 @@ class RestorePlayback:
 # --- to the utterance classifier --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ReadUtterance:
+class ReadUtterance(Record):
     """Read what the caller has said since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
 
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateSentenceEnd:
+class EstimateSentenceEnd(Record):
     """Estimate whether a sentence ends after `words`; `SentenceEndEstimated` may come back."""
 
     words: str
@@ -234,8 +214,7 @@ class EstimateSentenceEnd:
 # --- to Thinkers, memory and the page -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RunThinker:
+class RunThinker(Record):
     """Work on tool call `call`; `ThinkerFinished` or `ThinkerFailed` comes back, exactly once."""
 
     call: str
@@ -245,37 +224,32 @@ class RunThinker:
     """The words that led to the call may have been misheard."""
 
 
-@dataclass(frozen=True, slots=True)
-class CancelThinker:
+class CancelThinker(Record):
     """Stop the work on tool call `call`, which is no longer wanted."""
 
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remember:
+class Remember(Record):
     """Keep what the caller really said, or what the caller heard of the assistant."""
 
     role: Role
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeDelivered:
+class NoticeDelivered(Record):
     """The caller has heard `notice`: it need never be spoken again."""
 
     notice: str
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(Record):
     """Report `event` to the page, the metrics, the trace and the hooks."""
 
     event: PageEvent
 
 
-@dataclass(frozen=True, slots=True)
-class HangUp:
+class HangUp(Record):
     """End the call."""
 
     reason: str

@@ -33,12 +33,12 @@ The eager style waits 300 ms for everything. What each row is worth: `python -m 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.turns.completeness import completeness
 from backend.turns.grammar import classes_of, could_be_corrected, kind_of, last_sentence
 from backend.turns.languages import ENGLISH
+from backend.turns.record import Record
 
 
 class EndpointingStyle(StrEnum):
@@ -83,8 +83,7 @@ class Reason(StrEnum):
     OWN_PAUSES = "own pauses"
 
 
-@dataclass(frozen=True, slots=True)
-class PauseContext:
+class PauseContext(Record):
     """All that is known when the caller pauses."""
 
     words: str | None = None
@@ -98,8 +97,7 @@ class PauseContext:
     """The words the utterance classifier made of a short utterance. None: it made none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnWait:
+class TurnWait(Record):
     """Silence since the last voice after which the reply may sound, in milliseconds, and why."""
 
     wait_ms: int

@@ -6,60 +6,52 @@ Times in milliseconds are durations; the moment an event happened is the `now` i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from backend.turns.limits import TurnLimits
+from backend.turns.record import Record
 from backend.turns.utterances import UtteranceKind
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Record):
     """The base of all events."""
 
 
-@dataclass(frozen=True, slots=True)
 class ResponderEvent(Event):
     """The base of what a Responder reports."""
 
 
-@dataclass(frozen=True, slots=True)
 class SpeechEvent(ResponderEvent):
     """The base of what endpointing reports, ours or the provider's."""
 
 
-@dataclass(frozen=True, slots=True)
 class PlaybackEvent(Event):
     """The base of what playout reports while it plays."""
 
 
-@dataclass(frozen=True, slots=True)
 class CallStarted(Event):
     """Transport and Responder are both connected; the conversation may begin."""
 
 
-@dataclass(frozen=True, slots=True)
 class SpeechStarted(SpeechEvent):
     """The caller's voice was detected (onset)."""
 
 
-@dataclass(frozen=True, slots=True)
 class SpeechPaused(SpeechEvent):
     """The voice fell silent; it may go on (the hangover runs). `voiced_ms` of speech so far."""
 
     voiced_ms: int
 
 
-@dataclass(frozen=True, slots=True)
 class SpeechResumed(SpeechEvent):
     """The voice went on before the hangover ran out. `voiced_ms` of speech so far."""
 
     voiced_ms: int
 
 
-@dataclass(frozen=True, slots=True)
 class SpeechStopped(SpeechEvent):
     """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence."""
 
@@ -67,21 +59,18 @@ class SpeechStopped(SpeechEvent):
     hangover_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class VoiceOffAxis(SpeechEvent):
     """The voice under way was found to be off-axis or not: off-axis is another person, or a caller turned away."""
 
     off_axis: bool
 
 
-@dataclass(frozen=True, slots=True)
 class OnsetHinted(SpeechEvent):
     """The caller's voice may be beginning, though the detector is not sure; or the suspicion came to nothing."""
 
     hinted: bool
 
 
-@dataclass(frozen=True, slots=True)
 class UtteranceRead(Event):
     """The utterance classifier's answer to `ReadUtterance`; `kind` is None when it had none in time."""
 
@@ -90,7 +79,6 @@ class UtteranceRead(Event):
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class SentenceEndEstimated(Event):
     """The answer to `EstimateSentenceEnd`: the log10 probability that a sentence ends after `words`."""
 
@@ -98,14 +86,12 @@ class SentenceEndEstimated(Event):
     log10: float
 
 
-@dataclass(frozen=True, slots=True)
 class InterruptionsSwitched(Event):
     """The call has switched whether the caller's voice may interrupt replies."""
 
     allowed: bool
 
 
-@dataclass(frozen=True, slots=True)
 class UserTranscribed(ResponderEvent):
     """The provider's transcript of one committed utterance; may arrive after the reply has begun."""
 
@@ -118,7 +104,6 @@ class UserTranscribed(ResponderEvent):
     """It doubts its transcript."""
 
 
-@dataclass(frozen=True, slots=True)
 class UserTranscriptGrew(ResponderEvent):
     """A piece of that transcript."""
 
@@ -126,7 +111,6 @@ class UserTranscriptGrew(ResponderEvent):
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
 class InputCommitted(ResponderEvent):
     """The provider took the audio buffer as user item `item`, after `previous`."""
 
@@ -134,7 +118,6 @@ class InputCommitted(ResponderEvent):
     previous: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class TextTyped(Event):
     """The caller typed instead of speaking, or showed pictures: each is a data URL."""
 
@@ -142,7 +125,6 @@ class TextTyped(Event):
     pictures: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class OptionsChanged(Event):
     """The caller's program has chosen other limits, or whether turns are `answered` without being asked."""
 
@@ -150,22 +132,18 @@ class OptionsChanged(Event):
     answered: bool
 
 
-@dataclass(frozen=True, slots=True)
 class InputHandedIn(Event):
     """The caller's program ended a turn by itself: the audio sent so far is one. It asks for the reply, if any."""
 
 
-@dataclass(frozen=True, slots=True)
 class InputCommitWanted(Event):
     """The caller's program wants what was said so far to be an item; the end of the turn is still detected."""
 
 
-@dataclass(frozen=True, slots=True)
 class InputDropped(Event):
     """The caller's program does not want the audio to be heard that was sent since the last turn."""
 
 
-@dataclass(frozen=True, slots=True)
 class MessageAdded(Event):
     """The caller's program put a message into the conversation, and asks for the reply itself."""
 
@@ -177,7 +155,6 @@ class MessageAdded(Event):
     """The id by which the program knows it; empty: none."""
 
 
-@dataclass(frozen=True, slots=True)
 class ToolAnswered(Event):
     """The caller's program has carried out tool call `call`, and asks for the reply itself."""
 
@@ -185,14 +162,12 @@ class ToolAnswered(Event):
     output: str
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyRequested(Event):
     """The caller's program asks for a reply; `hint` are instructions for this one."""
 
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class OutOfBandRequested(Event):
     """The caller's program asks, as `request`, for a response outside of the conversation."""
 
@@ -201,12 +176,10 @@ class OutOfBandRequested(Event):
     """The fields of the response, as the Realtime API has them."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyCalledOff(Event):
     """The caller's program cancels the reply that is spoken or on its way."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyStarted(ResponderEvent):
     """The provider began reply `reply`, asked for as `request` (None: it does not say)."""
 
@@ -216,7 +189,6 @@ class ReplyStarted(ResponderEvent):
     """It was not asked for: the model speaks by itself."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyAudio(ResponderEvent):
     """Some 24 kHz mono PCM16 of assistant item `item` in reply `reply`."""
 
@@ -225,7 +197,6 @@ class ReplyAudio(ResponderEvent):
     pcm: bytes
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyText(ResponderEvent):
     """Some of the words spoken in that audio."""
 
@@ -234,7 +205,6 @@ class ReplyText(ResponderEvent):
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
 class MessageFinished(ResponderEvent):
     """The provider has sent all of assistant item `item`; the reply may go on with another message, or calls."""
 
@@ -242,7 +212,6 @@ class MessageFinished(ResponderEvent):
     item: str
 
 
-@dataclass(frozen=True, slots=True)
 class ToolCalled(ResponderEvent):
     """A completed function call of reply `reply`; `arguments` is the model's JSON, unchecked.
 
@@ -255,8 +224,7 @@ class ToolCalled(ResponderEvent):
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
+class TokenUsage(Record):
     """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
 
     text_in: int = 0
@@ -269,7 +237,6 @@ class TokenUsage:
     audio_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyFinished(ResponderEvent):
     """The provider is done with `reply`; `detail` says why when it did not complete. Unreported tokens count as 0.
 
@@ -291,7 +258,6 @@ class ReplyFinished(ResponderEvent):
     """Milliseconds of audio that came of this reply."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyRefused(ResponderEvent):
     """The provider would not begin reply `request`; `code` is its error code."""
 
@@ -301,7 +267,6 @@ class ReplyRefused(ResponderEvent):
     """As in `ReplyFinished`."""
 
 
-@dataclass(frozen=True, slots=True)
 class OutOfBandProgress(ResponderEvent):
     """The provider went on with a response outside of the conversation; `event` is its own event, for the program."""
 
@@ -311,7 +276,6 @@ class OutOfBandProgress(ResponderEvent):
     """The tokens of the response, once it is over."""
 
 
-@dataclass(frozen=True, slots=True)
 class OutOfBandRefused(ResponderEvent):
     """The Responder sends no more of the response asked for as `request`."""
 
@@ -320,7 +284,6 @@ class OutOfBandRefused(ResponderEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
 class ProviderComplained(ResponderEvent):
     """Any other error event: the call goes on."""
 
@@ -328,7 +291,6 @@ class ProviderComplained(ResponderEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
 class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
 
@@ -344,7 +306,6 @@ class ThinkerFinished(Event):
     """For the model alone."""
 
 
-@dataclass(frozen=True, slots=True)
 class ThinkerFailed(Event):
     """Tool call `call` has no answer: bad arguments, unknown name, failure or deadline."""
 
@@ -352,14 +313,12 @@ class ThinkerFailed(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class ThinkerDismissed(Event):
     """The caller no longer wants an answer to tool call `call`."""
 
     call: str
 
 
-@dataclass(frozen=True, slots=True)
 class LateAnswerWanted(Event):
     """The caller wants to hear the answer of tool call `call` that came too late; `output` holds it."""
 
@@ -367,7 +326,6 @@ class LateAnswerWanted(Event):
     output: str
 
 
-@dataclass(frozen=True, slots=True)
 class NoticeArrived(Event):
     """A notice is to be spoken unasked: its `text`, and its id `notice`.
 
@@ -379,21 +337,18 @@ class NoticeArrived(Event):
     interruptible: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class NoticeWithdrawn(Event):
     """A notice need no longer be spoken in this call: it was delivered elsewhere, or erased."""
 
     notice: str
 
 
-@dataclass(frozen=True, slots=True)
 class PlaybackStarted(PlaybackEvent):
     """The first frame of `item` left for the caller."""
 
     item: str
 
 
-@dataclass(frozen=True, slots=True)
 class PlaybackDrained(PlaybackEvent):
     """The queue is empty; `played_ms` of `item`, the last one, have been played."""
 
@@ -401,29 +356,25 @@ class PlaybackDrained(PlaybackEvent):
     played_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Record):
     """The part of `item` that the caller really got before a flush."""
 
     item: str
     played_ms: int
 
 
-@dataclass(frozen=True, slots=True)
 class PlaybackFlushed(Event):
     """Queued audio was thrown away; `items` lists, oldest first, every item not played to its end."""
 
     items: tuple[Heard, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class ResponderLost(Event):
     """The Responder's connection broke; a new one is being made."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class ResponderRestored(Event):
     """A new connection stands, with the history put back; `responder` and `model` name it, where known."""
 
@@ -433,7 +384,6 @@ class ResponderRestored(Event):
     """The model sees pictures."""
 
 
-@dataclass(frozen=True, slots=True)
 class ResponderGone(Event):
     """No new connection can be made: the call cannot go on."""
 
@@ -442,14 +392,12 @@ class ResponderGone(Event):
     """The provider does not accept us: a wrong key, say, or no credit."""
 
 
-@dataclass(frozen=True, slots=True)
 class HangUpRequested(Event):
     """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'budget'."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class TransportClosed(Event):
     """The caller is gone; `reason` is e.g. 'disconnected', 'network_lost'."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from backend.turns.end_of_turn import EndpointingStyle
+from backend.turns.record import Record
 
 COMMIT_AFTER_MS = 120
 """Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
@@ -49,8 +49,7 @@ GOODBYE_WITHIN_S = 10
 """Time for the goodbye to be heard before we hang up anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
+class TurnLimits(Record):
     """The limits that an operator, a caller or a caller's program can set."""
 
     style: EndpointingStyle = EndpointingStyle.BALANCED
@@ -60,8 +59,6 @@ class TurnLimits:
     interruption_min_ms: int = 580
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
-    interruption_onset: Literal["duck", "hold"] = "duck"
-    """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
     interruptible: bool = True
     """The caller's voice may interrupt replies, unless it is switched for the call."""
     answers: bool = True

@@ -102,10 +102,6 @@ class Notices:
         self._count = 0
         self.reply: NoticeReply | None = None
 
-    def __repr__(self) -> str:
-        reply = f", {len(self.reply.notices)} being spoken" if self.reply else ""
-        return f"Notices({len(self._waiting)} waiting{reply}, {len(self.parked)} for the next call)"
-
     @property
     def waiting(self) -> bool:
         """True when notices wait and none are being spoken."""

@@ -53,9 +53,6 @@ class SpokenItems:
     def __init__(self) -> None:
         self._items: dict[str, SpokenItem] = {}
 
-    def __repr__(self) -> str:
-        return f"SpokenItems({', '.join(self._items)})"
-
     def put_back(self, spoken: SpokenItem) -> None:
         """Add an item that is brought back."""
         self._items[spoken.item] = spoken

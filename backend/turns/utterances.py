@@ -1,8 +1,8 @@
 """Short utterances: what kind of remark a few words are, by the words alone. Pure.
 
 While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
-apart, words can. `kind_of` serves every source of words: the utterance classifier (`media/utterance_classifier.py`),
-which has a grammar made of this table, and a provider's transcript.
+apart, words can. `kind_of` serves every source of words: an extension's reader, which has a
+grammar made of this table, and a provider's transcript.
 
 To teach the server a phrase, add it to `utterances` in `languages/en.toml`; nothing else is needed. An utterance has
 a kind when phrases of the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that

@@ -23,7 +23,7 @@ from backend.extensions.local.recognition.moonshine_files import PACKAGE
 from backend.extensions.local.recognition.pooled import PooledRecognizer
 from backend.extensions.local.speech_pool import SpeechPool
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from benchmarks.recognition.sounds import NOISES, Spoken, spoken
 from benchmarks.recognition.word_errors import errors
 
@@ -85,7 +85,7 @@ async def recorded(recognizer: PooledRecognizer) -> None:
     """Print the errors in the one recording that an installed package ships."""
     path = metadata.distribution(PACKAGE).locate_file("moonshine_cpp/test-data/beckett.wav")
     utterance = recognizer.start()
-    utterance.feed(read_wav(Path(str(path))))
+    utterance.feed(read_audio(Path(str(path))))
     found, of = errors(RECORDED, await utterance.finish())
     print(f"\nRecorded speech (10 s): {found} of {of} words wrong.\n")
 

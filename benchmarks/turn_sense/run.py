@@ -27,7 +27,6 @@ SECONDS = 520.0
 """The longest that all calls together may take."""
 END_WITHIN_S = 60.0
 SETTINGS = {
-    "RTC_DTX": "true",
     "IDLE_DISCONNECT_S": "0",
     "IDLE_NUDGE_S": "600",  # nobody is asked whether they are still there while nobody calls
 }

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.media.frame import SAMPLE_RATE
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from benchmarks.espeak import espeak
 
 Sound = NDArray[np.float64]
@@ -142,7 +142,7 @@ def _flite(voice: Voice, text: str) -> tuple[Sound, list[float]]:
             stdout=subprocess.PIPE,
         ).stdout.decode()
         ends = [float(end) for phone, end in PHONE.findall(told) if phone != "pau"]
-        return samples(read_wav(path)), ends
+        return samples(read_audio(path)), ends
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
 
 import pytest
 
@@ -84,17 +83,14 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
         assert call.live.parts.machine.deadline() == due
 
 
-@pytest.mark.parametrize(("onset", "quieter_db"), [("duck", 12), ("hold", 60)])
-async def test_the_first_frame_of_speech_turns_the_reply_down_at_once(
-    onset: Literal["duck", "hold"], quieter_db: float
-) -> None:
-    async with placed_call(limits=TurnLimits(interruption_onset=onset)) as call:
+async def test_the_first_frame_of_speech_turns_the_reply_down_immediately() -> None:
+    async with placed_call() as call:
         await call.ask()
         await call.play_out(3)
         await call.speak(1)
         call.transport.tick(5)
         before, after = call.transport.played[2], call.transport.played[7]
-        assert loudness_db(after) < loudness_db(before) - quieter_db
+        assert loudness_db(after) < loudness_db(before) - 12
         assert call.told("floor")[-1] == {"floor": "held"}
 
 
@@ -124,17 +120,16 @@ async def test_murmurs_and_discarded_replies_are_counted() -> None:
         assert value("voice_replies_discarded_tokens_total", {"direction": "input"}) == 300
 
 
-async def test_a_cough_resumes_with_no_sample_lost() -> None:
-    async with placed_call(limits=TurnLimits(interruption_onset="hold")) as call:
+async def test_after_a_cough_the_reply_goes_on_as_it_was() -> None:
+    async with placed_call() as call:
         await call.ask()
         await call.finish_reply()
         await call.play_out(3)
         await call.speak(2)
         call.transport.tick(5)
         await call.speak(0, then_silent=3)
-        await call.play_out(10)
-        heard = b"".join(call.transport.played[:3] + call.transport.played[8:])
-        assert heard.startswith(TONE)
+        await call.play_out(5)
+        assert {"floor": "held"} in call.told("floor") and not call.told("transcript_interrupted")
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
 
 
@@ -168,7 +163,7 @@ async def test_the_page_is_told_how_the_call_was_made() -> None:
     async with placed_call() as call:
         [started] = call.told("session_started")
     assert started["session_id"] == call.session.id
-    assert (started["hearing"], started["responder"], started["offline"]) == ("loudness", "fake", True)
+    assert (started["hearing"], started["responder"], started["offline"]) == ("silero", "fake", True)
 
 
 async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> None:

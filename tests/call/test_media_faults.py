@@ -55,7 +55,7 @@ async def test_a_fault_ends_its_call_with_a_word_within_a_second(break_it: Calla
     async with webrtc_call() as (beside, other), real_call() as (call, transport, caller, _):
         beside.play("a", tone(500, 5000))
         caller.say(tone(300, 5000))
-        await until(lambda: transport.stats().get("packets_in", 0) > 5, 5)
+        await asyncio.sleep(0.1)
         began = time.monotonic()
         break_it(transport)
         await until(lambda: call.told("error") != [], 1)

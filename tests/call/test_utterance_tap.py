@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.call.utterance_tap import KEPT_FRAMES, UtteranceTap
+from backend.call.utterance_tap import KEPT_FRAMES, LONGEST_MS, Reading, UtteranceTap
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
-from backend.media.utterance_classifier import LONGEST_MS, Reading, UtteranceClassifier
 from backend.turns import events as ev
 from backend.turns.utterances import UtteranceKind
 
 
-class Lengths(UtteranceClassifier):
-    """Answers how much it was given, in frames, without a worker."""
-
-    def __init__(self) -> None:
-        """Nothing is started."""
+class Lengths:
+    """A reader that answers how much it was given, in frames."""
 
     def begin(self) -> None:
         return None

@@ -84,14 +84,9 @@ def _manifest(domain: str, **more: Any) -> Manifest:
 class LoudnessVad:
     """Every frame that can be heard is speech."""
 
-    name = "loudness"
-
     def score(self, frame: Frame) -> float:
         """1 or 0."""
         return float(audible(frame))
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def loudness_endpointing() -> LocalEndpointing:

@@ -1,9 +1,8 @@
-"""One clock for many calls: everybody's turn comes, on time, and one call's fault is its own."""
+"""One clock for many calls: each has its turn, on time, and one call's fault is its own."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import inf
@@ -26,7 +25,7 @@ from backend.media.clock import (
 
 
 class LateLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock stands until it is moved, with the timers it was asked for."""
+    """A loop with a clock that stands until it is moved, and with the timers it was asked for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +100,6 @@ def test_a_few_calls_are_served_in_one_row(loop: LateLoop, clock: MediaClock) ->
 def test_many_calls_are_spread_over_the_phases(loop: LateLoop, clock: MediaClock) -> None:
     calls = [joined(clock) for _ in range(2 * FILL * PHASES)]
     assert len(loop.timers) == 1
-    assert repr([2 * FILL] * PHASES) in repr(clock)
     loop.pass_time(0.5)
     assert all(len(slots) in (24, 25, 26) for _, slots in calls)
 
@@ -119,82 +117,57 @@ def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) ->
 
 def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop, clock: MediaClock) -> None:
     loop.pass_time(7.013)
-    slot, slots = joined(clock)
+    _, slots = joined(clock)
     loop.pass_time(0.1)
     assert slots[:3] == [0, 1, 2]
-    assert slot.skipped == 0
 
 
 def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
-    slot, slots = joined(MediaClock(loop))
+    _, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.045)
     loop.pass_time(0.1)
     assert slots == list(range(len(slots)))
-    assert slot.skipped == 0
 
 
-def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
-    slot, slots = joined(MediaClock(loop))
+def skipped(slots: list[int]) -> int:
+    return slots[-1] + 1 - len(slots)
+
+
+def test_after_a_stall_slots_are_skipped_and_numbers_count_on(loop: LateLoop) -> None:
+    _, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.5)
     loop.pass_time(0.1)
-    assert slot.skipped == slots[-1] + 1 - len(slots)
-    assert slot.skipped >= 20
-    assert slot.worst_gap_ms >= 500
-    assert "skipped" in repr(slot)
+    assert 20 <= skipped(slots) <= 25
 
 
 def test_leaving_from_within_a_slot_is_safe(loop: LateLoop, clock: MediaClock) -> None:
     slot = clock.join(lambda _: slot.leave())
     loop.pass_time(0.5)
-    assert repr([0] * PHASES) in repr(clock)
+    assert loop.timers == []
 
 
-def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
-    reads: list[float] = []
-    clock = MediaClock(loop)
-    clock.begin_reading(noting(loop, reads))
-    loop.pass_time(1.0)
-    assert len(reads) in (99, 100, 101)
-
-
-def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop, clock: MediaClock) -> None:
+@pytest.mark.parametrize(("calls", "times"), [(0, 100), (2 * FILL, 100), (FILL * PHASES, 200)])
+def test_sockets_are_read_every_10_ms_and_with_many_calls_at_every_wake_up(
+    calls: int, times: int, loop: LateLoop, clock: MediaClock
+) -> None:
     reads: list[float] = []
     clock.begin_reading(noting(loop, reads))
-    for _ in range(2 * FILL):
+    for _ in range(calls):
         clock.join(lambda slot: None)
     loop.pass_time(1.0)
-    assert len(reads) in (99, 100, 101)
-    assert pytest.approx(0.01) == READ_S
-
-
-def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop, clock: MediaClock) -> None:
-    reads: list[float] = []
-    clock.begin_reading(noting(loop, reads))
-    for _ in range(FILL * PHASES):
-        clock.join(lambda slot: None)
-    loop.pass_time(1.0)
-    assert len(reads) in (199, 200, 201)
+    assert abs(len(reads) - times) <= 1
 
 
 def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop, clock: MediaClock) -> None:
     reads: list[float] = []
-
-    def read(until: float) -> float:
-        reads.append(loop.now)
-        return loop.now
-
-    clock.begin_reading(read)
-    clock.begin_reading(read)
-    loop.pass_time(0.1)
-    clock.end_reading(read)
-    clock.end_reading(read)
-    assert loop.timers == []
-    before = len(reads)
-    loop.pass_time(0.5)
-    assert before
-    assert len(reads) == before
+    read = noting(loop, reads)
+    for change in (clock.begin_reading, clock.end_reading):
+        change(read)
+        change(read)
+        loop.pass_time(0.1)
+    assert loop.timers == [] and 9 <= len(reads) <= 11
 
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop, clock: MediaClock) -> None:
@@ -218,7 +191,7 @@ def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop, clo
     loop.pass_time(0.0)
     assert 1 <= len(reads) <= 2
     loop.pass_time(0.1)
-    assert not any(slot.skipped for slot, _ in calls)
+    assert not any(skipped(slots) for _, slots in calls)
 
 
 def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop, clock: MediaClock) -> None:
@@ -235,7 +208,7 @@ def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop, clock: Me
     left.clear()
     loop.pass_time(0.1)
     assert all(each <= TICK_S + LATE_S + 1e-6 for each in left)
-    assert not any(slot.skipped for slot, _ in calls)
+    assert not any(skipped(slots) for _, slots in calls)
 
 
 def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop, clock: MediaClock) -> None:
@@ -247,10 +220,12 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
         loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
         return loop.now if until == inf else None
 
-    calls = [joined(clock) for _ in range(FILL * PHASES)]
+    served: list[float] = []
+    for _ in range(FILL * PHASES):
+        clock.join(lambda slot: served.append(loop.now))
     clock.begin_reading(read)
     loop.pass_time(0.05)
-    assert all(slot.worst_gap_ms < 45 for slot, _ in calls)
+    assert all(later - sooner < 0.025 for sooner, later in pairwise(served))
     loop.pass_time(1.0)
     assert inf in asked  # but whoever is behind for long reads it all
     behind = [
@@ -279,31 +254,13 @@ def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop, clock:
     loop.pass_time(0.1)
     loop.stall(0.07)
     loop.pass_time(0.1)
-    assert all(1 <= slot.skipped <= 3 for slot, _ in calls)
-
-
-@pytest.mark.alone
-async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
-    slots: list[int] = []
-    slot = current_media_clock().join(slots.append)
-    begun = time.monotonic()
-    await asyncio.sleep(0.5)
-    slot.leave()
-    assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
-    assert current_media_clock() is current_media_clock()
+    assert all(1 <= skipped(slots) <= 3 for _, slots in calls)
 
 
 def test_a_slot_follows_the_one_before_it_unless_it_is_two_frames_late() -> None:
     assert [slot_after(slot, (slot + 1) * 0.02) for slot in (-1, 0, 7)] == [0, 1, 8]
     assert slot_after(9, 10 * 0.02 + 0.039) == 10
     assert slot_after(9, 10 * 0.02 + 0.5) == 35
-
-
-def test_after_a_stall_at_most_two_slots_come_at_once() -> None:
-    elapsed, slot, at_once = 5.3, 10, 0
-    while (slot := slot_after(slot, elapsed)) * 0.02 <= elapsed:
-        at_once += 1
-    assert at_once <= 3
 
 
 @pytest.mark.alone
@@ -313,8 +270,8 @@ async def test_awaited_slots_take_as_long_as_they_say() -> None:
     numbers = [await stream.next() for _ in range(26)]
     assert loop.time() - begun == pytest.approx(numbers[-1] * 0.02, abs=0.15)
     assert numbers[-1] >= 25
-    assert len(numbers) + stream.skipped == numbers[-1] + 1
     stream.leave()
+    assert current_media_clock() is current_media_clock()
 
 
 async def test_a_sender_that_waits_for_its_network_skips_the_slots_it_missed() -> None:
@@ -322,9 +279,6 @@ async def test_a_sender_that_waits_for_its_network_skips_the_slots_it_missed() -
     first = await stream.next()
     await asyncio.sleep(0.15)
     assert await stream.next() - first >= 5
-    assert stream.skipped >= 4
-    assert stream.worst_gap_ms >= 130
-    assert "skipped" in repr(stream)
     stream.leave()
 
 

@@ -8,20 +8,12 @@ from backend.media.clock import FRAME_S
 from backend.media.receive import MOST_AT_ONCE, SILENT_AFTER_S, STALLED_AFTER_S, DtxSilence
 
 
-def test_then_silence_comes_at_the_pace_of_frames() -> None:
+@pytest.mark.parametrize("late_s", [0.0, 0.013])
+def test_silence_comes_at_the_pace_of_frames_even_by_a_timer_that_rings_late(late_s: float) -> None:
     silence = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
-        now = silence.due
-        made += len(silence.expire(now))
-    assert made == pytest.approx(500, abs=1)
-
-
-def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
-    silence = DtxSilence(0.0, ahead_s=0.1)
-    now, made = 0.0, 0
-    while now < 10.0:
-        now = silence.due + 0.013
+        now = silence.due + late_s
         made += len(silence.expire(now))
     assert made == pytest.approx(500, abs=2)
 
@@ -35,17 +27,11 @@ def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
         silence.delivered(1, now)
 
 
-def test_a_message_of_a_second_covers_a_second() -> None:
+@pytest.mark.parametrize(("frames", "at", "due"), [(50, 0.05, 1.1), (500, 1.0, 3.1)], ids=["a second", "ten"])
+def test_a_burst_covers_the_time_ahead_but_only_so_far(frames: int, at: float, due: float) -> None:
     silence = DtxSilence(0.0, ahead_s=2.0)
-    silence.delivered(50, 0.05)
-    assert silence.expire(1.0) == []
-    assert len(silence.expire(1.2)) >= 5
-
-
-def test_a_burst_counts_ahead_only_so_far() -> None:
-    silence = DtxSilence(0.0, ahead_s=0.1)
-    silence.delivered(500, 1.0)
-    assert silence.due == pytest.approx(1.2)
+    silence.delivered(frames, at)
+    assert silence.due == pytest.approx(due)
 
 
 def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:

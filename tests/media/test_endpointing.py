@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from backend.media.endpointing import LocalEndpointing, ProviderEndpointing, open_endpointing
+from backend.media.endpointing import LocalEndpointing, ProviderEndpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
-from backend.settings.vad import VadSettings
 from backend.turns import events as ev
 from tests.call.world import VOICE, loudness_endpointing
 from tests.support.detector import Saying
@@ -41,27 +38,17 @@ def test_without_local_endpointing_every_frame_goes_on_and_nothing_is_decided() 
     opened = ProviderEndpointing()
     assert opened.name == "provider"
     assert [piece for frame in (SILENCE, LOUD) for piece in opened.process(frame)] == [SILENCE, LOUD]
-    opened.close()
 
 
 def test_a_voice_begins_with_a_doubtful_sound_but_goes_on_only_with_a_sure_one() -> None:
-    local = LocalEndpointing(Saying(0.6, 0.6, 0.8, 0.6, 0.6), Segmenter(0, 0, 3), threshold=0.7, onset=0.5)
+    local = LocalEndpointing(Saying(0.6, 0.6, 0.8, 0.6, 0.6), Segmenter(0, 0, 3), threshold=0.7)
     events = [[type(piece) for piece in local.process(SILENCE) if not isinstance(piece, bytes)] for _ in range(5)]
     assert events == [[ev.SpeechStarted], [ev.SpeechPaused], [ev.SpeechResumed], [ev.SpeechPaused], []]
 
 
 def test_an_onset_is_never_harder_than_speech() -> None:
-    local = LocalEndpointing(Saying(0.8), Segmenter(0, 0, 3), threshold=0.7, onset=0.9)
+    local = LocalEndpointing(Saying(0.4), Segmenter(0, 0, 3), threshold=0.3)
     assert ev.SpeechStarted() in local.process(SILENCE)
-
-
-@pytest.mark.parametrize("engine", ["ten", "silero"])
-def test_the_hearing_is_the_engine_that_was_asked_for(engine: str) -> None:
-    opened = open_endpointing(VadSettings.model_validate({"engine": engine}))
-    assert isinstance(opened, LocalEndpointing)
-    assert isinstance(opened, LocalEndpointing) and opened.name == engine
-    assert [*opened.process(SILENCE)] == []
-    opened.close()
 
 
 def test_while_no_provider_is_connected_a_local_detector_finds_who_speaks() -> None:
@@ -79,8 +66,3 @@ def test_while_no_provider_is_connected_a_local_detector_finds_who_speaks() -> N
     assert events == [ev.SpeechStarted(), ev.SpeechPaused(40), ev.SpeechStopped(40, 40), ev.SpeechStarted()]
     assert endpointing.follow_line(stands=True) == [ev.SpeechStopped(40)], "the provider hears the rest"
     assert list(endpointing.process(LOUD)) == [LOUD] and len(opened) == 1
-
-
-def test_where_no_detector_can_run_nothing_stands_in() -> None:
-    endpointing = ProviderEndpointing()
-    assert endpointing.follow_line(stands=False) == [] == endpointing.follow_line(stands=True)

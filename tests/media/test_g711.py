@@ -8,7 +8,6 @@ import pytest
 from backend.errors import BadRequest
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.g711 import PACKET_BYTES, Decoder, Encoder, Law, decode, encode
-from backend.media.resample import Resampler
 from tests.support.speech import samples_of, tone
 
 LAWS = list(Law)
@@ -58,6 +57,7 @@ def test_a_tone_is_coded_about_36_db_above_its_noise_at_any_level(law: Law, volu
 @pytest.mark.parametrize("law", LAWS)
 def test_a_frame_is_160_bytes_and_160_bytes_are_a_frame(law: Law) -> None:
     encoder, decoder = Encoder(law), Decoder(law)
+    assert len(encoder.silence) == PACKET_BYTES and np.abs(samples_of(decode(encoder.silence, law))).max() <= 8
     voice = tone(800, 400)
     for at in range(0, len(voice) - FRAME_BYTES + 1, FRAME_BYTES):
         coded = encoder.encode(Frame(voice[at : at + FRAME_BYTES]))
@@ -86,27 +86,8 @@ def test_what_a_telephone_cannot_carry_is_filtered_out_and_not_folded_back() -> 
     assert np.abs(samples_of(decode(coded, Law.MU))[800:-800]).max() < np.abs(samples_of(voice)).max() / 500
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_silence_is_silent(law: Law) -> None:
-    assert np.abs(samples_of(decode(Encoder(law).silence, law))).max() <= 8
-    assert len(Encoder(law).silence) == PACKET_BYTES
-
-
 def test_formats_are_known_by_the_names_protocols_use() -> None:
     assert {Law.named(name) for name in ("PCMU", "audio/pcmu", "g711_ulaw", "audio/x-mulaw")} == {Law.MU}
     assert {Law.named(name) for name in ("pcma", "audio/pcma", "g711_alaw")} == {Law.A}
     with pytest.raises(BadRequest):
         Law.named("audio/pcm")
-
-
-@pytest.mark.parametrize("rates", [(8_000, 24_000), (24_000, 8_000), (16_000, 24_000), (24_000, 16_000)])
-def test_a_steady_resampler_returns_20_ms_for_20_ms(rates: tuple[int, int]) -> None:
-    source, target = rates
-    resampler = Resampler(source, target, steady=True)
-    sizes = {len(resampler.push(tone(440, 20, rate=source))) for _ in range(20)}
-    assert sizes == {target // 50 * 2}
-
-
-def test_a_steady_resampler_refuses_rates_without_whole_frames() -> None:
-    with pytest.raises(BadRequest):
-        Resampler(11_025, 24_000, steady=True)

@@ -54,28 +54,20 @@ def test_an_onset_settles_it() -> None:
 
 def test_a_soft_first_sound_of_a_known_caller_is_hinted_at_in_a_quiet_room() -> None:
     quiet, voice, soft, far = SILENCE, loud(6000), loud(1000), loud(300)
-    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.3, *[0.0] * 110, 0.3]
+    known = [*[(quiet, 0.0)] * 160, *[(voice, 0.9)] * 60, *[(quiet, 0.0)] * 60]
+    after: list[tuple[Frame, float, tuple[bool, bool]]] = [
+        (far, 0.3, (False, False)),  # 26 dB below the caller
+        *[(quiet, 0.0, (False, False))] * 110,
+        (soft, 0.01, (False, True)),  # 16 dB below: near, whatever the detector thinks of it
+        (quiet, 0.0, (False, False)),
+        (soft, 0.3, (True, True)),
+        (voice, 0.9, (False, False)),  # a voice has begun
+    ]
+    scores = [score for _, score in known] + [score for _, score, _ in after]
     local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
-    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+    for frame, _ in known:
         local.process(frame)
         assert heard(local) == (False, False)
-    local.process(far)
-    assert heard(local) == (False, False), "26 dB below the caller"
-    for _ in range(110):
-        local.process(quiet)
-    assert not local.process(soft) and heard(local) == (True, True), "16 dB below"
-
-
-def test_a_near_sound_is_told_for_its_frame_only_whatever_the_detector_thinks_of_it() -> None:
-    quiet, voice, soft = SILENCE, loud(6000), loud(1000)
-    scores = [*[0.0] * 160, *[0.9] * 60, *[0.0] * 60, 0.01, 0.0, *[0.9] * 2]
-    local = LocalEndpointing(Saying(*scores), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
-    for frame in [*[quiet] * 160, *[voice] * 60, *[quiet] * 60]:
+    for frame, _, expected in after:
         local.process(frame)
-    local.process(soft)
-    assert heard(local) == (False, True)
-    local.process(quiet)
-    assert heard(local) == (False, False)
-    local.process(voice)
-    local.process(voice)
-    assert heard(local) == (False, False), "a voice has begun"
+        assert heard(local) == expected

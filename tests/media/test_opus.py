@@ -46,14 +46,6 @@ def test_a_tone_survives() -> None:
     assert np.sum(spectrum[loudest - 3 : loudest + 4] ** 2) > 0.98 * np.sum(spectrum**2)
 
 
-def test_a_frame_becomes_a_frame_at_about_the_bitrate() -> None:
-    packets = encoded(speech(SENTENCE))
-    decoder = OpusDecoder()
-    assert {len(decoder.decode(packet)) for packet in packets} == {FRAME_BYTES}
-    kilobits = sum(map(len, packets)) * 8 / (len(packets) * 20)
-    assert 25 < kilobits < 45
-
-
 def test_one_lost_packet_is_rebuilt_from_the_next() -> None:
     packets = encoded(speech(SENTENCE))
     whole = OpusDecoder()
@@ -82,13 +74,6 @@ def test_concealment_fades() -> None:
     assert mends[0] > 1e6 and mends[-1] < mends[0] / 100
 
 
-def test_without_redundancy_recovery_conceals() -> None:
-    decoder = OpusDecoder()
-    decoder.decode(CELT_SILENCE)
-    assert decoder.recover(CELT_SILENCE) == SILENCE
-    assert decoder.recover(b"") == SILENCE
-
-
 @pytest.mark.parametrize(("samples", "expected"), [(480, 480), (1440, 1440), (60, 60), (0, 60), (500, 480)])
 def test_concealed_lengths_are_whole_steps(samples: int, expected: int) -> None:
     assert len(OpusDecoder().conceal(samples)) == 2 * expected
@@ -107,24 +92,15 @@ def test_a_stereo_packet_comes_out_as_mono() -> None:
     assert len(OpusDecoder().decode(stereo)) == FRAME_BYTES
 
 
-def test_the_prepared_silence_is_silent_after_a_cut_word() -> None:
-    decoder = OpusDecoder()
-    for packet in encoded(speech(SENTENCE))[:40]:
-        decoder.decode(packet)
-    decoder.decode(SILENCE_PACKET)
-    decoder.decode(SILENCE_PACKET)
-    assert max(np.abs(samples_of(decoder.decode(SILENCE_PACKET))).max() for _ in range(100)) <= 1
-
-
 def test_after_resting_the_next_word_is_not_harmed_by_what_the_encoder_skipped() -> None:
     voice = frames_of(speech(SENTENCE))
-    for cut, back in ((30, 60), (50, 20), (72, 33), (45, 45)):
+    for cut, back in ((30, 60), (72, 33)):
         encoder, spared, skipping = OpusEncoder(), OpusDecoder(), OpusDecoder()
         for packet in [encoder.encode(frame) for frame in voice[:cut]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
             spared.decode(packet)
             skipping.decode(packet)
-        for _ in range(40):
-            skipping.decode(encoder.rest())
+        quiet = [skipping.decode(encoder.rest()) for _ in range(40)]
+        assert np.abs(samples_of(quiet[-1])).max() <= 1
         word = encoder.encode(voice[back])
         heard, wanted = samples_of(skipping.decode(word)), samples_of(spared.decode(word))
         assert np.mean((heard - wanted) ** 2) < np.mean(wanted**2) / 1000
@@ -213,21 +189,15 @@ def test_what_is_not_opus_is_a_bad_packet(packet: bytes) -> None:
         OpusDecoder().decode(packet)
 
 
-def test_a_frame_of_the_wrong_length_is_refused() -> None:
-    with pytest.raises(CodecFailed):
-        OpusEncoder().encode(Frame(b"\0\0"))
-
-
-def test_parameters_out_of_range_are_refused() -> None:
-    with pytest.raises(CodecFailed):
-        OpusEncoder(complexity=11)
-
-
-def test_closing_twice_is_safe_and_use_after_it_is_an_error() -> None:
+def test_wrong_use_is_an_error_and_closing_twice_is_safe() -> None:
     encoder, decoder = OpusEncoder(), OpusDecoder()
     for codec in (encoder, decoder):
         codec.close()
         codec.close()
+    with pytest.raises(CodecFailed):
+        OpusEncoder(complexity=11)
+    with pytest.raises(CodecFailed, match="960 bytes"):
+        OpusEncoder().encode(Frame(b"\0\0"))
     with pytest.raises(CodecFailed):
         encoder.encode(SILENCE)
     with pytest.raises(CodecFailed):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import defaultdict
 from itertools import pairwise
 
@@ -69,7 +68,7 @@ def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample(playout: P
     playout.push("a", sound(20, 1) + sound(20, 2))
     playout.pull()
     playout.hold()
-    assert [playout.pull() for _ in range(5)] == [None] * 5 and "held" in repr(playout)
+    assert [playout.pull() for _ in range(5)] == [None] * 5
     playout.resume()
     assert playout.pull() == sound(20, 2)
     assert events == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
@@ -94,19 +93,24 @@ def test_flush_returns_what_was_heard_of_each_unfinished_item_oldest_first(playo
     assert not any(isinstance(event, PlaybackDrained) for event in events)
 
 
-def test_flush_ends_a_hold(playout: Playout) -> None:
-    playout.push("a", sound(20))
-    playout.hold()
-    assert playout.flush() == (Heard("a", 0),)
-    playout.push("b", sound(20, 2))
-    assert playout.pull() == sound(20, 2)
-
-
 def levels_db(frame: bytes | None, full: int = 10_000) -> list[float]:
     """Return the level of each millisecond of a frame of constant samples, in decibels under `full`."""
     assert frame is not None
     peaks = np.abs(np.frombuffer(frame, dtype="<i2").astype(float)).reshape(-1, 24).mean(axis=1)
     return [float(20 * np.log10(peak / full)) for peak in peaks]
+
+
+def test_flush_ends_a_hold_and_a_ducking(playout: Playout) -> None:
+    playout.push("a", sound(60, 10_000))
+    playout.duck()
+    playout.pull()
+    playout.hold()
+    assert playout.flush() == (Heard("a", 20),)
+    playout.push("b", sound(20, 10_000))
+    assert playout.pull() == sound(20, 10_000)
+    playout.duck()
+    playout.push("c", sound(20, 10_000))
+    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1), "silence changes level immediately"
 
 
 def test_duck_turns_down_within_a_frame_and_plays_on(playout: Playout) -> None:
@@ -117,7 +121,7 @@ def test_duck_turns_down_within_a_frame_and_plays_on(playout: Playout) -> None:
     assert falling[0] > -1 and falling == sorted(falling, reverse=True)
     assert falling[-1] == pytest.approx(-DUCK_DB, abs=1)
     assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1)
-    assert playout.queued_ms == 40 and "ducked" in repr(playout)
+    assert playout.queued_ms == 40
 
 
 def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playout: Playout) -> None:
@@ -128,7 +132,7 @@ def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playo
     playout.unduck()
     rising = [level for _ in range(4) for level in levels_db(playout.pull())]
     assert rising == sorted(rising) and rising[0] < -13 and rising[60] < -1
-    assert playout.pull() == sound(20, 10_000) and "ducked" not in repr(playout)
+    assert playout.pull() == sound(20, 10_000)
 
 
 def test_a_change_of_level_has_no_jump_however_often_it_is_called(playout: Playout) -> None:
@@ -144,18 +148,6 @@ def test_a_change_of_level_has_no_jump_however_often_it_is_called(playout: Playo
                 playout.unduck()
     assert len(samples) == 48_000
     assert max(abs(after - before) for before, after in pairwise(samples)) <= 20
-
-
-def test_flush_ends_a_ducking_and_silence_changes_level_at_once(playout: Playout) -> None:
-    playout.push("a", sound(60, 10_000))
-    playout.duck()
-    playout.pull()
-    playout.flush()
-    playout.push("b", sound(20, 10_000))
-    assert playout.pull() == sound(20, 10_000)
-    playout.duck()
-    playout.push("c", sound(20, 10_000))
-    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1)
 
 
 def test_restore_goes_on_at_the_same_sample_and_goes_on_counting(playout: Playout, events: Events) -> None:
@@ -183,31 +175,18 @@ def test_what_was_restored_can_be_flushed_and_restored_again(playout: Playout, e
     assert events == [PlaybackStarted("a")] * 3 + [PlaybackDrained("a", 60)]
 
 
-def test_nothing_is_restored_after_something_else_was_queued_or_it_was_forgotten(playout: Playout) -> None:
+def test_only_what_the_last_flush_dropped_is_restored_until_something_else_is_queued(playout: Playout) -> None:
     assert not playout.restore()
     playout.push("a", sound(60))
+    playout.flush()
+    assert playout.flush() == (), "it leaves what the one before dropped"
+    assert playout.restore() and playout.queued_ms == 60
     playout.flush()
     playout.push("b", sound(20))
     assert not playout.restore() and playout.queued_ms == 20
     playout.flush()
     playout.forget()
     assert not playout.restore() and playout.queued_ms == 0
-
-
-def test_a_flush_that_finds_nothing_leaves_what_the_last_one_dropped(playout: Playout) -> None:
-    playout.push("a", sound(60))
-    playout.flush()
-    assert playout.flush() == ()
-    assert playout.restore() and playout.queued_ms == 60
-
-
-def test_half_a_sample_is_restored_with_its_queue(playout: Playout) -> None:
-    pcm = bytes(range(240)) * 4
-    playout.push("a", pcm[:401])
-    playout.flush()
-    playout.restore()
-    playout.push("a", pcm[401:])
-    assert playout.pull() == pcm
 
 
 def test_an_item_interleaved_with_another_is_counted_as_one(playout: Playout, events: Events) -> None:
@@ -227,17 +206,17 @@ def test_a_full_queue_refuses_and_drops_the_whole_piece() -> None:
     assert playout.push("a", sound(20))
 
 
-def test_half_a_sample_waits_for_its_other_half(playout: Playout) -> None:
+def test_half_a_sample_waits_for_its_other_half_through_a_restored_flush(playout: Playout) -> None:
     pcm = bytes(range(240)) * 4
     for at in range(0, len(pcm), 7):
         playout.push("a", pcm[at : at + 7])
+        if at == 105:
+            playout.flush()
+            playout.restore()
     assert playout.pull() == pcm
-
-
-def test_half_a_sample_of_another_item_is_dropped(playout: Playout) -> None:
     playout.push("a", sound(20, 1) + b"\x09")
     playout.push("b", sound(20, 2))
-    assert [playout.pull(), playout.pull()] == [sound(20, 1), sound(20, 2)]
+    assert [playout.pull(), playout.pull()] == [sound(20, 1), sound(20, 2)], "that of another item is dropped"
 
 
 def test_a_listener_may_flush() -> None:
@@ -246,21 +225,6 @@ def test_a_listener_may_flush() -> None:
     playout.push("a", sound(60))
     assert playout.pull() == sound(20)
     assert playout.pull() is None and dropped == [(Heard("a", 20),)]
-
-
-def test_a_pull_costs_the_same_however_much_is_queued() -> None:
-    def cost(pieces: int) -> float:
-        playout = Playout()
-        for _ in range(pieces):
-            playout.push("a", sound(20))
-        best = float("inf")
-        for _ in range(100):
-            started = time.perf_counter()
-            playout.pull()
-            best = min(best, time.perf_counter() - started)
-        return best
-
-    assert cost(14_000) < 20 * cost(200)
 
 
 pieces = st.lists(

@@ -8,13 +8,12 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from backend.media.endpointing import LocalEndpointing, open_endpointing
+from backend.media.endpointing import open_endpointing
 from backend.media.frame import FRAME_SAMPLES, SILENCE, Frame
 from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
-from tests.support.detector import Saying
 
 Sound = tuple[float, bool]
 """The level of a frame in dB of full scale, and whether the detector takes it for speech."""
@@ -76,7 +75,7 @@ def quiet(seconds: float, dbfs: float = -65) -> Iterator[Sound]:
 
 
 def babble(seconds: float, dbfs: float, swing_db: float = 2.0) -> Iterator[Sound]:
-    """Many voices: speech without a pause, whose level wanders a little."""
+    """Many voices: speech without a pause, at a level that wanders a little."""
     for at in range(round(seconds * 50)):
         yield dbfs + swing_db * np.sin(at / 4), True
 
@@ -109,12 +108,6 @@ def test_soft_beginnings_and_ends_of_a_caller_alone_are_sent(one: Listener) -> N
         one.play(iter(word), quiet(0.2), iter(word), quiet(1.0))
         assert one.sent - before >= 2 * len(word), "some of what was said was taken for another's"
     assert len(one.utterances) == 12
-
-
-def test_a_voice_from_the_first_frame_on_is_sent_whole(one: Listener) -> None:
-    one.play(talk(2, -22), quiet(2))
-    assert len(one.utterances) == 1
-    assert one.sent >= 100, "held until the first dip between two syllables, then sent"
 
 
 def test_babble_from_the_beginning_is_the_room_and_fixes_no_level(one: Listener) -> None:
@@ -183,11 +176,6 @@ def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_15_s_of_vo
     assert len(one.utterances) == 3
 
 
-def test_a_caller_who_whispers_from_the_beginning_is_heard(one: Listener) -> None:
-    one.play(quiet(2), talk(2, -40), quiet(1), talk(2, -44), quiet(1))
-    assert len(one.utterances) == 2
-
-
 def test_a_cough_does_not_make_the_caller_another(one: Listener) -> None:
     one.play(quiet(2), talk(3, -24), quiet(1), babble(0.3, -8), quiet(1), talk(2, -24), quiet(1))
     assert len(one.utterances) == 3
@@ -201,11 +189,10 @@ def test_a_minute_of_reading_is_one_utterance(one: Listener) -> None:
     assert [round(ended - began) for began, ended in one.utterances] == [60]
 
 
-def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_from_then_on() -> None:
-    one = Listener(PrimarySpeaker(longest_s=5))
+def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_from_then_on(one: Listener) -> None:
     one.play(quiet(1))
-    one.play(chain.from_iterable([(-30.0, True)] * 22 + [(-48.0, True)] * 3 for _ in range(20)))
-    assert [round(ended - began) for began, ended in one.utterances] == [5]
+    one.play(chain.from_iterable([(-30.0, True)] * 22 + [(-48.0, True)] * 3 for _ in range(40)))
+    assert [round(ended - began) for began, ended in one.utterances] == [15]
     one.play(talk(2, -20), quiet(1))
     assert len(one.utterances) == 2
 
@@ -232,13 +219,4 @@ def test_a_pause_before_the_voice_is_not_held() -> None:
 def test_the_settings_turn_primary_speaker_off() -> None:
     on = open_endpointing(VadSettings.model_validate({}))
     off = open_endpointing(VadSettings.model_validate({"primary_speaker": False}))
-    assert "PrimarySpeaker(" in repr(on)
-    assert "PrimarySpeaker(" not in repr(off)
-
-
-def test_endpointing_holds_back_what_is_not_the_callers(one: Listener) -> None:
-    frames = [one._frame(-30) for _ in range(40)]
-    near = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7, near=PrimarySpeaker())
-    everything = LocalEndpointing(Saying(*[0.9] * 40), Segmenter(0, 0, 3), threshold=0.7)
-    assert [piece for frame in frames for piece in near.process(frame)] == []
-    assert [piece for frame in frames for piece in everything.process(frame)][1:] == frames
+    assert on._near is not None and off._near is None

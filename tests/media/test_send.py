@@ -1,8 +1,10 @@
-"""What goes out while somebody speaks, what does not while nobody does, and redundancy only where packets get lost."""
+"""What is sent while a reply sounds, what is not in a pause, and redundancy only where packets get lost."""
 
 from __future__ import annotations
 
 import asyncio
+
+import pytest
 
 from backend.media.opus import EMPTY_BYTES, PLAIN_SILENCE_PACKET, OpusDecoder
 from backend.media.playout import Playout
@@ -13,7 +15,6 @@ from backend.media.send import (
     NOTHING_FOLLOWS,
     PERIOD,
     SETTLING,
-    FecController,
     SendPipeline,
 )
 from backend.transports.webrtc.aiortc_media import PacketReceiver
@@ -89,33 +90,25 @@ def test_the_next_word_is_decoded_to_the_sample_as_if_there_had_been_no_pause() 
     assert heard[0] == heard[1]
 
 
-def test_a_new_call_has_it_until_the_network_has_shown_itself() -> None:
-    fec = FecController()
-    assert fec.wanted
-    assert [fec.report(0) for _ in range(CLEAN_AT_FIRST + 2)] == [False] * (CLEAN_AT_FIRST - 1) + [
-        True,
-        False,
-        False,
-    ]
-    assert not fec.wanted
+def reported(out: SendPipeline, *losses: float) -> list[bool]:
+    """Whether packets carry redundancy after each of these reports."""
+    carried = []
+    for lost in losses:
+        out.on_loss(lost)
+        carried.append(out.redundant)
+    return carried
 
 
-def test_any_loss_brings_it_back_for_long() -> None:
-    fec = FecController()
-    for _ in range(CLEAN_AT_FIRST):
-        fec.report(0)
-    assert fec.report(1 / 256)
-    assert not any(fec.report(0) for _ in range(CLEAN_AFTER_LOSS - 1))
-    assert fec.wanted
-    assert fec.report(0)
-    assert not fec.wanted
+def test_a_new_call_has_redundancy_until_its_network_has_shown_itself() -> None:
+    _, out = pipeline(losing=True)
+    assert reported(out, 0, 0, 0) == [True, False, False]
 
 
-def test_loss_at_first_is_loss_all_the_same() -> None:
-    fec = FecController()
-    fec.report(0.3)
-    assert not any(fec.report(0) for _ in range(CLEAN_AFTER_LOSS - 1))
-    assert "reports more" in repr(fec)
+@pytest.mark.parametrize("clean_before", [0, CLEAN_AT_FIRST])
+def test_any_loss_brings_it_back_for_long(clean_before: int) -> None:
+    _, out = pipeline(losing=True)
+    report(out, lost=0, times=clean_before)
+    assert reported(out, 1 / 256, *[0.0] * CLEAN_AFTER_LOSS) == [True] * CLEAN_AFTER_LOSS + [False]
 
 
 async def test_a_real_call_that_loses_nothing_goes_on_without_it() -> None:

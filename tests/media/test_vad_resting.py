@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.media.frame import FRAME_MS, SILENCE, Frame
+from backend.media.frame import FRAME_MS, Frame
 from backend.media.segmenter import Segmenter
-from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
+from backend.media.sound_file import read_audio
+from backend.media.vad import CATCH_UP_FRAMES, SURE, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
-from backend.media.wav import read_wav
 from backend.turns.events import SpeechStarted as Onset
 from backend.turns.events import SpeechStopped as Ended
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, tone
@@ -26,8 +26,6 @@ ROOMS = {"in silence": None, "in a room at -55 dBFS": -55.0, "in a room at -48 d
 
 class Counting(HopVad):
     """A detector that notes what it is given."""
-
-    name = "counting"
 
     def __init__(self, says: float = 0.9) -> None:
         self.heard: list[Frame] = []
@@ -44,9 +42,6 @@ class Counting(HopVad):
     def skip(self, frame: Frame) -> float:
         self.skipped += 1
         return self.says
-
-    def close(self) -> None:
-        pass
 
 
 class Noting(SileroEngine):
@@ -77,7 +72,7 @@ def edges(vad: Vad, frames: list[Frame]) -> list[tuple[type, int]]:
 
 def recording(path: Path, gain_db: float, room_dbfs: float | None) -> list[Frame]:
     """Eight seconds of the room first: it has to be known."""
-    voice = (samples_of(read_wav(path)) * 10 ** (gain_db / 20)).astype("<i2").tobytes()
+    voice = (samples_of(read_audio(path)) * 10 ** (gain_db / 20)).astype("<i2").tobytes()
     pcm = silence(8000) + voice + silence(1000)
     if room_dbfs is not None:
         pcm = pcm_of(samples_of(pcm) + samples_of(noise(len(pcm) // 48 + 1, dbfs=room_dbfs))[: len(pcm) // 2])
@@ -121,6 +116,21 @@ def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_bet
     assert (len(inside.heard), inside.skipped) == (4, 6)
 
 
+@pytest.mark.parametrize(
+    ("says", "amplitude", "passes"),
+    [(1.0, 8191, True), (1.0, 4600, True), (1.0, 3600, False), (SURE - 0.01, 8191, False)],
+    ids=["as loud", "5 dB quieter", "7 dB quieter", "doubtful"],
+)
+def test_a_frame_passes_unasked_after_a_sure_answer_if_the_voice_has_not_fallen(
+    says: float, amplitude: int, passes: bool
+) -> None:
+    inside = Counting(says=says)
+    vad = RestingVad(inside, RoomGate())
+    vad.score(marked(0, loud=True))
+    vad.score(Frame(amplitude.to_bytes(2, "little") * 480))
+    assert inside.skipped == passes
+
+
 def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> None:
     inside = Counting(says=1.0)
     vad = RestingVad(inside, RoomGate())
@@ -142,7 +152,7 @@ def test_after_skipping_the_next_hop_ends_with_the_next_frame() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> None:
-    voice = samples_of(read_wav(path))
+    voice = samples_of(read_audio(path))
     hiss = noise(2000, dbfs=20 * np.log10(np.sqrt(np.mean(voice**2)) / 32768))
     frames = frames_of(silence(1000) + pcm_of(voice) + hiss)
     always, resting = HopVad(SileroEngine(), sure=0.0), RestingVad(HopVad(SileroEngine(), 0.7), RoomGate())
@@ -151,8 +161,3 @@ def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> 
 
 def last_speech(vad: Vad, frames: list[Frame]) -> int:
     return max(number for number, frame in enumerate(frames) if vad.score(frame) >= 0.7)
-
-
-def test_silence_costs_the_detector_nothing() -> None:
-    vad = RestingVad(HopVad(SileroEngine()), RoomGate())
-    assert np.max([vad.score(SILENCE) for _ in range(100)]) == 0.0

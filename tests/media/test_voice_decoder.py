@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.media.frame import FRAME_BYTES, SILENCE, Frame
-from backend.media.opus import OpusDecoder, OpusEncoder
+from backend.media.opus import OpusEncoder
 from backend.media.receive import MAX_CONCEALED, VoiceDecoder
 from tests.support.examples import examples
-from tests.support.speech import frames_of, power, samples_of, speech, tone
+from tests.support.speech import frames_of, power, tone
 
 TWENTY_MS = 960
 
@@ -28,25 +27,6 @@ def send(decoder: VoiceDecoder, packets: list[bytes], lost: frozenset[int] = fro
         if n not in lost:
             frames += decoder.receive(1000 + n, n * TWENTY_MS, packet, n * 0.02)
     return frames + decoder.expire(1e9)
-
-
-def test_a_clean_stream_is_what_the_decoder_says() -> None:
-    packets = encoded(tone(440, 400))
-    plain = OpusDecoder()
-    assert send(VoiceDecoder(), packets) == [plain.decode(packet) for packet in packets]
-
-
-def test_one_lost_packet_is_heard_better_than_a_hole() -> None:
-    packets = encoded(speech("Please tell me about the weather in Seattle."))
-    whole = send(VoiceDecoder(), packets)
-    loud = [n for n in range(5, len(packets) - 5) if power(whole[n]) > 1e6][::7]
-    assert loud
-    for lost in loud:
-        mended = send(VoiceDecoder(), packets, frozenset({lost}))
-        assert len(mended) == len(whole)
-        error = np.mean((samples_of(mended[lost]) - samples_of(whole[lost])) ** 2)
-        assert error < power(whole[lost])  # a hole would make them equal
-    assert not VoiceDecoder().jitter.held
 
 
 def test_concealment_in_a_row_is_bounded() -> None:
@@ -72,9 +52,7 @@ def test_packets_of_any_length_become_whole_frames(toc: int, packets: int, frame
 def test_a_bad_packet_is_only_a_lost_one() -> None:
     packets = encoded(tone(440, 200))
     packets[4] = b"\xff\xff\xff"
-    decoder = VoiceDecoder()
-    assert len(send(decoder, packets)) == len(packets)
-    assert decoder.bad_packets == 1
+    assert len(send(VoiceDecoder(), packets)) == len(packets)
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=40)), max_size=30))

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from rich.console import Console
 
-from backend.media.wav import read_wav, write_wav
+from backend.media.sound_file import read_audio, write_wav
 from responder_thinker.signalling import Signalling
 from responder_thinker.talk import HEARD_AN_ANSWER, HEARD_NOTHING, NOT_CONNECTED, talk
 from tests.responder_thinker.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
@@ -50,7 +50,7 @@ async def test_a_question_is_asked_and_the_answer_printed_and_saved(
     assert any("Weather asked: “rain?”" in line for line in lines)
     assert any("Weather answered after 0.0 s (sample data)" in line for line in lines)
     assert [line for line in lines if "Time to" in line] == ["Time to first sound: 0.4 s", "Time to the answer: 1.6 s"]
-    saved = read_wav(out)
+    saved = read_audio(out)
     voice = b"".join(f for at in range(0, len(saved), 960) if audible(f := saved[at : at + 960]))  # type: ignore[arg-type]
     assert pitch(voice) == pytest.approx(ANSWER_HZ, rel=0.05)
     assert len(voice) / 48 == pytest.approx(ANSWER_MS, abs=60)

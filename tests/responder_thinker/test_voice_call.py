@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.media.frame import FRAME_BYTES
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from responder_thinker.signalling import CallRefused, ReceivedEvent
 from responder_thinker.voice_call import Transport, place_call
 from tests.responder_thinker.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
@@ -83,4 +83,4 @@ async def test_the_program_of_the_how_to_runs(tmp_path: Path, monkeypatch: pytes
     async with parrot_server(tmp_path / "data") as url:
         code = compile(program.replace("http://localhost:8000", url), str(HOWTO), "exec")
         await asyncio.to_thread(exec, code, {})
-    assert voiced(read_wav(tmp_path / "reply.wav"))
+    assert voiced(read_audio(tmp_path / "reply.wav"))

@@ -133,7 +133,7 @@ async def webrtc_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebR
         try:
             await caller.accept(answer)
             await caller.connected()
-            await until(lambda: transport.stats().get("packets_in", 0) > 0)
+            await until(lambda: transport._receiving is not None and transport._receiving._source is not None)
             yield transport, caller
         finally:
             await transport.close()

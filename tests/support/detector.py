@@ -8,13 +8,8 @@ from backend.media.frame import Frame
 class Saying:
     """Has these scores, one for each frame."""
 
-    name = "saying"
-
     def __init__(self, *scores: float) -> None:
         self._scores = iter(scores)
 
     def score(self, _frame: Frame) -> float:
         return next(self._scores)
-
-    def close(self) -> None:
-        pass

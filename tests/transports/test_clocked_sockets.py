@@ -1,15 +1,14 @@
-"""Sockets read by the media clock: every datagram arrives, whole and once; nobody waits, and nothing is left open."""
+"""Sockets read by the media clock: every datagram arrives, whole and once, and none keeps the others waiting."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from backend.transports.webrtc.aioice_sockets import AT_ONCE, ClockedSocket, current_socket_reader
+from tests.support.waiting import until
 
 
 class Received(asyncio.DatagramProtocol):
@@ -43,16 +42,6 @@ def bound() -> socket.socket:
 
 def opened(heard: asyncio.DatagramProtocol) -> ClockedSocket:
     return ClockedSocket(bound(), heard, current_socket_reader())
-
-
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-async def until(fact: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not fact():  # noqa: ASYNC110 - facts of the system, which tells nobody
-            await asyncio.sleep(0.005)
 
 
 async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> None:
@@ -92,15 +81,6 @@ async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> Non
     there.close()
 
 
-async def test_an_empty_datagram_is_one_too() -> None:
-    heard = Received()
-    here = opened(heard)
-    here.sendto(b"", here.get_extra_info("sockname"))
-    await until(lambda: bool(heard.datagrams))
-    assert heard.datagrams[0][0] == b""
-    here.close()
-
-
 async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None:
     heard = Received()
     here = opened(heard)
@@ -112,8 +92,6 @@ async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None
     await until(lambda: heard.lost == 1)
     assert here.is_closing()
     assert sock.fileno() == -1
-    assert "0 sockets" in repr(current_socket_reader())
-    assert "closed" in repr(here)
 
 
 async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
@@ -154,13 +132,3 @@ async def test_one_protocols_fault_is_its_own(caplog: Any) -> None:
     await until(lambda: "a datagram could not be handled" in caplog.text)
     bad.close()
     good.close()
-
-
-async def test_open_files_are_as_many_as_before() -> None:
-    first = opened(Received())  # the intake itself opens a file, once
-    before = open_files()
-    more = [opened(Received()) for _ in range(20)]
-    for each in more:
-        each.close()
-    assert open_files() == before
-    first.close()

@@ -10,11 +10,11 @@ from tests.turns.talk import Talk
 
 @pytest.fixture
 def story() -> Story:
-    """A call that has just begun, and whose caller is answered without a wait."""
+    """A call that has just begun; its caller is answered without a wait."""
     return Story()
 
 
 @pytest.fixture
 def talk() -> Talk:
-    """A call that has just begun, and whose caller may pause."""
+    """A call that has just begun; its caller may pause."""
     return Talk()

@@ -69,6 +69,12 @@ class Story:
             ev.PlaybackStarted(f"i-{reply}"),
         )
 
+    def hear(self, reply: str = "r1", text: str = "It is sunny in Seattle today.") -> None:
+        """The requested reply comes, and is heard to its end."""
+        self.reply(reply=reply, text=text)
+        self.now += 2
+        self.tell(ev.PlaybackDrained(f"i-{reply}", 2000))
+
     def call(self, *calls: str, reply: str = "r1", arguments: str = "{}") -> None:
         """The requested reply is nothing but tool calls."""
         request = self.all(do.CreateReply)[-1].request

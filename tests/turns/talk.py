@@ -1,4 +1,4 @@
-"""A story whose caller pauses, and is transcribed."""
+"""A story of a caller who pauses, and is transcribed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.end_of_turn import EndpointingStyle
+from backend.turns.utterances import UtteranceKind
 from tests.turns.story import MS, Story
 
 
 class Talk(Story):
-    """A story whose caller pauses."""
+    """A story of a caller who pauses."""
 
     def __init__(self, **limits: Any) -> None:
         super().__init__(**{"style": EndpointingStyle.BALANCED, "reader": True} | limits)
@@ -30,12 +31,28 @@ class Talk(Story):
         self.wait(0.28)
         self.tell(ev.SpeechStopped(self.voiced_ms, 300))
 
+    def utter(self, ms: int, read: UtteranceKind | None, words: str = "") -> None:
+        """Say something short, which is read in the pause after it."""
+        self.say(ms)
+        self.wait(0.15)
+        self.tell(ev.UtteranceRead(read, words))
+
+    def sound(self, seconds: float, read: UtteranceKind, words: str = "") -> None:
+        """Let so much time go by, in which the voice goes on, and is read."""
+        self.wait(seconds)
+        self.tell(ev.UtteranceRead(read, words, partial=True))
+
+    def call_tool(self, reply: str = "r1", name: str = "route_to_thinker") -> None:
+        """What was last asked for begins with a tool call."""
+        request = self.all(do.CreateReply)[-1].request
+        self.tell(ev.ReplyStarted(reply, request), ev.ToolCalled(reply, "c1", name, "{}"))
+
     def transcribe(self, words: str, failed: bool = False) -> None:
         self.pieces += 1
         self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
 
     def answer(self, reply: str = "r1") -> None:
-        """The provider answers at once what was last asked for."""
+        """The provider answers what was last asked for."""
         request = self.all(do.CreateReply)[-1].request
         self.tell(
             ev.ReplyStarted(reply, request),

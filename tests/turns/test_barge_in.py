@@ -1,8 +1,6 @@
-"""What the caller says into a reply: agreement, interruption, laughter, a murmur, somebody else."""
+"""What the caller says into a reply: agreement, interruption, laughter, a murmur, words for another person."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -37,9 +35,7 @@ def test_an_agreement_is_noted_and_the_reply_goes_on(talk: Talk) -> None:
 
 
 def test_an_agreement_that_turns_into_an_objection_takes_the_floor(talk: Talk) -> None:
-    talk.say(400)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
+    talk.utter(400, UtteranceKind.AGREEMENT, "yeah")
     talk.tell(ev.SpeechResumed(400))
     assert talk.floor() is Floor.HELD
     talk.wait(0.5)
@@ -49,9 +45,7 @@ def test_an_agreement_that_turns_into_an_objection_takes_the_floor(talk: Talk) -
 
 
 def test_stop_takes_the_floor_as_soon_as_it_is_read(talk: Talk) -> None:
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
+    talk.utter(300, UtteranceKind.COMMAND, "stop")
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
     talk.stop()
     assert len(talk.all(do.CommitInput)) == 1
@@ -81,9 +75,7 @@ def test_a_transcript_takes_back_a_turn_that_was_only_agreement(talk: Talk) -> N
 
 
 def test_a_transcript_gives_the_floor_to_a_word_that_was_misread(talk: Talk) -> None:
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
+    talk.utter(300, UtteranceKind.AGREEMENT, "yeah")
     talk.stop()
     assert talk.floor() is Floor.ASSISTANT
     talk.transcribe("in celsius")
@@ -95,9 +87,7 @@ def test_a_transcript_gives_the_floor_to_a_word_that_was_misread(talk: Talk) -> 
 
 
 def test_a_transcript_brings_a_reply_up_that_stayed_turned_down(talk: Talk) -> None:
-    talk.say(300)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER))
+    talk.utter(300, UtteranceKind.OTHER)
     assert talk.floor() is Floor.HELD
     talk.stop()
     talk.transcribe("I see")
@@ -109,8 +99,7 @@ def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on(talk: Talk) -> 
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     assert do.TruncateItem("i-r1", 3000) in talk.said
     talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
+    talk.call_tool("r2", do.WAIT_FOR_USER)
     assert do.RestorePlayback("i-r1", 9000) in talk.said and talk.floor() is Floor.ASSISTANT
     talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"), ev.PlaybackDrained("i-r1", 9000))
     assert [note.text for note in talk.all(do.AddNote)] == [
@@ -123,8 +112,7 @@ def test_a_reply_cut_twice_is_counted_from_where_it_went_on(talk: Talk) -> None:
     talk.say(1000)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
+    talk.call_tool("r2", do.WAIT_FOR_USER)
     talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"))
     talk.say(1000)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 6000),)))
@@ -164,10 +152,8 @@ def test_a_notice_that_must_be_heard_is_not_interrupted(talk: Talk) -> None:
 def test_words_that_began_like_a_hesitation_are_given_little_longer(talk: Talk) -> None:
     """ "How much ..." is read as "hm" at first."""
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "hm", partial=True))
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "how much", partial=True))
+    talk.sound(0.32, UtteranceKind.HESITATION, "hm")
+    talk.sound(0.12, UtteranceKind.OTHER, "how much")
     talk.wait(0.2)
     assert talk.floor() is Floor.HELD
     talk.wait(0.1)
@@ -191,9 +177,8 @@ def test_a_hint_turns_the_reply_down_and_nothing_up_again(talk: Talk) -> None:
     assert talk.floor() is Floor.HELD and len(talk.all(do.UnduckPlayback)) == 1, "it stays down: a voice has begun"
 
 
-@pytest.mark.parametrize("limits", [{"interruptible": False}, {"interruption_onset": "hold"}])
-def test_a_hint_changes_nothing_where_a_voice_does_not_turn_the_reply_down(limits: dict[str, Any]) -> None:
-    talk = replying(**limits)
+def test_a_hint_changes_nothing_where_a_voice_does_not_turn_the_reply_down() -> None:
+    talk = replying(interruptible=False)
     talk.tell(ev.OnsetHinted(True), ev.OnsetHinted(False))
     assert not talk.all(do.DuckPlayback) and not talk.all(do.UnduckPlayback) and not talk.all(do.HoldPlayback)
 
@@ -236,8 +221,7 @@ def test_a_long_agreement_is_given_longer_than_an_interruption(talk: Talk) -> No
 def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind, held: bool, talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     for kind in (UtteranceKind.OTHER, UtteranceKind.AGREEMENT, UtteranceKind.AGREEMENT):
-        talk.wait(0.2)
-        talk.tell(ev.UtteranceRead(kind, "yeah", partial=True))
+        talk.sound(0.2, kind, "yeah")
     talk.wait(0.38)
     assert talk.said.count(do.ReadUtterance(partial=True)) == 5
     talk.tell(ev.UtteranceRead(last, "", partial=True))
@@ -264,11 +248,9 @@ def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_r
     words: str, at_once: bool, talk: Talk
 ) -> None:
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    talk.sound(0.32, UtteranceKind.COMMAND, words)
     assert (talk.floor() is Floor.USER) == at_once
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    talk.sound(0.12, UtteranceKind.COMMAND, words)
     assert talk.floor() is Floor.USER
 
 
@@ -278,13 +260,10 @@ def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(
 ) -> None:
     """Of "got it" the reader heard "be quiet" at the second look."""
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "okay", partial=True))
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    talk.sound(0.32, UtteranceKind.AGREEMENT, "okay")
+    talk.sound(0.12, UtteranceKind.COMMAND, words)
     assert (talk.floor() is Floor.USER) == at_once
-    talk.wait(0.12)
-    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words, partial=True))
+    talk.sound(0.12, UtteranceKind.COMMAND, words)
     assert talk.floor() is Floor.USER
 
 
@@ -310,8 +289,7 @@ def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same(tal
 
 def test_a_long_stop_is_understood_while_it_is_said(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
-    talk.wait(0.32)
-    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER, "", partial=True))
+    talk.sound(0.32, UtteranceKind.OTHER)
     assert talk.floor() is Floor.HELD
     talk.wait(0.12)
     assert talk.said.count(do.ReadUtterance(partial=True)) == 3

@@ -24,9 +24,7 @@ def test_idling_counts_from_what_was_heard() -> None:
 def test_a_nudge_does_not_push_the_goodbye_away() -> None:
     story = Story(idle_nudge_s=15, idle_disconnect_s=60)
     story.wait(15)
-    story.reply(reply="nudge")
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-nudge", 2000))
+    story.hear("nudge")
     story.wait(43.1)
     assert purposes(story) == [Purpose.NUDGE, Purpose.GOODBYE]
     story.reply(reply="bye")

@@ -39,12 +39,6 @@ def test_two_replies_without_a_sound_have_the_next_provider_asked_instead_of_an_
     assert not apologies(story)
 
 
-def test_one_provider_alone_is_kept_and_apologised_for() -> None:
-    story = asked()
-    waits_told(story, 15)
-    assert not story.all(do.LeaveResponder) and apologies(story) == 1
-
-
 def test_each_other_provider_is_gone_over_to_once_and_then_there_is_an_apology() -> None:
     story = asked(other_providers=2)
     for left in (1, 2):

@@ -12,15 +12,14 @@ from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from tests.turns.story import Story, purposes
 
+GIST = "By the way, bees dance."
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")
 
 
 def answered(story: Story, reply: str = "r1") -> None:
     """A question, and its answer heard out."""
     story.ask()
-    story.reply(reply=reply)
-    story.now += 2
-    story.tell(ev.PlaybackDrained(f"i-{reply}", 2000))
+    story.hear(reply)
 
 
 def late(story: Story, call: str = "c1", text: str = "About bees: they dance.") -> None:
@@ -44,13 +43,6 @@ def states(story: Story) -> list[str]:
     return [event.state for event in story.published(NoticeChanged)]
 
 
-def heard_out(story: Story, reply: str = "n") -> None:
-    """The telling that was asked for, to its end."""
-    story.reply(reply=reply, text="By the way, bees dance.")
-    story.now += 2
-    story.tell(ev.PlaybackDrained(f"i-{reply}", 2000))
-
-
 def broken_into(story: Story, heard_ms: int, reply: str = "n") -> None:
     """The telling that was asked for, until the caller takes the floor, and what they say is answered."""
     story.reply(reply=reply, ms=2000, text="By the way, bees dance in the sun.")
@@ -72,7 +64,7 @@ def test_news_is_told_when_the_floor_is_free_and_counts_once_heard(story: Story)
     note = next(command for command in said if isinstance(command, do.AddNote))
     assert "bees dance" in note.text and purposes(story) == [Purpose.ANSWER, Purpose.NOTICE]
     assert not told(story)
-    heard_out(story)
+    story.hear("n", GIST)
     assert told(story) == ["n1"] and states(story) == ["waiting", "speaking", "told"]
     story.wait(10)
     assert purposes(story)[2:] == []
@@ -94,9 +86,7 @@ def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
     assert purposes(silent) == []
     greeted = Story(greeting=True)
     greeted.tell(NEWS)
-    greeted.reply(reply="g", text="Hello!")
-    greeted.now += 2
-    greeted.tell(ev.PlaybackDrained("i-g", 2000))
+    greeted.hear("g", "Hello!")
     greeted.wait(1)
     assert purposes(greeted) == [Purpose.GREETING, Purpose.NOTICE]
 
@@ -106,7 +96,7 @@ def test_several_pieces_of_news_are_told_together(story: Story) -> None:
     answered(story)
     story.wait(1)
     assert len(story.all(do.AddNote)) == 2 and "1 and 2" in story.all(do.CreateReply)[-1].hint
-    heard_out(story)
+    story.hear("n", GIST)
     story.wait(5)
     assert told(story) == ["n1", "n2"] and purposes(story).count(Purpose.NOTICE) == 1
 
@@ -135,19 +125,6 @@ def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_cal
     assert [*story.machine.notices.parked] == ["n1"] and states(story)[-1] == "waiting"
 
 
-def test_a_cough_does_not_cost_the_news(story: Story) -> None:
-    answered(story)
-    story.wait(2)
-    story.tell(NEWS)
-    story.reply(reply="n", text="By the way, bees dance.")
-    story.tell(ev.SpeechStarted())
-    story.now += 0.15
-    story.tell(ev.SpeechPaused(150), ev.SpeechStopped(150, 300))
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-n", 2000))
-    assert told(story) == ["n1"]
-
-
 def test_news_survives_a_broken_line(story: Story) -> None:
     answered(story)
     story.wait(2)
@@ -156,7 +133,7 @@ def test_news_survives_a_broken_line(story: Story) -> None:
     story.tell(ev.ResponderRestored())
     story.wait(3)
     assert len(story.all(do.AddNote)) == 2, "the new line knows nothing of the note"
-    heard_out(story, reply="n2")
+    story.hear("n2", GIST)
     assert told(story) == ["n1"]
 
 
@@ -202,21 +179,10 @@ def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_wha
     assert "About bees: they dance." in story.all(do.AddNote)[-1].text
     assert "begins with what it is about" in story.all(do.CreateReply)[-1].hint
     assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []  # it is being told
-    heard_out(story)
+    story.hear("n", GIST)
     story.wait(10)
     assert purposes(story).count(Purpose.NOTICE) == 1 and stages(story) == ["stale", "complete"]
     assert not told(story) and not states(story)  # it is in no list of the user's notices
-
-
-def test_a_late_answer_that_is_said_on_demand_is_said_once(story: Story) -> None:
-    moved_on(story)
-    late(story)
-    story.tell(ev.LateAnswerWanted("c1", "they dance"))
-    story.reply(reply="said")
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-said", 2000))
-    story.wait(10)
-    assert purposes(story)[-1] is Purpose.RESULT and Purpose.NOTICE not in purposes(story)
 
 
 @pytest.mark.parametrize("begun", ["not yet", "by itself"])
@@ -248,7 +214,7 @@ def test_a_late_answer_waits_while_another_thinker_works_and_nobody_is_nudged() 
     assert Purpose.NUDGE not in purposes(story)  # it still works, though for an earlier turn
     late(story)
     story.wait(1)
-    heard_out(story)
+    story.hear("n", GIST)
     story.wait(16)
     assert purposes(story)[-2:] == [Purpose.NOTICE, Purpose.NUDGE]
 
@@ -261,15 +227,9 @@ def test_a_late_answer_that_is_too_old_is_not_told(seconds: float) -> None:
     late(story)
     story.wait(5)
     story.tell(ev.SpeechPaused(5000), ev.SpeechStopped(5000, 300))
-    answered_again(story)
+    story.hear("again")
     story.wait(5)
     assert Purpose.NOTICE not in purposes(story)
-
-
-def answered_again(story: Story) -> None:
-    story.reply(reply="again")
-    story.now += 2
-    story.tell(ev.PlaybackDrained("i-again", 2000))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +250,7 @@ def test_what_is_asked_again_is_told_by_its_own_answer(again: str, count: int, f
     if first == "asked again":
         late(story)
     story.tell(ev.ThinkerFinished("c2", '{"answer": "they dance"}'))
-    answered_again(story)
+    story.hear("again")
     story.wait(5)
     assert purposes(story).count(Purpose.NOTICE) == count
 
@@ -300,7 +260,7 @@ def test_who_says_never_mind_hears_no_late_answer(words: str, story: Story) -> N
     moved_on(story)
     story.tell(ev.TextTyped(words))
     assert stages(story)[-1] == "cancelled" and do.CancelThinker("c1") in story.said
-    answered_again(story)
+    story.hear("again")
     late(story)
     story.wait(5)
     assert Purpose.NOTICE not in purposes(story)
@@ -310,7 +270,7 @@ def test_who_says_never_mind_hears_no_late_answer(words: str, story: Story) -> N
 def test_what_only_sounds_like_never_mind_drops_nothing(words: str, story: Story) -> None:
     moved_on(story)
     story.tell(ev.TextTyped(words))
-    answered_again(story)
+    story.hear("again")
     late(story)
     story.wait(5)
     assert purposes(story)[-1] is Purpose.NOTICE
@@ -323,7 +283,7 @@ def test_never_mind_also_drops_an_answer_that_waits(story: Story) -> None:
     story.now += 1
     story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
     story.tell(ev.InputCommitted("u"), ev.UserTranscribed("u", "Never mind the bees."))
-    answered_again(story)
+    story.hear("again")
     story.wait(5)
     assert Purpose.NOTICE not in purposes(story)
 

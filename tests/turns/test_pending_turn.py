@@ -35,40 +35,35 @@ def test_a_prepared_reply_sounds_when_the_turn_is_believed_over_and_not_before(t
     assert talk.all(do.Play) and talk.floor() is Floor.ASSISTANT, "so that it is heard after 700 ms"
 
 
-def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginning(talk: Talk) -> None:
+@pytest.fixture
+def prepared(talk: Talk) -> Talk:
+    """A caller has paused, and a reply is prepared; in 14 ms it may sound."""
     talk.say()
     talk.stop()
     talk.answer()
     talk.wait(0.37)
-    talk.tell(ev.OnsetHinted(True))
-    talk.wait(0.06)
-    talk.tell(ev.SpeechStarted(), ev.OnsetHinted(False))
-    talk.wait(0.3)
-    assert not talk.all(do.Play) and talk.floor() is Floor.USER, "the caller has gone on, and heard nothing"
+    return talk
 
 
-def test_a_hint_that_comes_to_nothing_keeps_no_reply_back(talk: Talk) -> None:
-    talk.say()
-    talk.stop()
-    talk.answer()
-    talk.wait(0.37)
-    talk.tell(ev.OnsetHinted(True))
-    talk.wait(0.06)
-    assert not talk.all(do.Play)
-    talk.tell(ev.OnsetHinted(False))
-    talk.wait(0)
-    assert talk.all(do.Play)
+def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginning(prepared: Talk) -> None:
+    prepared.tell(ev.OnsetHinted(True))
+    prepared.wait(0.06)
+    prepared.tell(ev.SpeechStarted(), ev.OnsetHinted(False))
+    prepared.wait(0.3)
+    assert not prepared.all(do.Play) and prepared.floor() is Floor.USER, "the caller has gone on, and heard nothing"
 
 
-def test_a_hint_that_stands_keeps_the_reply_back_for_a_tenth_of_a_second(talk: Talk) -> None:
-    talk.say()
-    talk.stop()
-    talk.answer()
-    talk.tell(ev.OnsetHinted(True))
-    talk.wait(0.384 + HINTED_S)
-    assert not talk.all(do.Play)
-    talk.wait(0.002)
-    assert talk.all(do.Play)
+@pytest.mark.parametrize("nothing_after_s", [0.06, None])
+def test_a_hint_keeps_a_reply_back_until_it_comes_to_nothing_or_for_a_tenth_of_a_second(
+    nothing_after_s: float | None, prepared: Talk
+) -> None:
+    prepared.tell(ev.OnsetHinted(True))
+    prepared.wait(nothing_after_s or 0.014 + HINTED_S)
+    assert not prepared.all(do.Play)
+    if nothing_after_s:
+        prepared.tell(ev.OnsetHinted(False))
+    prepared.wait(0.002)
+    assert prepared.all(do.Play)
 
 
 def test_words_that_complete_a_question_bring_the_reply_at_once(talk: Talk) -> None:
@@ -214,28 +209,17 @@ def test_a_reply_cut_by_a_murmur_as_it_begins_goes_on_whole(talk: Talk) -> None:
 def test_tool_calls_do_not_begin_while_the_caller_may_go_on(talk: Talk) -> None:
     talk.say()
     talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    talk.call_tool()
     talk.tell(ev.ReplyFinished("r1", "completed"))
     assert not talk.all(do.RunThinker)
     talk.say(600)
     assert not talk.all(do.RunThinker) and [each.call for each in talk.all(do.SubmitResult)] == ["c1"]
 
 
-def test_a_tool_call_begins_when_the_turn_is_believed_over(talk: Talk) -> None:
-    talk.say()
-    talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
-    talk.wait(0.5)
-    assert [each.call for each in talk.all(do.RunThinker)] == ["c1"]
-
-
 def test_a_tool_call_that_had_begun_serves_the_turn_that_goes_on(talk: Talk) -> None:
     talk.say()
     talk.stop()
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    talk.call_tool()
     talk.tell(ev.ReplyFinished("r1", "completed"))
     talk.wait(0.6)
     talk.say(600)
@@ -311,9 +295,7 @@ def test_um_alone_is_no_turn(talk: Talk) -> None:
 def test_a_word_that_was_read_as_um_is_answered() -> None:
     for words in ("hello there", None):
         talk = Talk()
-        talk.say(400)
-        talk.wait(0.15)
-        talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "er"))
+        talk.utter(400, UtteranceKind.HESITATION, "er")
         talk.stop()
         assert not talk.all(do.CreateReply)
         if words:
@@ -323,9 +305,7 @@ def test_a_word_that_was_read_as_um_is_answered() -> None:
 
 
 def test_um_before_a_question_belongs_to_it(talk: Talk) -> None:
-    talk.say(400)
-    talk.wait(0.15)
-    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "um"))
+    talk.utter(400, UtteranceKind.HESITATION, "um")
     talk.stop()
     talk.wait(1)
     talk.say(1500)
@@ -337,8 +317,7 @@ def test_um_before_a_question_belongs_to_it(talk: Talk) -> None:
 
 def test_silence_of_the_responder_after_typed_words_is_not_accepted(talk: Talk) -> None:
     talk.tell(ev.TextTyped("hello"))
-    request = talk.all(do.CreateReply)[-1].request
-    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", do.WAIT_FOR_USER, "{}"))
+    talk.call_tool(name=do.WAIT_FOR_USER)
     talk.tell(ev.ReplyFinished("r1", "completed"))
     talk.wait(1)
     assert len(talk.all(do.CreateReply)) == 2

@@ -14,7 +14,7 @@ from tests.turns.story import MS, Story, purposes
 
 @pytest.fixture
 def story() -> Story:
-    """A call whose caller has asked something."""
+    """A call in which something was asked."""
     asked = Story()
     asked.ask()
     return asked

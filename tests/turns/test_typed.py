@@ -1,4 +1,4 @@
-"""Typed words: a turn at once, or after the answer to what the caller is saying."""
+"""Typed words: a turn immediately, or after the answer to what the caller is saying."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from tests.turns.story import Story, purposes
 
 
 def heard(story: Story, reply: str) -> None:
-    story.reply(reply=reply)
-    story.now += 2
-    story.tell(ev.PlaybackDrained(f"i-{reply}", 2000))
+    story.hear(reply)
     story.wait(0)
 
 

@@ -52,7 +52,7 @@ class World(Surroundings):
                 assert after <= before + longer + 1e-9, "a hint kept something back for too long"
 
     def pause(self, amount: int) -> None:
-        """Fall silent for a moment; where nobody speaks, something sounds like the beginning of a voice."""
+        """Fall silent for a moment; in silence, something sounds like the beginning of a voice."""
         if not self.speaking:
             self.hint(amount)
         elif not self.paused:
@@ -276,7 +276,7 @@ class World(Surroundings):
             self.finish_reply(0)
 
     def settle_notices(self) -> None:
-        """Whatever can still be said is said, once somebody has said something."""
+        """Whatever can still be said is said, once the caller has said something."""
         self.type_text(0)
         for _ in range(30):
             if self.closed or self.is_all_told():

@@ -77,7 +77,7 @@ class CallRecorder:
         recording = self._store.begin(session.owner, session.conversation_id, session.id, ended)
         self._recording, self.is_recording = recording, True
         self._times = UtteranceTimes()
-        self._received = ReceivedClock(int(self._transport.stats()["inbox_frames"]))
+        self._received = ReceivedClock(self._transport.inbox_frames)
         self._played = PlayedClock()
         self._transport.watch_played(self._on_played)
         self._publish(page.RecordingChanged(recording.begin.id, on=True))

@@ -105,10 +105,6 @@ class RtpStream(asyncio.DatagramProtocol):
         self._socket.close()
         self._close_codecs()
 
-    def stats(self) -> dict[str, float]:
-        """Return figures of what comes in."""
-        return {**self._receiving.stats()} if self._receiving is not None else {}
-
     def datagram_received(self, data: bytes, addr: Any) -> None:
         packet, plan, receiving = read_packet(data), self._plan, self._receiving
         if packet is None or plan is None or receiving is None or packet.payload_type in RTCP_TYPES:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.extensions.sip.rtp_stream import RtpStream
 from backend.extensions.sip.sdp import MediaPlan
-from backend.media.playout import OnPlayed, Playout
 from backend.runtime.timer import Alarm
-from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.base import BufferedTransport
 from backend.transports.phone_line import OnKey
 
 if TYPE_CHECKING:
@@ -24,22 +23,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class SipTransport:
+class SipTransport(BufferedTransport):
     """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
 
     def __init__(self, signalling: SipCall, sock: socket.socket) -> None:
         """`sock` carries the sound."""
+        super().__init__()
         self._signalling = signalling
-        self._queue = ReceiveQueue()
-        self._playout = playout = Playout()
-        # What `Transport` asks for, the queue and the playout do themselves.
-        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
-        self.wait_arrived = self._queue.wait_arrived
-        self.play, self.flush = playout.push, playout.flush
-        self.restore, self.forget = playout.restore, playout.forget
-        self.hold, self.resume = playout.hold, playout.resume
-        self.duck, self.unduck = playout.duck, playout.unduck
-        self._stream = RtpStream(sock, playout, on_frames=self._queue.enqueue, on_fault=self._fail)
+        self._stream = RtpStream(sock, self._playout, on_frames=self._queue.enqueue, on_fault=self._fail)
         self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
         self._alarm.set(self._stream.lost_at)
@@ -60,12 +51,6 @@ class SipTransport:
         """End the call's sound: the peer has hung up, or is gone."""
         self._queue.end(error)
         self._alarm.stop()
-
-    def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        self._playout.on_playback = on_playback
-
-    def watch_played(self, on_played: OnPlayed) -> None:
-        self._playout.on_played = on_played
 
     @property
     def transfers(self) -> bool:
@@ -90,12 +75,6 @@ class SipTransport:
         self._alarm.stop()
         self._stream.close()
         self._signalling.hang_up()
-
-    def stats(self) -> dict[str, float]:
-        return self._stream.stats() | {
-            "inbox_frames": len(self._queue),
-            "queued_ms": self._playout.queued_ms,
-        }
 
     def _on_alarm(self) -> None:
         if self._queue.ended:

@@ -81,9 +81,9 @@ class MediaStreamTransport(SocketTransport):
         self._dropped = []
         return restored
 
-    def stats(self) -> dict[str, float]:
-        unheard_ms = (len(self._marks.unheard(_now())) + len(self._again)) * FRAME_MS
-        return super().stats() | {"unheard_ms": unheard_ms}
+    @property
+    def queued_ms(self) -> int:
+        return self._playout.queued_ms + (len(self._marks.unheard(_now())) + len(self._again)) * FRAME_MS
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
         try:

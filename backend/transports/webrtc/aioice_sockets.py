@@ -151,9 +151,6 @@ class MediaPath:
         self._pair: Any = None
         self._address = ("", 0)
 
-    def __repr__(self) -> str:
-        return f"MediaPath(to {self._address})"
-
     def send(self, data: bytes) -> None:
         """Send a datagram, or drop it while there is no pair: ICE has lost it then, and reports so itself."""
         pair = self._pairs.get(1)
@@ -175,9 +172,6 @@ class SocketReader:
         self._ready, most = (select.epoll(), (AT_ONCE,)) if hasattr(select, "epoll") else (select.poll(), ())
         self._poll: Callable[[], list[tuple[int, int]]] = partial(self._ready.poll, 0, *most)
         self._sockets: dict[int, ClockedSocket] = {}
-
-    def __repr__(self) -> str:
-        return f"SocketReader({len(self._sockets)} sockets)"
 
     def add(self, clocked: ClockedSocket, descriptor: int) -> None:
         """Read `clocked` from now on."""
@@ -218,9 +212,6 @@ class ClockedSocket(asyncio.DatagramTransport):
         self._closing = False
         protocol.connection_made(self)
         reader.add(self, self._descriptor)
-
-    def __repr__(self) -> str:
-        return f"ClockedSocket({self.get_extra_info('sockname')}{', closed' if self._closing else ''})"
 
     def receive(self) -> None:
         """Read one datagram and hand it on."""

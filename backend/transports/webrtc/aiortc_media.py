@@ -106,8 +106,7 @@ class PacketSender(RTCRtpSender):
         self, transport: RTCDtlsTransport, next_payload: NextPayload, on_loss: OnLoss, on_fault: OnFault | None
     ) -> None:
         super().__init__("audio", transport)
-        self.packets = 0
-        """Sent so far."""
+        self._packets = 0
         self._octets = 0
         self._dtls = transport
         self._next_payload = next_payload
@@ -157,13 +156,13 @@ class PacketSender(RTCRtpSender):
         packet = write_packet(kind, self._sequence, timestamp, self._ssrc, payload)
         self._marker = MARKER if len(payload) <= EMPTY_BYTES else 0
         self._sequence = (self._sequence + 1) & 0xFFFF
-        self.packets += 1
+        self._packets += 1
         self._octets += len(payload)
         self._path.send(self._protection.protect(packet))
 
     def _prepare_report(self, timestamp: int) -> None:
         for name, value in (
-            ("packet_count", self.packets),
+            ("packet_count", self._packets),
             ("octet_count", self._octets),
             ("ntp_timestamp", clock.current_ntp_time()),
             ("rtp_timestamp", timestamp),
@@ -180,8 +179,8 @@ def take_over(
 ) -> PacketSender:
     """Give `on_packet` what `transceiver` receives, and let `next_payload` fill what it sends.
 
-    Call it before any description is set. Returns the sender, which knows how punctual it is; `on_fault` learns of
-    an exception in a slot, after which the sender sends no more.
+    Call it before any description is set. `on_fault` learns of an exception in a slot, after which the sender sends no
+    more.
     """
     stock, transport = transceiver.sender, transceiver.sender.transport
     sender = PacketSender(transport, next_payload, on_loss, on_fault)

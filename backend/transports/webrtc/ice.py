@@ -21,8 +21,6 @@ class IceConfig:
     """IP address to advertise instead of our own (Docker, NAT)."""
     port_range: tuple[int, int] | None = None
     """UDP ports to bind, both ends included; None: whatever the system gives."""
-    pauses: bool = True
-    """Ask callers to send next to nothing in silence (discontinuous transmission, DTX), and do so if asked."""
     connect_within_s: float = 10.0
     """Seconds a call may take to connect after our answer."""
     lost_after_s: float = 10.0

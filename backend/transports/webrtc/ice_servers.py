@@ -47,9 +47,6 @@ class IceServers:
         self._ttl_s = ttl_s
         self._now = now
 
-    def __repr__(self) -> str:
-        return f"IceServers({len(self._open)} open, {len(self._own)} for us alone, {len(self._signed)} signed)"
-
     @property
     def open_to_all(self) -> list[RTCIceServer]:
         """The servers that need no password: STUN."""

@@ -33,10 +33,9 @@ log = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 4.0
 """Seconds an orderly close may take before the sockets are closed by force."""
-OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
-"""The parameters we ask of the other side's encoder: repair data inside the packets; mono is the default."""
-PAUSES_WISH = {"usedtx": 1}
-"""The parameter by which it sends next to nothing in silence (RFC 7587, 7.1)."""
+OPUS_WISHES = {"minptime": 10, "useinbandfec": 1, "usedtx": 1}
+"""The parameters we ask of the other side's encoder (RFC 7587, 7.1): repair data inside the packets, and next to
+nothing in silence; mono is the default."""
 SDP_FAULTS = (
     ValueError,
     TypeError,
@@ -96,15 +95,11 @@ class AudioPeer:
         self._ice = aiortc_media.ice_connection(self._transceiver)
         aioice_sockets.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
         aioice_sockets.watch_checks(self._ice, on_check)
-        self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
         if on_channel is not None:
             self._connection.on("datachannel", on_channel)
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", lambda: self._on_state(self.state))
-
-    def __repr__(self) -> str:
-        return f"AudioPeer({self.state})"
 
     @property
     def state(self) -> PeerState:
@@ -115,7 +110,7 @@ class AudioPeer:
         """Return our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
-            aiortc_media.set_codec_parameters(self._transceiver, self._wishes)
+            aiortc_media.set_codec_parameters(self._transceiver, OPUS_WISHES)
             await self._connection.setLocalDescription()
         except SDP_FAULTS as error:
             raise BadOffer("The offer cannot be understood.") from error

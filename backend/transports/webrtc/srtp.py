@@ -64,9 +64,6 @@ class Protection:
         self._length = ffi.new("int *")
         self._protect, self._unprotect = lib.srtp_protect, lib.srtp_unprotect
 
-    def __repr__(self) -> str:
-        return f"Protection({self._handle})"
-
     def protect(self, packet: bytes) -> bytes:
         """Return an RTP packet protected. Raises `pylibsrtp.Error`."""
         size = len(packet)

@@ -14,11 +14,10 @@ from typing import TypeVar
 
 from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.media.clock import current_media_clock
-from backend.media.playout import OnPlayed, Playout
 from backend.media.receive import ReceivePipeline
 from backend.media.send import SendPipeline
 from backend.runtime.timer import Alarm
-from backend.transports.base import OnPlayback, ReceiveQueue
+from backend.transports.base import BufferedTransport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses, sanitise_offer
 from backend.transports.webrtc.peer import AudioPeer, OnChannel, PeerState
@@ -47,22 +46,14 @@ async def answer_with(transport: Answering, offer: str) -> tuple[str, Answering]
     return answer, transport
 
 
-class WebRTCTransport:
+class WebRTCTransport(BufferedTransport):
     """The `Transport` of one call. Made by `accept_offer`; see `transports.base` for the contract of its methods."""
 
     def __init__(self, config: IceConfig, on_channel: OnChannel | None = None) -> None:
         """`on_channel` is called for each data channel that the caller opens."""
+        super().__init__()
         self._config = config
-        self._queue = ReceiveQueue()
         self._receiving: ReceivePipeline | None = None
-        self._playout = playout = Playout()
-        # What `Transport` asks for, the queue and the playout do themselves.
-        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
-        self.wait_arrived = self._queue.wait_arrived
-        self.play, self.flush = playout.push, playout.flush
-        self.restore, self.forget = playout.restore, playout.forget
-        self.hold, self.resume = playout.hold, playout.resume
-        self.duck, self.unduck = playout.duck, playout.unduck
         self._sending = SendPipeline(self._playout)
         self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
@@ -79,23 +70,12 @@ class WebRTCTransport:
             clocked=True,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"WebRTCTransport({self._peer.state}, {self._queue!r}, {self._playout!r}, {self._peer.sender.packets} out)"
-        )
-
     async def answer(self, offer: str) -> str:
         """Answer a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
-        self._sending.pauses = self._config.pauses and asks_for_pauses(offer)
+        self._sending.pauses = asks_for_pauses(offer)
         self._alarm.set(self._now() + self._config.connect_within_s)
         return answer
-
-    def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        self._playout.on_playback = on_playback
-
-    def watch_played(self, on_played: OnPlayed) -> None:
-        self._playout.on_played = on_played
 
     async def close(self) -> None:
         self._queue.close()
@@ -104,18 +84,6 @@ class WebRTCTransport:
         self._sending.close()
         if self._receiving is not None:
             self._receiving.close()
-
-    def stats(self) -> dict[str, float]:
-        sender = self._peer.sender
-        inward = self._receiving.stats() if self._receiving is not None else {}
-        return inward | {
-            "inbox_frames": len(self._queue),
-            "inbox_dropped": self._queue.dropped,
-            "packets_out": sender.packets,
-            "slots_skipped": sender.slot.skipped if sender.slot else 0,
-            "worst_gap_ms": sender.slot.worst_gap_ms if sender.slot else 0.0,
-            "queued_ms": self._playout.queued_ms,
-        }
 
     def _arrive(self) -> None:
         """Note that the caller is there: each of its connectivity checks shows it."""

@@ -16,9 +16,6 @@ class Language:
         self.code = code
         self._data: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name(f"{code}.toml").read_text("utf-8"))
 
-    def __repr__(self) -> str:
-        return f"Language({self.code!r})"
-
     def words(self, section: str, name: str) -> frozenset[str]:
         """Return a list of words."""
         return frozenset(self._data[section][name].split())

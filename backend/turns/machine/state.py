@@ -117,8 +117,7 @@ class State:
     @property
     def may_duck(self) -> bool:
         """True while a voice turns down what is playing, instead of holding it back."""
-        owed = self.silence.owed_since is not None
-        return self.floor.playing and not owed and self.limits.interruption_onset == "duck"
+        return self.floor.playing and self.silence.owed_since is None
 
     # --- small moves ----------------------------------------------------------------------------------
 

@@ -47,9 +47,6 @@ class ToolCallLedger:
         self.asked_for: dict[str, tuple[str, int]] = {}
         """Late answers the caller asked for: call → its output, and the last turn in which it is wanted."""
 
-    def __repr__(self) -> str:
-        return f"ToolCallLedger({', '.join(f'{c.call}:{c.state}' for c in self.entries.values())})"
-
     def open(self, call: str, group: str, turn: int, now: float) -> ToolCallEntry | None:
         """Enter a new call and return it; None when this id was seen before."""
         if call in self.entries:

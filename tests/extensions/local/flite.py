@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from backend.extensions.local.synthesis.voice import speak
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 
 VOICES = ("slt", "hibari")
 
@@ -19,4 +19,4 @@ def spoken_by(voice: str, sentence: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spoken.wav"
         subprocess.run(["flite", "-voice", voice, "-t", sentence, "-o", str(path)], check=True, timeout=20)
-        return read_wav(path)
+        return read_audio(path)

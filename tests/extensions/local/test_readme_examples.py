@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from tests.extensions.local.hearing import heard, share_of_words
 from tests.support.running_server import running_server
 
@@ -37,12 +37,12 @@ async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_
     assert re.search(r"^you: What's the weather in Seattle\?$", told, re.MULTILINE | re.IGNORECASE), told
     said = " ".join(re.findall(r"^assistant: (.*)$", told, re.MULTILINE))
     assert "In Seattle it is" in said
-    assert share_of_words(said, await heard(read_wav(tmp_path / "reply.wav"))) >= 0.9
+    assert share_of_words(said, await heard(read_audio(tmp_path / "reply.wav"))) >= 0.9
 
 
 @pytest.mark.slow
 async def test_the_reply_that_the_readme_lets_one_hear_is_an_answer_in_the_voice_that_speaks() -> None:
     assert "(docs/example-reply.wav)" in README
-    pcm = read_wav(ROOT / "docs" / "example-reply.wav")
+    pcm = read_audio(ROOT / "docs" / "example-reply.wav")
     words = await heard(pcm)
     assert "Seattle" in words and "degrees" in words

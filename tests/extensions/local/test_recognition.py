@@ -20,7 +20,7 @@ from backend.extensions.local.recognition.tokens import OLD_SPELLING
 from backend.extensions.local.speech_pool import PoolLimits, SpeechPool, SpeechPoolFailed
 from backend.extensions.local.voice_session import SAID_ALONE
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
-from backend.media.wav import read_wav
+from backend.media.sound_file import read_audio
 from backend.testing.speech import spoken, trimmed
 from tests.support.speech import speech
 
@@ -97,7 +97,7 @@ async def test_a_sentence_is_transcribed_with_its_punctuation(moonshine: PooledR
 
 async def test_a_recorded_voice_is_understood(moonshine: PooledRecognizer) -> None:
     recording = metadata.distribution(moonshine_files.PACKAGE).locate_file("moonshine_cpp/test-data/beckett.wav")
-    said = words(await transcript(moonshine, read_wav(Path(str(recording)))))
+    said = words(await transcript(moonshine, read_audio(Path(str(recording)))))
     assert said == words("Ever tried. Ever failed. No matter. Try again. Fail again. Fail better.")
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from backend.extensions.local.synthesis.voice import speak
 from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
-from backend.media.wav import write_wav
+from backend.media.sound_file import write_wav
 from tests.extensions.local.hearing import heard, share_of_words
 from tests.support.browser import Tab, chromium
 from tests.support.microphone import RATE, UNIVERSE, WEATHER, microphone_wav

@@ -319,7 +319,7 @@ class SipPhone:
     def _send_sound(self, kind: int, payload: bytes, *, marker: bool = False) -> None:
         self._sequence += 1
         kind |= MARKER if marker else 0
-        packet = write_packet(kind, self._sequence, self._timestamp, self._source, payload)
+        packet = write_packet(kind, self._sequence & 0xFFFF, self._timestamp & 0xFFFFFFFF, self._source, payload)
         self._sound.sendto(packet, self.remote)
 
 

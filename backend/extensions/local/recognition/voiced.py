@@ -25,7 +25,6 @@ def voiced_part(pcm: bytes) -> bytes:
     before, size = engine.context_bytes, engine.hop_bytes
     padded = bytes(before) + pcm + bytes(size)
     scores = [engine.score_hop(padded[at : at + before + size]) for at in range(0, len(pcm), size)]
-    engine.close()
     voiced = np.flatnonzero(np.asarray(scores) >= SPEECH)
     if len(voiced) * size < LEAST_VOICED_MS * BYTES_PER_MS:
         return b""

@@ -4,7 +4,7 @@
     --------------   ---------------------------------   -------   --------------------------------------------
     NONE             OnsetHinted                         HINTED    DuckPlayback; UnduckPlayback if it was nothing
     NONE, HINTED     a voice takes hold of the reply     DUCKED    DuckPlayback
-    NONE, HINTED     ... before it plays, or by choice   HELD      HoldPlayback
+    NONE, HINTED     ... before it plays                 HELD      HoldPlayback
     DUCKED, HELD     UtteranceRead: a murmur             NONE      UnduckPlayback: nothing is lost
     DUCKED, HELD     ... anything else, "stop" say       NONE      the caller has the floor
     DUCKED, HELD     the voice is off-axis, another's    NONE      UnduckPlayback
@@ -32,20 +32,15 @@ from __future__ import annotations
 from backend.turns import events as ev
 from backend.turns.machine.barge_in import candidate, hints
 from backend.turns.machine.barge_in.state import BargeIn
-from backend.turns.machine.tables import Table, always, on
+from backend.turns.machine.tables import Table
 
-TABLE: Table[BargeIn] = dict(
-    (
-        always(ev.OnsetHinted, BargeIn, hints.on_hint),
-        on(
-            ev.VoiceOffAxis,
-            {
-                BargeIn.NONE: hints.on_off_axis,
-                BargeIn.HINTED: hints.on_off_axis,
-                BargeIn.DUCKED: hints.on_off_axis_while_held,
-                BargeIn.HELD: hints.on_off_axis_while_held,
-            },
-        ),
-        on(ev.UtteranceRead, {BargeIn.DUCKED: candidate.on_read, BargeIn.HELD: candidate.on_read}),
-    )
-)
+TABLE: Table[BargeIn] = {
+    ev.OnsetHinted: dict.fromkeys(BargeIn, hints.on_hint),
+    ev.VoiceOffAxis: {
+        BargeIn.NONE: hints.on_off_axis,
+        BargeIn.HINTED: hints.on_off_axis,
+        BargeIn.DUCKED: hints.on_off_axis_while_held,
+        BargeIn.HELD: hints.on_off_axis_while_held,
+    },
+    ev.UtteranceRead: {BargeIn.DUCKED: candidate.on_read, BargeIn.HELD: candidate.on_read},
+}

@@ -42,19 +42,14 @@ from backend.turns import events as ev
 from backend.turns.machine import client
 from backend.turns.machine.pending_turn import waiting, words
 from backend.turns.machine.pending_turn.state import TurnStage
-from backend.turns.machine.tables import Table, always, on
+from backend.turns.machine.tables import Table
 
-TABLE: Table[TurnStage] = dict(
-    (
-        on(ev.OnsetHinted, {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint}),
-        on(ev.UtteranceRead, {TurnStage.COLLECTING: waiting.on_read, TurnStage.BEGUN: waiting.on_read}),
-        on(
-            ev.SentenceEndEstimated,
-            {TurnStage.COLLECTING: waiting.on_sentence_end, TurnStage.BEGUN: waiting.on_sentence_end},
-        ),
-        always(ev.InputCommitted, TurnStage, words.on_committed),
-        always(ev.UserTranscriptGrew, TurnStage, words.on_transcript_grew),
-        always(ev.UserTranscribed, TurnStage, words.on_transcribed),
-        always(ev.InputCommitWanted, TurnStage, client.on_input_commit_wanted),
-    )
-)
+TABLE: Table[TurnStage] = {
+    ev.OnsetHinted: {TurnStage.COLLECTING: waiting.on_hint, TurnStage.BEGUN: waiting.on_hint},
+    ev.UtteranceRead: {TurnStage.COLLECTING: waiting.on_read, TurnStage.BEGUN: waiting.on_read},
+    ev.SentenceEndEstimated: {TurnStage.COLLECTING: waiting.on_sentence_end, TurnStage.BEGUN: waiting.on_sentence_end},
+    ev.InputCommitted: dict.fromkeys(TurnStage, words.on_committed),
+    ev.UserTranscriptGrew: dict.fromkeys(TurnStage, words.on_transcript_grew),
+    ev.UserTranscribed: dict.fromkeys(TurnStage, words.on_transcribed),
+    ev.InputCommitWanted: dict.fromkeys(TurnStage, client.on_input_commit_wanted),
+}

@@ -15,7 +15,6 @@ any of these, it was not asked for       either    none
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from backend.page_events import ReplyFailed, ReplyRemedy
 from backend.turns import commands as do
@@ -27,6 +26,7 @@ from backend.turns.machine.moves import apologise, leave_mute, play_clip
 from backend.turns.machine.reply.state import Reply
 from backend.turns.machine.state import State
 from backend.turns.promises import is_promise
+from backend.turns.record import Record
 
 MAX_ATTEMPTS = 2
 """The number of attempts for a reply that comes to nothing, or breaks off."""
@@ -44,8 +44,7 @@ PROMISED = "You said {words} but called no tool. Do it now: call the tool, or an
 FILTERED = "content_filter"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """Why a reply did not come whole: the provider's status and reason, and the wait it asks for, in seconds."""
 
     status: str

@@ -26,50 +26,36 @@ from backend.turns import events as ev
 from backend.turns.machine import client, thinkers
 from backend.turns.machine.reply import replies
 from backend.turns.machine.reply.state import Phase
-from backend.turns.machine.tables import Table, always, on
+from backend.turns.machine.tables import Table
 
-TABLE: Table[Phase] = dict(
-    (
-        on(
-            ev.ReplyStarted,
-            {
-                Phase.NONE: replies.on_started_unasked,
-                Phase.REQUESTED: replies.on_started,
-                Phase.STREAMING: replies.on_started_too_many,
-                Phase.CANCELLING: replies.on_started_late,
-                Phase.DISCARDING: replies.on_started_late,
-            },
-        ),
-        on(ev.ReplyAudio, {Phase.STREAMING: replies.on_audio}),
-        on(ev.ReplyText, {Phase.STREAMING: replies.on_text}),
-        on(ev.MessageFinished, {Phase.STREAMING: replies.on_message_finished}),
-        on(
-            ev.ToolCalled,
-            {
-                Phase.NONE: thinkers.on_overtaken,
-                Phase.REQUESTED: thinkers.on_overtaken,
-                Phase.STREAMING: thinkers.on_tool_called,
-                Phase.CANCELLING: thinkers.on_overtaken,
-                Phase.DISCARDING: thinkers.on_overtaken,
-            },
-        ),
-        on(
-            ev.ReplyFinished,
-            {
-                Phase.STREAMING: replies.on_finished,
-                Phase.CANCELLING: replies.on_cancelled,
-                Phase.DISCARDING: replies.on_discarded,
-            },
-        ),
-        on(
-            ev.ReplyRefused,
-            {
-                Phase.REQUESTED: replies.on_refused,
-                Phase.CANCELLING: replies.on_refused_late,
-                Phase.DISCARDING: replies.on_refused_late,
-            },
-        ),
-        always(ev.ReplyRequested, Phase, client.on_reply_requested),
-        always(ev.ReplyCalledOff, Phase, client.on_reply_called_off),
-    )
-)
+TABLE: Table[Phase] = {
+    ev.ReplyStarted: {
+        Phase.NONE: replies.on_started_unasked,
+        Phase.REQUESTED: replies.on_started,
+        Phase.STREAMING: replies.on_started_too_many,
+        Phase.CANCELLING: replies.on_started_late,
+        Phase.DISCARDING: replies.on_started_late,
+    },
+    ev.ReplyAudio: {Phase.STREAMING: replies.on_audio},
+    ev.ReplyText: {Phase.STREAMING: replies.on_text},
+    ev.MessageFinished: {Phase.STREAMING: replies.on_message_finished},
+    ev.ToolCalled: {
+        Phase.NONE: thinkers.on_overtaken,
+        Phase.REQUESTED: thinkers.on_overtaken,
+        Phase.STREAMING: thinkers.on_tool_called,
+        Phase.CANCELLING: thinkers.on_overtaken,
+        Phase.DISCARDING: thinkers.on_overtaken,
+    },
+    ev.ReplyFinished: {
+        Phase.STREAMING: replies.on_finished,
+        Phase.CANCELLING: replies.on_cancelled,
+        Phase.DISCARDING: replies.on_discarded,
+    },
+    ev.ReplyRefused: {
+        Phase.REQUESTED: replies.on_refused,
+        Phase.CANCELLING: replies.on_refused_late,
+        Phase.DISCARDING: replies.on_refused_late,
+    },
+    ev.ReplyRequested: dict.fromkeys(Phase, client.on_reply_requested),
+    ev.ReplyCalledOff: dict.fromkeys(Phase, client.on_reply_called_off),
+}

@@ -17,22 +17,21 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice, product
 from math import log10
 from pathlib import Path
-from typing import IO
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder, NGramModel, get_model_path
 
+from backend.call.utterance_tap import Reading
+from backend.extensions.utterances.classifier import ANSWER, READ, REQUEST
+from backend.extensions.utterances.laughter import is_laughter
 from backend.media.frame import SAMPLE_RATE
-from backend.media.laughter import is_laughter
 from backend.media.resample import resample
-from backend.media.utterance_classifier import ANSWER, READ, REQUEST, Reading
 from backend.turns.languages import ENGLISH
 from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
@@ -85,9 +84,10 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     models = ReaderModels()
-    for what, number, deadline, payload in _requests(requests):
-        answer = msgspec.json.encode(models.answer(what, payload) if time.monotonic() < deadline else None)
-        answers.write(ANSWER.pack(number, len(answer)) + answer)
+    while len(header := requests.read(REQUEST.size)) == REQUEST.size:
+        what, length = REQUEST.unpack(header)
+        answer = msgspec.json.encode(models.answer(what, requests.read(length)))
+        answers.write(ANSWER.pack(len(answer)) + answer)
         answers.flush()
 
 
@@ -326,15 +326,6 @@ def voiced_ms(sound: Samples) -> int:
     energy = likeness[:, 0]
     best = (likeness / (taper / taper[0]))[:, 10:62].max(axis=1) / (energy + 1e-6)
     return int(np.count_nonzero((best > 0.6) & (energy > energy.max() * 10**-2.5))) * 10
-
-
-def _requests(source: IO[bytes]) -> Iterator[tuple[int, int, float, bytes]]:
-    while len(header := source.read(REQUEST.size)) == REQUEST.size:
-        what, number, deadline, length = REQUEST.unpack(header)
-        payload = source.read(length)
-        if len(payload) < length:
-            return
-        yield what, number, deadline, payload
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`talk` reads sound of any format."""
+"""Sound files of any format are read, and WAV is written."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import av
 import numpy as np
 import pytest
 
-from backend.media.wav import write_wav
-from responder_thinker.audio_file import BadAudioFile, read_audio
+from backend.errors import SetupError
+from backend.media.sound_file import BadAudioFile, read_audio, write_wav
+from tests.support.speech import tone
 from tests.support.tones import pitch
 
 
@@ -60,3 +61,20 @@ def test_what_holds_no_sound_is_refused_in_words(tmp_path: Path) -> None:
     write_wav(tmp_path / "empty.wav", b"")
     with pytest.raises(BadAudioFile):
         read_audio(tmp_path / "empty.wav")
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    write_wav(tmp_path / "x.wav", tone(440, 100))
+    assert read_audio(tmp_path / "x.wav") == tone(440, 100)
+
+
+def test_a_recording_cut_short_is_read_up_to_there(tmp_path: Path) -> None:
+    write_wav(tmp_path / "x.wav", tone(440, 100))
+    whole = (tmp_path / "x.wav").read_bytes()
+    (tmp_path / "x.wav").write_bytes(whole[:-481])
+    assert read_audio(tmp_path / "x.wav") == tone(440, 100)[:-482]
+
+
+def test_a_folder_that_is_not_there_cannot_be_written_to(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="No such file"):
+        write_wav(tmp_path / "none" / "x.wav", b"")

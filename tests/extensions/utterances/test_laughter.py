@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.media.laughter import RATE, is_laughter
+from backend.extensions.utterances.laughter import RATE, is_laughter
 from tests.support.speech import samples_of, speech
 
 Samples = NDArray[np.float32]

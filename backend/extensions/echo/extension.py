@@ -1,0 +1,27 @@
+"""Echo is cancelled in the calls in which our own voice comes back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+from backend.extension import Extension, Ground, Opened
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_echo(ground: Ground) -> AsyncIterator[Opened]:
+    """Offer a guard to each call, where WebRTC's canceller is installed."""
+    if find_spec("pywebrtc_audio") is None:
+        log.warning("echo is not cancelled: pywebrtc-audio is missing (the extra `echo`)")
+        yield Opened()
+        return
+    from backend.extensions.echo.guard import CancellingEchoGuard
+
+    yield Opened(echo_guard=CancellingEchoGuard)
+
+
+EXTENSION = Extension(name="echo", open=open_echo)

@@ -1,0 +1,34 @@
+"""Short utterances are read by their sound, sooner than a transcript comes: "yeah", "stop", a cough."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+from backend.extension import Extension, Ground, Opened
+from backend.extensions.utterances.classifier import UtteranceClassifier
+from backend.extensions.utterances.settings import UtteranceSettings
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
+    """Offer a reader until the block ends; the first call starts its child."""
+    if not (ground.serves and ground.settings.of(UtteranceSettings).utterance_classifier):
+        yield Opened()
+        return
+    if find_spec("pocketsphinx") is None:
+        log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
+        yield Opened()
+        return
+    reader = UtteranceClassifier()
+    try:
+        yield Opened(reader=reader)
+    finally:
+        await reader.close()
+
+
+EXTENSION = Extension(name="utterances", title="Short utterances", settings=(UtteranceSettings,), open=open_utterances)
