@@ -27,6 +27,7 @@ from backend.call.utterance_tap import Reader
 from backend.http.context import Context
 from backend.http.services import UserDataStore
 from backend.media.echo import EchoGuard
+from backend.models.embedding import Embedder
 from backend.notifications.deletions import DeletionTarget
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
@@ -123,6 +124,8 @@ class Extension:
     share: Callable[[Settings, AsyncExitStack], Awaitable[Mapping[str, str]]] | None = None
     """Opens what the processes of one server share (WORKERS), where its `fallback` converses; returns the environment
     in which they find it. Closed with the stack."""
+    embedder: Callable[[], Embedder | None] = lambda: None
+    """Makes what embeds texts where no model for it is set; None: it cannot be used here."""
     routes: tuple[APIRouter, ...] = ()
     grants: Mapping[str, Grant | None] = field(default_factory=dict)
     """Beginning of a path → the grant that a request needs; None: open to all."""

@@ -46,11 +46,6 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def test_the_formula_knows_black_white_and_the_textbook_grey() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
-
-
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 @pytest.mark.parametrize(("mark", "ground", "least"), PAIRS, ids=lambda part: str(part))
 def test_what_is_read_stands_out_from_its_ground(scheme: str, mark: str, ground: str, least: float) -> None:

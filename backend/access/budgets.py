@@ -111,7 +111,7 @@ class Budgets:
     async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Charge `wanted`, if the billing subject's budgets have room for it, and a little of each of `needs`.
 
-        Raises `OverBudget`, or `CeilingReached` for everybody's; nothing is charged then. Takes one round trip. While
+        Raises `OverBudget`, or `CeilingReached` for the server's; nothing is charged then. Takes one round trip. While
         Redis does not answer, what this process knows decides.
         """
         if not billed.exempt:
@@ -177,7 +177,7 @@ class Budgets:
         }
 
     async def total(self) -> Json:
-        """Return everybody's use and the ceiling, and who used most, as the admin page shows them.
+        """Return the use of all together, the ceiling, and who used most, as the admin page shows them.
 
         Raises `MemoryUnavailable`.
         """
@@ -196,10 +196,10 @@ class Budgets:
         security_event(SecurityEvent.BUDGET_STOPPED, billed, "a budget is used up", budget=budget, limit=found.limit)
 
     def show_in(self, registry: CollectorRegistry) -> None:
-        """Show everybody's use, the ceiling and the refusals in `/metrics`."""
-        used = Gauge("voice_budget_used", "What everybody has used today.", ["resource"], registry=registry)
+        """Show the use of all together, the ceiling and the refusals in `/metrics`."""
+        used = Gauge("voice_budget_used", "What all users have used today.", ["resource"], registry=registry)
         limits = Gauge(
-            "voice_budget_limit", "What everybody may use in a day; 0: no limit.", ["resource"], registry=registry
+            "voice_budget_limit", "What all users may use in a day; 0: no limit.", ["resource"], registry=registry
         )
         for resource, limit in self._limits[Scope.TOTAL].items():
             used.labels(resource.value).set_function(partial(self._used_by_all, resource))

@@ -37,7 +37,7 @@ KNOWN_LIMIT = 10_000
 TOP = 20
 """Of each scope, those who used most that are listed."""
 WAITING_LIMIT = 20_000
-"""Subjects with charges that may wait for Redis; of more, everybody's total is still counted."""
+"""Subjects with charges that may wait for Redis; of more, the server's total is still counted."""
 
 
 class Resource(StrEnum):
@@ -59,7 +59,7 @@ class Scope(StrEnum):
     ADDRESS = "address"
     KEY = "key"
     TOTAL = "total"
-    """Everybody together."""
+    """All users together."""
     MACHINE = "machine"
 
 

@@ -67,8 +67,7 @@ def estimate_tokens(text: str) -> int:
 class ConversationContext:
     """The messages of one conversation, oldest first, always valid to send."""
 
-    def __init__(self, messages: Sequence[Message] = (), *, message_limit: int = MESSAGE_LIMIT) -> None:
-        self._message_limit = message_limit
+    def __init__(self, messages: Sequence[Message] = ()) -> None:
         self._messages: list[Message] = []
         for unit in _units(messages):
             self.add(*unit)
@@ -122,7 +121,7 @@ class ConversationContext:
                 continue
             count += len(units[index])
             tokens += _tokens(units[index])
-            if count > self._message_limit or tokens > TOKEN_LIMIT:
+            if count > MESSAGE_LIMIT or tokens > TOKEN_LIMIT:
                 break  # and everything older goes with it: a conversation with holes misleads
             kept.add(index)
         self._messages = [message for index in sorted(kept) for message in units[index]]

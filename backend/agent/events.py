@@ -66,12 +66,5 @@ class ThinkerResponse:
     """What its tools teach about the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Final:
-    """The last event of a turn."""
-
-    response: ThinkerResponse
-
-
-AgentEvent = StateChanged | TokenGenerated | ToolCallStarted | ToolCallFinished | Final
+AgentEvent = StateChanged | TokenGenerated | ToolCallStarted | ToolCallFinished
 OnEvent = Callable[[AgentEvent], None]

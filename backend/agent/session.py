@@ -12,12 +12,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Exchange, Situation, SourceMode
-from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
+from backend.agent.context import ConversationContext, Exchange, Situation, SourceMode
+from backend.agent.events import AgentEvent, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
-from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
+from backend.agent.turn import Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 0.05
 """Seconds a cancelled turn may take to clean up before it is left behind."""
-STORE_WITHIN_S = 0.5
-"""Seconds loading or saving a conversation may take before the turn goes on without."""
 TASK = "You are a helpful assistant. Answer the user's question."
 
 APOLOGY = "I am sorry, I could not find an answer just now. Please ask me again in a moment."
@@ -40,18 +38,19 @@ APOLOGY = "I am sorry, I could not find an answer just now. Please ask me again 
 
 Revise = Callable[[ThinkerResponse], Awaitable[str]]
 """Returns an answer's text as it shall be kept; raises nothing."""
-History = Literal["kept", "unavailable", "none"]
-"""Whether the conversation was read and written, could not be, or is not kept at all."""
 
 
 class ContextStore(Protocol):
-    """Keeps conversations beyond the process. A conversation belongs to one user."""
+    """Keeps conversations beyond the process. A conversation belongs to one user.
+
+    Neither method raises, or takes longer than a turn may wait.
+    """
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
-        """Load the messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
+        """Load the messages, oldest first; empty when there are none."""
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Add a turn's messages in one step, and keep all for an idle hour. Raises `MemoryUnavailable`."""
+        """Add a turn's messages in one step, and keep all for an idle hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,6 @@ class Agent:
     model_name: str
     store: ContextStore | None = None
     clock: Callable[[], float] = time.time
-    rounds: int = ROUND_LIMIT
-    """Rounds of tool calls in one turn, at most."""
-    message_limit: int = MESSAGE_LIMIT
-    """Messages of the conversation a model is shown, at most."""
     router: ToolRouter | None = None
     """Picks the tools of each turn; None: all of them are offered."""
     profile: str = ""
@@ -159,8 +154,6 @@ class ThinkerSession:
         self._turn: Turn | None = None
         """The turn that is running, or was the last."""
         self._context: ConversationContext | None = None
-        self.history: History = "none" if agent.store is None else "kept"
-        """The outcome of loading and saving the conversation in the last turn."""
         self._metrics = TurnMetrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
@@ -283,26 +276,16 @@ class ThinkerSession:
         finally:
             turn.settle()
             await self._save(turn)
-        self._options.on_event(Final(response))
         return response
 
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
         said = turn.partial.strip()
         turn.keep_partial()
-        return ThinkerResponse(
-            text=said,
-            tool_calls_made=tuple(result.name for result in turn.results),
-            latency_ms=round(self._metrics.total_latency_ms),
-            tokens_used=turn.tokens,
-            state=TurnState.CANCELLED,
-            cacheable=False,
-        )
+        return turn.ended(said, TurnState.CANCELLED, cacheable=False)
 
     def _failed(self) -> ThinkerResponse:
         latency_ms = round(self._metrics.total_latency_ms)
-        response = ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
-        self._options.on_event(Final(response))
-        return response
+        return ThinkerResponse(APOLOGY, TurnState.ERROR, latency_ms=latency_ms, cacheable=False)
 
     def _move(self, turn: Turn, state: TurnState) -> None:
         turn.state = state
@@ -310,27 +293,16 @@ class ThinkerSession:
 
     async def _loaded(self) -> ConversationContext:
         if self._context is None:
-            messages: list[Message] = []
-            if self._agent.store is not None:
-                try:
-                    async with asyncio.timeout(STORE_WITHIN_S):
-                        messages = await self._agent.store.load(self._conversation_id, self._options.user_id)
-                except (PeerError, TimeoutError) as error:
-                    log.warning("a conversation could not be loaded: %s", error)
-                    self.history = "unavailable"
-            self._context = ConversationContext(messages, message_limit=self._agent.message_limit)
+            store = self._agent.store
+            messages = await store.load(self._conversation_id, self._options.user_id) if store else ()
+            self._context = ConversationContext(messages)
         return self._context
 
     async def _save(self, turn: Turn) -> None:
         """Add the turn to the stored conversation; a failed turn only if it added more than the question."""
         if self._agent.store is None or (self.state is TurnState.ERROR and len(turn.added) < 2):
             return
-        try:
-            async with asyncio.timeout(STORE_WITHIN_S):
-                await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
-        except (PeerError, TimeoutError) as error:
-            log.warning("a conversation could not be saved: %s", error)
-            self.history = "unavailable"
+        await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
 
 
 @dataclass(frozen=True, slots=True)

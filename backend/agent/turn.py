@@ -17,7 +17,7 @@ import re
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.agent.context import (
     CALLS_LIMIT,
@@ -111,7 +111,7 @@ class Turn:
     """Whether the conversation began with this turn, so that the answer rests on the question alone."""
     _passing: dict[str, set[str]] = field(default_factory=dict, init=False)
     """Message id → ids of its calls that are dropped when the turn is over."""
-    _began: float = field(default=0.0, init=False)
+    _began: float = field(default_factory=time.perf_counter, init=False)
     _made: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict, init=False)
     _spoke_at: float | None = field(default=None, init=False)
@@ -135,7 +135,7 @@ class Turn:
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
             self.context.add(asked, *results)
         repeated = 0
-        for _ in range(self.agent.rounds):
+        for _ in range(ROUND_LIMIT):
             reply = await self._ask(schemas)
             if not reply.calls:
                 if not reply.text.strip():  # the model is asked once more when it said nothing
@@ -164,14 +164,15 @@ class Turn:
             box, self.tokens = await router.route(text, self.agent.toolbox, client, reach, earlier=earlier)
             self.agent = replace(self.agent, toolbox=box)
             self.metrics.total_tokens += self.tokens
+        offered = self.agent.toolbox.offered(client, reach)
         self.system = system_prompt(
             self.options.task,
             now=self.agent.clock(),
             mode=self.mode,
             situation=self.options.situation,
-            guidance=self.agent.toolbox.guidance(client, reach),
+            guidance=[tool.guidance for tool in offered if tool.guidance],
         )
-        return self.agent.toolbox.schemas(client, reach)
+        return [tool.schema() for tool in offered]
 
     async def _ask(self, tools: list[Json] | None) -> ModelReply:
         """Send one request to the model, and show its words as they come. `tools` are schemas; None: wrap up."""
@@ -303,15 +304,10 @@ class Turn:
         message = Message("assistant", reply.text, time.time(), self.mode, citations=citations)
         self._add(message)
         self.partial = ""
-        return ThinkerResponse(
-            text=text,
+        return self.ended(
+            text,
             message_id=message.message_id,
             citations=citations,
-            tool_calls_made=tuple(result.name for result in self.results),
-            latency_ms=round((time.perf_counter() - self._began) * 1000),
-            tokens_used=self.tokens,
-            tokens_out=self.tokens_out,
-            state=TurnState.COMPLETE,
             incomplete=incomplete,
             sample=sample,
             live=any(result.is_live for result in self.results),
@@ -328,15 +324,18 @@ class Turn:
         """End the turn with the calls that the client carries out; it brings them along when it asks again."""
         self.added, self.partial = [], ""
         calls = tuple(call for call in _distinct(reply.calls[:CALLS_LIMIT]) if self._is_client_tool(call))
+        return self.ended(reply.text.strip(), client_calls=calls, cacheable=False)
+
+    def ended(self, text: str, state: TurnState = TurnState.COMPLETE, **more: Any) -> ThinkerResponse:
+        """Return the outcome with the turn's figures; `more` are further fields of it."""
         return ThinkerResponse(
-            text=reply.text.strip(),
+            text,
+            state,
             tool_calls_made=tuple(result.name for result in self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,
             tokens_out=self.tokens_out,
-            state=TurnState.COMPLETE,
-            client_calls=calls,
-            cacheable=False,
+            **more,
         )
 
     def keep_partial(self) -> None:

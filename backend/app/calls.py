@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from aiortc import RTCIceServer
@@ -23,31 +23,31 @@ from backend.call.utterance_tap import Reader
 from backend.call.voice_call import open_call
 from backend.errors import SettingsError, SetupError
 from backend.http.page_streams import PageStreams
+from backend.http.services import CallServices
 from backend.media.endpointing import open_endpointing
 from backend.media.frame import SAMPLE_RATE
 from backend.media.vad_silero import load_silero
 from backend.observability.logs import log_ids
-from backend.page_events import PageEvent
 from backend.responders.base import Endpointer
 from backend.responders.failover import Providers
 from backend.runtime.supervisor import supervising
-from backend.sessions.event_log import PageMessage, page_message
+from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import CallsHere, SessionLocator
 from backend.sessions.load import Load, watch
-from backend.sessions.registry import AcceptOffer, SessionRegistry
+from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
 from backend.settings.settings import Settings
 from backend.settings.turns import TurnSettings
 from backend.storage.ledger.recall import recall
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
-from backend.tasks.broadcaster import TaskBroadcaster
-from backend.tasks.repository import EVENTS
+from backend.storage.pubsub import UserMessage
 from backend.tasks.service import TaskQueries
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 from backend.transports.webrtc.transport import accept_offer
+from backend.transports.websocket import WebSocketTransport
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.users.profile import UserProfile, load_profile, watch_profile
@@ -65,16 +65,11 @@ MEMORY_WITHIN_S = 0.5
 class CallSubsystem:
     """The calls of a process."""
 
-    registry: SessionRegistry
+    services: CallServices
+    """What routes reach of them."""
     providers: Providers
-    accept_offer: AcceptOffer
-    ice_config: Callable[[], IceConfig]
-    """How a WebRTC connection is made now."""
-    ice_servers: IceServers
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
-    locator: SessionLocator
-    """Finds the sessions of all processes."""
     finds_turns: bool
     """Whether we find the turns; otherwise the provider does."""
 
@@ -107,10 +102,9 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             admit=load.admit,
         )
         foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
-        ice, ice_servers = _ice_config(settings), _ice_servers(settings)
-
-        def ice_config() -> IceConfig:
-            return replace(ice, ice_servers=ice_servers.for_us())
+        ice_servers = _ice_servers(settings)
+        ice_config = partial(_ice_config, settings, ice_servers)
+        ice_config()  # what is wrong with it is said at the start
 
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, ice_config())
@@ -122,15 +116,17 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         stack.push_async_callback(registry.close)
         pages = PageStreams()
         metrics.watch_queue("open_pages", lambda: pages.count)
-        await _listen(foundation, tasks, registry, pages, stack)
-        yield CallSubsystem(registry, providers, offers, ice_config, ice_servers, pages, locator, detects)
+        await _listen(foundation, registry, pages, stack)
+        records = foundation.open_recorder is not None
+        services = CallServices(registry, locator, offers, ice_config, ice_servers, WebSocketTransport, records=records)
+        yield CallSubsystem(services, providers, pages, detects)
 
 
 def _require_turns_found(providers: Providers) -> None:
     """Raise `SetupError` where nothing would find the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
-            f"With VAD__ENABLED=false nobody finds the turns of calls with {', '.join(deaf)}.",
+            f"With VAD__ENABLED=false nothing finds the turns of calls with {', '.join(deaf)}.",
             hint="Leave VAD__ENABLED at true: these providers have turns found here.",
         )
 
@@ -238,27 +234,18 @@ async def _earlier(stores: Stores, user_id: str, conversation_id: str) -> list[M
     return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 
-async def _listen(
-    foundation: Foundation, tasks: TaskSubsystem, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
-) -> None:
+async def _listen(foundation: Foundation, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack) -> None:
     """Pass on what other processes publish for the calls and pages of this one."""
 
-    def here(owner: str) -> bool:
-        return registry.is_here(owner) or pages.is_here(owner)
-
-    def show(owner: str, message: PageMessage) -> None:
-        registry.show(owner, message)
-        pages.show(owner, message)
-
-    def publish(owner: str, event: PageEvent) -> None:
-        show(owner, page_message(event))
+    def show(message: UserMessage | None) -> None:
+        if message and message.type:
+            event = PageMessage(message.type, message.data)
+            registry.show(message.user, event)
+            pages.show(message.user, event)
 
     pubsub = foundation.stores.pubsub
     await stack.enter_async_context(following_changes(pubsub, foundation.stores.memory))
-    broadcaster = TaskBroadcaster(foundation.task_store.repository, tasks.metrics, is_here=here, publish=publish)
-    pubsub.subscribe(EVENTS, broadcaster.on_message)
-    await stack.enter_async_context(supervising("task broadcaster", broadcaster.run))
-    pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
+    pubsub.on_user_message(show)
     pubsub.start()
     stack.push_async_callback(pubsub.close)
     await pubsub.wait_until_open(LISTENING_WITHIN_S)
@@ -291,9 +278,9 @@ def _ice_servers(settings: Settings) -> IceServers:
     return servers
 
 
-def _ice_config(settings: Settings) -> IceConfig:
+def _ice_config(settings: Settings, servers: IceServers) -> IceConfig:
     return IceConfig(
-        ice_servers=_ice_servers(settings).for_us(),  # checked now; each call gets its own
+        ice_servers=servers.for_us(),
         force_host=settings.rtc.rtc_force_host,
         port_range=settings.rtc.rtc_port_range,
     )

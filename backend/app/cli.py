@@ -88,7 +88,7 @@ def serve(
 @app.command()
 def worker(
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=64, help="How many tasks to run at once; default: BACKGROUND__CONCURRENCY.")
+        int | None, typer.Option(min=1, max=64, help="Tasks to run in parallel; default: BACKGROUND__CONCURRENCY.")
     ] = None,
     log_level: LogLevel = "info",
     log_form: LogForm = "text",

@@ -99,7 +99,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
         )
         extensions = await enter(open_extensions(having, ground))
         tracer = next((each.tracer for each in extensions.values() if each.tracer), NO_TRACER)
-        task_store = open_task_store(settings.background, opened, notifications.dispatcher)
+        task_store = open_task_store(settings.background, opened, notifications.dispatcher, stores.pubsub)
         thinkers = await enter(
             open_thinkers(settings, stores, notifications, models, tracer, task_store.queries, endpoints.without_model)
         )
@@ -133,7 +133,9 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     metrics.watch_total("voice_outbox_dropped", "Memory writes given up.", lambda: outbox.dropped + outbox.failed)
     writer = stores.ledger.writer
     metrics.watch_queue("ledger", lambda: writer.depth)
-    metrics.watch_total("voice_ledger_dropped", "Entries of the ledger given up.", lambda: writer.dropped)
+    metrics.watch_total(
+        "voice_ledger_dropped", "Entries of the ledger given up.", lambda: writer.dropped + writer.failed
+    )
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)

@@ -22,7 +22,6 @@ from backend.chat.turn_runner import ChatDependencies
 from backend.http.app import build_app
 from backend.http.ice_servers import listed
 from backend.http.services import (
-    CallServices,
     DataServices,
     NewsServices,
     PageConfig,
@@ -37,7 +36,6 @@ from backend.notifications.deletions import DeletionNotifier, DeletionTarget, at
 from backend.responders.failover import Provider
 from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
-from backend.transports.websocket import WebSocketTransport
 
 ERASE_WITHIN_S = 3.0
 """Seconds a user's waiting writes may take before their data can be erased."""
@@ -59,15 +57,7 @@ async def open_http(
         opened = {kind: one for each in foundation.extensions.values() for kind, one in each.services.items()}
         services = Services(
             settings,
-            CallServices(
-                calls.registry,
-                calls.locator,
-                calls.accept_offer,
-                calls.ice_config,
-                calls.ice_servers,
-                WebSocketTransport,
-                records=foundation.open_recorder is not None,
-            ),
+            calls.services,
             PeopleServices(access_store, foundation.budgets, access),
             DataServices(
                 stores.memory, stores.ledger, user_data_stores(foundation, tasks, calls, chat), deletions.delete
@@ -129,10 +119,10 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
             thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
+            stores.turns,
             foundation.settings.limits.chat_deadline_s,
             ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             foundation.tracer,
-            stores.turns,
             stores.confirmations,
             stores.ledger,
         )
@@ -196,8 +186,8 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             "pictures": calls.providers.first.capabilities.images,
         },
         memory={"label": foundation.stores.opened.label.partition(" (")[0]},
-        ice_servers=listed(calls.ice_servers.open_to_all),
-        turn=calls.ice_servers.gives_credentials,
+        ice_servers=listed(calls.services.ice_servers.open_to_all),
+        turn=calls.services.ice_servers.gives_credentials,
         thinkers=[
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
             for m in foundation.thinkers.registry.manifests
@@ -222,6 +212,6 @@ async def _readiness(foundation: Foundation, calls: CallSubsystem) -> dict[str, 
     answers, responder = await asyncio.gather(foundation.stores.memory.ping(), calls.providers.readiness())
     checks = {"memory": "ok" if answers else "Redis does not answer; calls go on without memory"}
     checks["responder"] = responder
-    if calls.registry.closing:
+    if calls.services.registry.closing:
         checks["calls"] = "no new ones: the server is about to end"
     return checks

@@ -87,10 +87,9 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         gc.enable()
         foundation.notifications.reminders.delivery.start()
-        warm_up = foundation.endpoints.warm_up
-        yield App(
-            asgi, calls.registry, calls.pages, settings.server.drain_s, warm_up, _banner(foundation, calls, host, lines)
-        )
+        registry, warm_up = calls.services.registry, foundation.endpoints.warm_up
+        banner = _banner(foundation, calls, host, lines)
+        yield App(asgi, registry, calls.pages, settings.server.drain_s, warm_up, banner)
 
 
 @asynccontextmanager
@@ -128,9 +127,9 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
 
 def _background(settings: BackgroundSettings, store: TaskStore) -> str:
     if not store.is_shared:
-        return f"{settings.concurrency} tasks at once, in this process only: they end with it"
+        return f"{settings.concurrency} tasks in parallel, in this process only: they end with it"
     if settings.worker == "inline":
-        return f"{settings.concurrency} tasks at once here; more with `responder-thinker worker`"
+        return f"{settings.concurrency} tasks in parallel here; more with `responder-thinker worker`"
     return "worker processes only: start some with `responder-thinker worker`"
 
 

@@ -11,9 +11,10 @@ import httpx2
 from backend.access.budgets import Budgets
 from backend.access.metered import MeteredEmbedder, MeteredModel
 from backend.app.endpoints import Endpoints
+from backend.app.extensions import installed
 from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions, ModelLimits, Reason
-from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
+from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.models.tagged import TaggedChatModel
 from backend.observability.work_metrics import WorkMetrics
 from backend.settings.settings import Settings
@@ -90,10 +91,11 @@ def _open_model(
 
 
 def _embedder(settings: Settings, budgets: Budgets, stack: AsyncExitStack) -> Embedder:
-    """Without a key and an address the bundled model makes the vectors, if it is installed, at no cost."""
+    """Without a key and an address an extension makes the vectors, at no cost, if one can."""
     key = settings.provider.openai_api_key
     if key is None and not settings.models.embedding_base_url:
-        return LocalEmbeddings() if is_installed() else NoEmbeddings()
+        made = (each.embedder() for each in installed(settings.agent.plugin_folders).extensions)
+        return next(filter(None, made), NoEmbeddings())
     url = (settings.models.embedding_base_url or settings.provider.openai_base_url).rstrip("/")
     api_key = key.get_secret_value() if key else NO_KEY
     api = EmbeddingsAPI(base_url=url, api_key=api_key, model=settings.models.embedding_model)

@@ -35,7 +35,7 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     try:
         async with open_app(settings, host) as app:
             server = Server(app, settings)
-            listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
+            listening.listen(BACKLOG)  # before the address is announced: a caller who reads it may call immediately
             if announce:
                 _announce(app, listening)
             async with supervising("warm-up notice", partial(_announce_loaded, app.warm_up if announce else None)):

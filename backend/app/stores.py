@@ -7,17 +7,19 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from backend.chat.turn_claims import TurnClaims
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.sessions.event_log import shown_by
+from backend.page_events import PageEvent
+from backend.sessions.event_log import page_message, shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
+from backend.storage.client import Pipe
 from backend.storage.embedded import OpenedMemory
 from backend.storage.ledger.ledger import Ledger, open_ledger
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
-from backend.storage.turn_claims import TurnClaims
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskQueries, TaskService
 from backend.tools.confirmations import Confirmations
@@ -80,8 +82,14 @@ class TaskStore:
     """True where other processes reach the queue; else tasks end with this process."""
 
 
-def open_task_store(settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher) -> TaskStore:
+def open_task_store(
+    settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher, pubsub: PubSub
+) -> TaskStore:
     """Return the records; the results of tasks go into their owners' channels."""
+
+    def show(pipe: Pipe, owner: str, event: PageEvent) -> None:
+        pubsub.add_page_event(pipe, owner, *page_message(event))
+
     add_result = Channels(opened.redis).add_result
-    repository = TaskRepository(opened.redis, add_result, keep_s=settings.keep_s, lease_s=settings.lease_s)
+    repository = TaskRepository(opened.redis, add_result, show, keep_s=settings.keep_s, lease_s=settings.lease_s)
     return TaskStore(repository, TaskQueries(TaskService(repository, kinds=()), notices), opened.url is not None)

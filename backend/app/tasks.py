@@ -21,8 +21,8 @@ from backend.sessions.event_log import shown_by
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
-from backend.tasks.broadcaster import TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
+from backend.tasks.metrics import TaskMetrics
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
@@ -40,7 +40,6 @@ class TaskSubsystem:
     """Background tasks and the coordinator of a process."""
 
     service: TaskService
-    metrics: TaskMetrics
     coordinator: CoordinatorService
     handoff: BackgroundHandoff
     """The way of calls and typed turns to the tasks."""
@@ -62,12 +61,10 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
         ) as service,
         open_coordinator(foundation, service) as coordinator,
     ):
-        metrics, handoff = TaskMetrics(), BackgroundHandoff(service)
+        metrics, handoff = TaskMetrics(), BackgroundHandoff(service, foundation.stores.outbox.enqueue)
         metrics.show_in(foundation.metrics.registry)
-        try:
-            yield TaskSubsystem(service, metrics, coordinator, handoff)
-        finally:
-            await handoff.close()
+        foundation.stores.pubsub.subscribe(EVENTS, metrics.on_message)
+        yield TaskSubsystem(service, coordinator, handoff)
 
 
 @asynccontextmanager
@@ -90,7 +87,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
     utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
     async with supervising("coordinator", coordinator.run):
         try:
-            yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
+            yield CoordinatorService(coordinator, utterances, notifier.waiting)
         finally:
             await utterances.drain(DRAIN_WITHIN_S)
 

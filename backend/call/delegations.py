@@ -98,7 +98,6 @@ class Delegations:
             shared.agent,
             toolbox=shared.toolbox.only(()).plus(*([routing.tool()] if has_thinkers else [])),
             model_name=shared.model_name("fast", mode),
-            rounds=mode.limits.tool_rounds,
             profile=mode.name,
             store=None,
             router=None,

@@ -1,4 +1,4 @@
-"""The telephone side of a call: keys become messages, and the Responder may hang up, transfer, and press keys.
+"""The telephone side of a call: keys become messages, and the Responder may hang up and transfer.
 
 Hanging up and transferring wait until what is being said has been heard; a caller who speaks up meanwhile is answered
 instead. What the line refuses comes back to the Responder as the call's result, to be said in its own words.
@@ -7,7 +7,6 @@ instead. What the line refuses comes back to the Responder as the call's result,
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -20,12 +19,12 @@ from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
-from backend.transports.phone_line import KEYS, LineAbility, PhoneLine, phone_line
+from backend.transports.phone_line import PhoneLine, phone_line
 from backend.turns.commands import RunThinker
-from backend.turns.events import ThinkerFailed, ThinkerFinished, TransportClosed
+from backend.turns.events import ThinkerFailed, TransportClosed
 from backend.turns.turn import TurnMachine
 
-HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
+HANG_UP, TRANSFER = "hang_up", "transfer_call"
 HEARD_WITHIN_S = 15.0
 """Seconds to wait at most for the end of what is being said."""
 LOOK_EVERY_S = 0.1
@@ -48,15 +47,10 @@ words in the same reply. Keys that the caller presses reach you as a message in 
 TRANSFERRING = """\
 If the caller asks for somebody you can transfer to, say in a few words that you are connecting them, and call \
 {transfer} in the same reply. Never promise another transfer."""
-PRESSING = "If a machine at the other end asks for keys, press them with {press}."
 
 
 class _Transfer(msgspec.Struct, frozen=True):
     to: str
-
-
-class _Press(msgspec.Struct, frozen=True):
-    keys: str
 
 
 class PhoneCall:
@@ -94,7 +88,6 @@ class PhoneCall:
         parts = [briefing.instructions, PHONE.format(hang_up=HANG_UP)]
         names = {tool.name for tool in self.tools}
         parts += [TRANSFERRING.format(transfer=TRANSFER)] if TRANSFER in names else []
-        parts += [PRESSING.format(press=PRESS)] if PRESS in names else []
         return replace(briefing, instructions="\n\n".join(parts), tools=(*briefing.tools, *self.tools))
 
     def run(self, command: RunThinker) -> None:
@@ -119,12 +112,9 @@ class PhoneCall:
             return ()
         nothing = {"type": "object", "properties": {}, "additionalProperties": False}
         tools = [ToolSchema(HANG_UP, "End the telephone call, once goodbye has been said.", nothing)]
-        if LineAbility.TRANSFER in self._line.abilities and self._transfers:
+        if self._line.transfers and self._transfers:
             to = {"type": "string", "enum": sorted(self._transfers), "description": "Whom to connect the caller with."}
             tools.append(ToolSchema(TRANSFER, "Connect the caller with somebody else; you leave.", _object(to=to)))
-        if LineAbility.KEYS in self._line.abilities:
-            keys = {"type": "string", "description": "The keys in their order: digits, * and #."}
-            tools.append(ToolSchema(PRESS, "Press keys of the telephone (DTMF).", _object(keys=keys)))
         return tuple(tools)
 
     async def _run(self, call_id: str, name: str, arguments: str) -> None:
@@ -132,10 +122,6 @@ class PhoneCall:
         assert line is not None
         try:
             async with asyncio.timeout(HEARD_WITHIN_S + ORDER_WITHIN_S):
-                if name == PRESS:
-                    await line.press(_keys(arguments))
-                    self._board.dispatch(ThinkerFinished(call_id, json.dumps({"status": "pressed"})))
-                    return
                 target = self._target(arguments) if name == TRANSFER else ""
                 if not await self._was_heard():
                     self._board.dispatch(ThinkerFailed(call_id, MOVED_ON))
@@ -188,13 +174,3 @@ class PhoneCall:
 def _object(**properties: object) -> dict[str, object]:
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _keys(arguments: str) -> str:
-    try:
-        keys = msgspec.json.decode(arguments, type=_Press).keys.upper().replace(" ", "")
-    except msgspec.MsgspecError:
-        keys = ""
-    if not 0 < len(keys) <= KEYS_LIMIT or not set(keys) <= KEYS:
-        raise LineFailed(f"Only digits, *, # and A to D can be pressed, at most {KEYS_LIMIT}.")
-    return keys

@@ -1,7 +1,7 @@
 """Typed turns: begun once each, joined by retries, one at a time in a conversation, all of them owned.
 
 begin ──▶ the same message id: join its turn, or return the stored reply
-      ──▶ a turn of this conversation is running, here or in another process (`peer_turns`): `Conflict`
+      ──▶ a turn of this conversation is running, here or in another process (`turn_claims`): `Conflict`
       ──▶ a task that answers (`turn_runner`), within its deadline
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import nullcontext
 
 import msgspec
 
-from backend.chat.peer_turns import PeerTurns
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.chat.turn_runner import ChatDependencies, TurnRunner
 from backend.errors import BadRequest, Conflict, NoAnswer, TooMany, VoiceError
@@ -52,7 +52,8 @@ class Chat:
         self._by_message: dict[Key, ChatTurn] = {}
         self._by_conversation: dict[Key, ChatTurn] = {}
         self._tasks: dict[asyncio.Task[None], ChatTurn] = {}
-        self._peers = PeerTurns(dependencies.claims, self._stop_here)
+        self._claims = dependencies.claims
+        self._claims.on_stop = self._stop_here
 
     def __repr__(self) -> str:
         return f"Chat({len(self._tasks)} turns running)"
@@ -80,25 +81,25 @@ class Chat:
         if (known := self._known(request)) is not None:  # a retry has begun it while we looked
             return known
         self._check_room(request)
-        if await self._peers.claim(request):
+        if request.conversation_id and not await self._claims.claim(request):
             raise _busy(request)
         if (known := self._known(request)) is not None:
             return known
         try:
             self._check_room(request)
         except VoiceError:
-            await self._peers.release(request)
+            await self._claims.release(request)
             raise
         return self._start(request)
 
     async def cancel(self, user_id: str, conversation_id: str) -> bool:
         """Stop the conversation's running turn, wherever it runs; return False when there is none."""
         turn = self._by_conversation.get((user_id, conversation_id))
-        return turn.cancel() if turn is not None else bool(await self._peers.stop(user_id, conversation_id))
+        return turn.cancel() if turn is not None else bool(await self._claims.stop(user_id, conversation_id))
 
     async def busy(self, user_id: str, conversation_id: str) -> bool:
         """Return whether a turn of the conversation is running in any process."""
-        return (user_id, conversation_id) in self._by_conversation or conversation_id in await self._peers.running(
+        return (user_id, conversation_id) in self._by_conversation or conversation_id in await self._claims.running(
             user_id
         )
 
@@ -109,7 +110,7 @@ class Chat:
             for task, turn in self._tasks.items()
             if turn.request.user_id == user_id and conversation_id in (None, turn.request.conversation_id)
         ]
-        await asyncio.gather(self._stop(mine), self._peers.stop(user_id, conversation_id))
+        await asyncio.gather(self._stop(mine), self._claims.stop(user_id, conversation_id))
         if self._dependencies.profiles:
             self._dependencies.profiles.forget(user_id, conversation_id)
 
@@ -154,7 +155,7 @@ class Chat:
     async def _run(self, turn: ChatTurn) -> None:
         """Answer; whatever goes wrong ends this turn alone."""
         try:
-            async with self._peers.holding(turn.request):
+            async with self._claims.holding(turn.request) if turn.request.conversation_id else nullcontext():
                 reply = await TurnRunner(self._dependencies, turn).run()
                 if reply.state == "complete":
                     await self._store(turn.request, reply)

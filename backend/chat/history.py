@@ -15,7 +15,7 @@ from backend.thinkers.dispatcher import ThinkerCall
 from backend.thinkers.record import entries_of
 
 HISTORY_WITHIN_S = 0.4
-"""Seconds loading a conversation may take; less than the agent gives its store."""
+"""Seconds that loading or saving a conversation may take."""
 
 
 class ChatHistory:
@@ -43,7 +43,7 @@ class ChatHistory:
         ]
         self._to_keep: list[Message] = []
         self.lost = False
-        """Whether the kept conversation could not be read."""
+        """Whether the kept conversation could not be read, or added to."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         """Load the kept messages, or return those the client brings. Raises nothing."""
@@ -60,12 +60,17 @@ class ChatHistory:
         return list(self._earlier)
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Keep a turn's messages, if this conversation is kept. Raises `MemoryUnavailable`."""
+        """Keep a turn's messages, if this conversation is kept. Raises nothing."""
         if self._memory is not None and user_id and messages:
-            new = [*self._to_keep, *messages]
+            new, self._to_keep = [*self._to_keep, *messages], []
             self._record(conversation_id, user_id, new)
-            await self._memory.append_messages(user_id, conversation_id, *new)
-            self._to_keep = []
+            adding = self._add(self._memory, user_id, conversation_id, new)
+            warning = "a typed turn could not be added to its conversation"
+            self.lost |= not await briefly(adding, False, within_s=HISTORY_WITHIN_S, warning=warning)
+
+    async def _add(self, memory: Memory, user_id: str, conversation_id: str, new: Sequence[Message]) -> bool:
+        await memory.append_messages(user_id, conversation_id, *new)
+        return True
 
     def on_outcome(self, call: ThinkerCall, message_id: str) -> None:
         """Have the ledger keep what a Thinker answered to the message, and the tools it called."""

@@ -21,6 +21,7 @@ from backend.chat.client_tools import as_tool
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn import ChatReply, ChatTurn
+from backend.chat.turn_claims import TurnClaims
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
@@ -35,7 +36,6 @@ from backend.page_events import (
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import working
 from backend.storage.memory import Memory, briefly
-from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL
@@ -72,13 +72,13 @@ class ChatDependencies:
     thinkers: ThinkerDispatcher
     pipeline: Pipeline
     memory: Memory
+    claims: TurnClaims
+    """The turns of all processes."""
     deadline_s: float
-    """Seconds a turn has, unless its mode says otherwise."""
+    """Seconds a turn has."""
     profiles: ChatProfileUpdater | None = None
     """Learns from every turn that was answered."""
     tracer: Tracer = NO_TRACER
-    claims: TurnClaims | None = None
-    """The turns of other processes; None: there are no other processes."""
     confirmations: Confirmations | None = None
     """Takes each message as a possible answer; None: users are not asked anything."""
     ledger: Ledger | None = None
@@ -139,7 +139,7 @@ class TurnRunner:
             return self._reply(CANCELLED)
         session = self._session(situation)
         self._turn.stop = session.cancel
-        deadline_s = self._mode.limits.deadline_s or self._dependencies.deadline_s
+        deadline_s = self._dependencies.deadline_s
         timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
         try:
             response = await session.think(self._request.text, "chat", message_id=self._request.message_id, raises=True)
@@ -147,7 +147,7 @@ class TurnRunner:
             timer.cancel()
         if self._late and response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
-        reply = self._reply(response, session)
+        reply = self._reply(response)
         if self._dependencies.profiles:
             self._dependencies.profiles.on_turn(self._request, reply)
         return reply
@@ -216,9 +216,7 @@ class TurnRunner:
             shared.agent,
             toolbox=box,
             model_name=shared.model_name("fast", mode),
-            rounds=mode.limits.tool_rounds,
             profile=mode.name,
-            message_limit=mode.limits.history_messages,
             store=self._history,
             router=shared.router if mode.tools is None or len(mode.tools) > OFFERED_LIMIT else None,
         )
@@ -256,10 +254,10 @@ class TurnRunner:
         self._late = True
         session.cancel()
 
-    def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> ChatReply:
+    def _reply(self, response: ThinkerResponse) -> ChatReply:
         request = self._request
-        lost = self._history.lost or (session is not None and session.history == "unavailable")
-        history = "none" if request.conversation_id is None else "unavailable" if lost else "kept"
+        kept = "unavailable" if self._history.lost else "kept"
+        history = "none" if request.conversation_id is None else kept
         return ChatReply(
             conversation_id=request.conversation_id,
             message_id=request.message_id,

@@ -13,10 +13,10 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import get_args
 
 import msgspec
-from pydantic import Field
 
 from backend.agent.events import AgentEvent, TurnState
 from backend.agent.session import Agent
@@ -24,7 +24,6 @@ from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcom
 from backend.coordinator.store import (
     Action,
     CancelTask,
-    CaptureFeedback,
     CreateTask,
     HistoryEntry,
     SummarizeTaskResult,
@@ -33,9 +32,8 @@ from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.page_events import ToolCallFinished
+from backend.runtime.json_objects import Json
 from backend.runtime.prompts import prompt
-from backend.tasks.task import INSTRUCTION_LIMIT
-from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
 
 ACTIONS_LIMIT = 8
@@ -49,8 +47,7 @@ THINK_WITHIN_S = 60.0
 HISTORY_ENTRIES = 40
 """Events that a digest looks back on."""
 HISTORY_BYTES = 20_480
-SUMMARY_CHARS = 1_000
-FEEDBACK_CHARS = 500
+ACTIONS: tuple[type[Action], ...] = get_args(Action)
 NOTHING = "NOTHING"
 """The answer, as `prompts/system.md` has it, of a model that has nothing to say."""
 
@@ -77,7 +74,7 @@ class ModelDecider:
 
         asked = prompt("coordinator/injection", digest=question(digest))
         name = f"digest-{digest.id}"
-        agent = Agent(self.model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self.model_name)
+        agent = Agent(self.model, action_tools(actions), self.model_name)
         session = agent.create_session(
             name,
             system_prompt=prompt("coordinator/system"),
@@ -109,7 +106,7 @@ class RequestedActions:
     tasks: Collection[str]
     valid: list[Action] = field(default_factory=list)
 
-    def add(self, action: Action) -> Result:
+    def add(self, action: Action) -> None:
         """Note the action. Raises `BadRequest` when it cannot be carried out."""
         if len(self.valid) >= ACTIONS_LIMIT:
             raise BadRequest(f"No more than {ACTIONS_LIMIT} actions at once.")
@@ -123,43 +120,23 @@ class RequestedActions:
                 raise BadRequest(f"There is no task {task_id!r} among those shown.")
         if action not in self.valid:
             self.valid.append(action)
-        return Result({"noted": True})
 
 
-@tool("create_task", "Begins long work in the background.", cache=False, clients=("internal",))
-async def create_task(
-    actions: RequestedActions,
-    kind: Annotated[str, "Which specialist does it, such as research."],
-    instruction: Annotated[str, Field(min_length=3, max_length=INSTRUCTION_LIMIT, description="All it needs to know.")],
-) -> Result:
-    return actions.add(CreateTask(kind, instruction))
+def action_tools(actions: RequestedActions) -> Toolbox:
+    """Return a box with a tool for each kind of action, which notes the ones that the model calls."""
+    box = Toolbox((), {})
+    _, schemas = msgspec.json.schema_components(ACTIONS)
+    for kind in ACTIONS:
+        fields = {name: each for name, each in schemas[kind.__name__]["properties"].items() if name != "action"}
+        parameters = {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
+        name, noted = str(kind.__struct_config__.tag), partial(_noted, actions, kind)
+        box.register(name, kind.__doc__ or "", parameters, noted, clients={"internal"}, cache=False)
+    return box
 
 
-@tool("cancel_task", "Stops a task that is not wanted any more.", cache=False, clients=("internal",))
-async def cancel_task(actions: RequestedActions, task_id: Annotated[str, "Its id, as shown."]) -> Result:
-    return actions.add(CancelTask(task_id))
-
-
-@tool("summarize_task_result", "Keeps what matters of a task's result.", cache=False, clients=("internal",))
-async def summarize_task_result(
-    actions: RequestedActions,
-    task_id: Annotated[str, "Its id, as shown."],
-    summary: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS, description="Two or three sentences.")],
-) -> Result:
-    return actions.add(SummarizeTaskResult(task_id, summary))
-
-
-@tool("capture_feedback", "Keeps what the user thinks of the service.", cache=False, clients=("internal",))
-async def capture_feedback(
-    actions: RequestedActions,
-    feeling: Literal["praise", "complaint", "correction", "wish"],
-    text: Annotated[str, Field(min_length=1, max_length=FEEDBACK_CHARS, description="What they said, briefly.")],
-) -> Result:
-    return actions.add(CaptureFeedback(feeling, text))
-
-
-_DECLARED: tuple[Any, ...] = (create_task, cancel_task, summarize_task_result, capture_feedback)
-ACTION_TOOLS: tuple[Tool, ...] = tuple(function.__tool__ for function in _DECLARED)
+async def _noted(actions: RequestedActions, kind: type[Action], arguments: Json) -> Json:
+    actions.add(kind(**arguments))
+    return {"noted": True}
 
 
 def question(digest: Digest) -> str:

@@ -10,12 +10,11 @@ from typing import Literal
 import msgspec
 
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
-from backend.coordinator.store import Channels, CoordinatorExport, CoordinatorState, LastDigest
+from backend.coordinator.store import CoordinatorExport, LastDigest
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import Notice
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
-from backend.tasks.service import TaskService
 from backend.tasks.task import ShownTask
 
 ERASE_WITHIN_S = 1.0
@@ -49,14 +48,10 @@ class CoordinatorService:
     """The service is what other rooms use of the coordinator. Methods may raise `MemoryUnavailable`."""
 
     coordinator: Coordinator
-    channels: Channels
-    state: CoordinatorState
     utterances: Outbox
     """Writes utterances, of which those beyond its limit are dropped."""
-    tasks: TaskService
     notices: Callable[[str], Awaitable[list[Notice]]]
     """Returns a user's notices that wait."""
-    enabled: bool
 
     def ingest(self, user_id: str, text: str, mode: str) -> None:
         """Add what a user said in a call or in chat, if the user has tasks; else it is not needed. Returns immediately.
@@ -66,25 +61,25 @@ class CoordinatorService:
 
         async def write(_: Memory) -> None:
             with contextlib.suppress(MemoryUnavailable):
-                if await self.tasks.list(user_id, 1):
-                    await self.channels.add_input(user_id, text, mode)
+                if await self.coordinator.tasks.list(user_id, 1):
+                    await self.coordinator.channels.add_input(user_id, text, mode)
                     self.coordinator.wake()
 
         self.utterances.enqueue(write)
 
     async def add_input(self, user_id: str, text: str) -> None:
         """Add an input that is answered neither in a call nor in a conversation."""
-        await self.channels.add_input(user_id, text, "api")
+        await self.coordinator.channels.add_input(user_id, text, "api")
         self.coordinator.wake()
 
     async def status(self, user_id: str) -> UserStatus:
         """Return what `GET /api/status` shows a user."""
-        entries = await self.channels.waiting(user_id)
-        plan = await self.state.plan(user_id)
-        status = await self.state.status(user_id)
-        tasks = await self.tasks.list(user_id, TASKS_SHOWN)
+        entries = await self.coordinator.channels.waiting(user_id)
+        plan = await self.coordinator.state.plan(user_id)
+        status = await self.coordinator.state.status(user_id)
+        tasks = await self.coordinator.tasks.list(user_id, TASKS_SHOWN)
         shown = CoordinatorStatus(
-            enabled=self.enabled,
+            enabled=self.coordinator.settings.enabled,
             state="acting" if plan else "gathering" if entries else "idle",
             inputs_waiting=sum(entry.kind == "input" for entry in entries),
             results_waiting=sum(entry.kind == "result" for entry in entries),
@@ -98,7 +93,8 @@ class CoordinatorService:
 
     async def export(self, user_id: str) -> CoordinatorExport:
         """Return all data of a user; empty when there is none."""
-        state, waiting = await self.state.export(user_id), await self.channels.waiting(user_id, limit=1_000)
+        state = await self.coordinator.state.export(user_id)
+        waiting = await self.coordinator.channels.waiting(user_id, limit=1_000)
         if not state["digests"].count:
             del state["digests"]
         return {"waiting": waiting, **state} if waiting or any(state.values()) else {}
@@ -106,5 +102,5 @@ class CoordinatorService:
     async def erase(self, user_id: str) -> None:
         """Erase all data of a user, after the utterances on their way: else they would be written again."""
         await self.utterances.settle(ERASE_WITHIN_S)
-        await self.channels.erase(user_id)
-        await self.state.erase(user_id)
+        await self.coordinator.channels.erase(user_id)
+        await self.coordinator.state.erase(user_id)

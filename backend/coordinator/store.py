@@ -14,7 +14,7 @@ written before anything of it is carried out, and the first one written stands: 
 instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
-a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, and that is logged.
+a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are dropped, and that is logged.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
@@ -26,30 +26,31 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
 from backend.storage.record_format import FORMAT, Format
-from backend.tasks.task import Task
+from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
 log = logging.getLogger(__name__)
 
 ACTIVE = "channels:active"
 INPUTS_LIMIT = 200
-"""Entries waiting for one user from which on inputs are dropped."""
+"""Entries waiting for one user from which on further inputs are dropped."""
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
 """Seconds an unread channel is kept."""
-SWEEP = 50
-"""Entries searched for inputs to drop."""
 HISTORY_LIMIT = 100
 FEEDBACK_LIMIT = 100
+SUMMARY_CHARS = 1_000
+FEEDBACK_CHARS = 500
 LEASE_S = 10.0
 """Seconds a process that works on a digest may be silent before another takes over."""
 STATE_KEEP_S = 30 * 86_400
@@ -89,30 +90,30 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
-    """This action begins a task."""
+    """Begins long work in the background."""
 
-    kind: str
-    instruction: str
+    kind: Annotated[str, Meta(description="Which specialist does it, such as research.")]
+    instruction: Annotated[str, Meta(min_length=3, max_length=INSTRUCTION_LIMIT, description="All it needs to know.")]
 
 
 class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task", tag_field="action"):
-    """This action cancels a task."""
+    """Stops a task that is no longer wanted."""
 
-    task_id: str
+    task_id: Annotated[str, Meta(description="Its id, as shown.")]
 
 
 class SummarizeTaskResult(msgspec.Struct, frozen=True, tag="summarize_task_result", tag_field="action"):
-    """This action keeps the gist of a result in the history."""
+    """Keeps what matters of a task's result."""
 
-    task_id: str
-    summary: str
+    task_id: Annotated[str, Meta(description="Its id, as shown.")]
+    summary: Annotated[str, Meta(min_length=1, max_length=SUMMARY_CHARS, description="Two or three sentences.")]
 
 
 class CaptureFeedback(msgspec.Struct, frozen=True, tag="capture_feedback", tag_field="action"):
-    """This action keeps what the user thinks of the service."""
+    """Keeps what the user thinks of the service."""
 
-    feeling: str
-    text: str
+    feeling: Literal["praise", "complaint", "correction", "wish"]
+    text: Annotated[str, Meta(min_length=1, max_length=FEEDBACK_CHARS, description="What they said, briefly.")]
 
 
 Action = CreateTask | CancelTask | SummarizeTaskResult | CaptureFeedback
@@ -191,11 +192,13 @@ class Channels(RedisStore):
         self._add(transaction, task.owner, entry)
 
     async def add_input(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user has said."""
+        """Add what a user has said, unless too much waits."""
+        if await self._client.call(lambda redis: redis.xlen(_inbox(user_id))) >= INPUTS_LIMIT:
+            log.warning("an input of a user is dropped: the coordinator has not come to %d others yet", INPUTS_LIMIT)
+            return
         pipe = self._client.pipeline()
         self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
-        pipe.xlen(_inbox(user_id))
-        await self._drop_inputs(user_id, (await self._client.execute(pipe))[-1] - INPUTS_LIMIT)
+        await self._client.execute(pipe)
 
     async def users(self) -> list[str]:
         """Return the users with entries: first the one that has waited longest since its last digest began."""
@@ -239,14 +242,6 @@ class Channels(RedisStore):
         pipe.xadd(_inbox(user_id), {"entry": msgspec.json.encode(entry)})
         pipe.expire(_inbox(user_id), CHANNEL_KEEP_S)
         pipe.zadd(ACTIVE, {user_id: self._clock()}, nx=True)
-
-    async def _drop_inputs(self, user_id: str, surplus: int) -> None:
-        if surplus <= 0:
-            return
-        oldest = await self.waiting(user_id, SWEEP + surplus)
-        if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
-            log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
-            await self.acknowledge(user_id, ids)
 
 
 class CoordinatorState(RedisStore):

@@ -19,7 +19,7 @@ from backend.sessions.session import SessionDescription
 from backend.storage.memory import briefly
 
 BUDGET_WITHIN_S = 1.0
-"""Seconds Redis has to tell what everybody has used."""
+"""Seconds Redis has to say what all users have used together."""
 SHOWN = 200
 """Sessions in one answer, live ones first."""
 

@@ -130,7 +130,7 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
 async def spend(request: Request, needs: frozenset[Resource]) -> BillingSubject:
     """Admit a request after its body was read, and charge its bytes if it keeps any; its caller pays from now on.
 
-    Raises `OverBudget`, or `CeilingReached` (503) when everybody's budget is used up.
+    Raises `OverBudget`, or `CeilingReached` (503) when the server's own budget is used up.
     """
     billed = billing_of(request)
     current_billing.set(billed)

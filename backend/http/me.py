@@ -7,13 +7,13 @@ been refused before (`origins`). A visitor without a cookie is a stranger.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 from backend.access.credentials import Identity
 from backend.access.permits import PermitKind
@@ -29,16 +29,13 @@ from backend.observability.security_log import SecurityEvent, security_event
 from backend.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle
-from backend.users.profile import INSTRUCTION_CHARS, CallPreferenceName, PreferenceName, UserProfile, load_profile
+from backend.users.profile import UserProfile, load_profile
 from backend.users.profile_updates import (
-    FACT_CHARS,
-    SUMMARY_CHARS,
     AddFact,
     AddInstruction,
     DropFact,
     DropInstruction,
     DropPreference,
-    ProfileUpdate,
     SetMode,
     SetPreference,
     WatchTicker,
@@ -50,62 +47,10 @@ CHANGES_LIMIT = 50
 """Changes one request may hold."""
 
 
-class _Change(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class SetOne(_Change):
-    """Overwrites a preference; `watched_tickers` takes a list of symbols, every other one a text."""
-
-    op: Literal["set_preference"]
-    name: PreferenceName | CallPreferenceName
-    value: str | Annotated[list[str], Field(max_length=100)]
-
-
-class DropOne(_Change):
-    """Forgets a preference."""
-
-    op: Literal["drop_preference"]
-    name: PreferenceName | CallPreferenceName
-
-
-class Watch(_Change):
-    """Adds a share to those watched, or takes it away."""
-
-    op: Literal["watch_ticker"]
-    symbol: str
-    watched: bool = True
-
-
-class ChangeFact(_Change):
-    """Adds or forgets something worth knowing, in a few words."""
-
-    op: Literal["add_fact", "drop_fact"]
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
-
-
-class Summarise(_Change):
-    """Replaces the summary by the user's own words; empty: forgotten."""
-
-    op: Literal["write_summary"]
-    text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=SUMMARY_CHARS)]
-
-
-class ChangeInstruction(_Change):
-    """Adds or drops one way in which the caller wants to be answered from now on."""
-
-    op: Literal["add_instruction", "drop_instruction"]
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
-
-
-Change = Annotated[SetOne | DropOne | Watch | ChangeFact | Summarise | ChangeInstruction, Field(discriminator="op")]
-OF_TEXT: dict[str, Callable[[str], ProfileUpdate]] = {
-    "add_fact": AddFact,
-    "drop_fact": DropFact,
-    "write_summary": WriteSummary,
-    "add_instruction": AddInstruction,
-    "drop_instruction": DropInstruction,
-}
+Change = Annotated[
+    SetPreference | DropPreference | WatchTicker | AddFact | DropFact | WriteSummary | AddInstruction | DropInstruction,
+    Field(discriminator="op"),
+]
 
 
 class ProfileChanges(BaseModel):
@@ -114,18 +59,6 @@ class ProfileChanges(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     changes: Annotated[list[Change], Field(min_length=1, max_length=CHANGES_LIMIT)]
-
-
-def _update(change: Change) -> ProfileUpdate:
-    match change:
-        case SetOne(name=name, value=value):
-            return SetPreference(name, value if isinstance(value, str) else tuple(value))
-        case DropOne(name=name):
-            return DropPreference(name)
-        case Watch(symbol=symbol, watched=watched):
-            return WatchTicker(symbol, watched)
-        case _:
-            return OF_TEXT[change.op](change.text)
 
 
 router = APIRouter(tags=["me"])
@@ -143,7 +76,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     await spend(request, WRITE)
-    return _shown(here, await update_profile(here.services.data.memory, caller.user, *map(_update, body.changes)))
+    return _shown(here, await update_profile(here.services.data.memory, caller.user, *body.changes))
 
 
 @router.get("/api/me/usage")

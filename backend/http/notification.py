@@ -76,7 +76,7 @@ async def set_notification(request: Request, here: Here, acting_for: ActingFor) 
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, int]:
-    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, everybody's."""
+    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, those of all users."""
     return await here.services.news.reminders.delivery.execute(acting_for or None)
 
 

@@ -36,10 +36,6 @@ class PageStreams:
         """The number of open streams."""
         return sum(map(len, self._open.values()))
 
-    def is_here(self, user_id: str) -> bool:
-        """Return whether this process serves a page of that user."""
-        return user_id in self._open
-
     def show(self, user_id: str, message: PageMessage) -> None:
         """Send `message` to each open page of that user in this process."""
         for stream in self._open.get(user_id, {}).values():

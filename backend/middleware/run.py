@@ -155,11 +155,12 @@ class StepMetrics:
     """Counts the outcomes of steps, for the registry that `show_in` names."""
 
     def __init__(self) -> None:
-        self._outcomes = Counter(
-            "voice_pipeline_steps", "Steps run around turns, by name and outcome.", ["step", "outcome"], registry=None
-        )
         self._seconds = Histogram(
-            "voice_pipeline_step_seconds", "How long steps took.", ["step"], buckets=BUCKETS_S, registry=None
+            "voice_pipeline_step_seconds",
+            "How long steps around turns took, by outcome.",
+            ["step", "outcome"],
+            buckets=BUCKETS_S,
+            registry=None,
         )
         self._lost = Counter(
             "voice_pipeline_turns_dropped", "Turns that got no post-steps, since the queue was full.", registry=None
@@ -171,14 +172,13 @@ class StepMetrics:
 
     def show_in(self, registry: CollectorRegistry) -> None:
         """Show the counts in `registry`, and so in `/metrics`."""
-        for metric in (self._outcomes, self._seconds, self._lost):
+        for metric in (self._seconds, self._lost):
             registry.register(metric)
 
     def ran(self, outcomes: Iterable[StepOutcome]) -> None:
         """Count the outcomes of steps that have run."""
         for outcome in outcomes:
-            self._outcomes.labels(outcome.name, outcome.kind).inc()
-            self._seconds.labels(outcome.name).observe(outcome.elapsed_s)
+            self._seconds.labels(outcome.name, outcome.kind).observe(outcome.elapsed_s)
 
     def dropped(self) -> None:
         """Count a turn that gets no post-steps."""

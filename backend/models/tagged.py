@@ -41,17 +41,11 @@ class TaggedChatModel:
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of an answer as `ChatModel.stream` does; output after a call is dropped."""
-        tagged = self._models is None or model in self._models
-        stream = (
-            self._tagged(messages, model, tools) if tagged else self._inner.stream(messages, model=model, tools=tools)
-        )
-        async with aclosing(stream) as deltas:
-            async for delta in deltas:
-                yield delta
-
-    async def _tagged(
-        self, messages: Sequence[ChatMessage], model: str, tools: Sequence[Json]
-    ) -> AsyncGenerator[Delta, None]:
+        if self._models is not None and model not in self._models:
+            async with aclosing(self._inner.stream(messages, model=model, tools=tools)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
         reader = TagReader()
         called, end = False, Finished("stop")
         async with aclosing(self._inner.stream(as_text(messages, tools), model=model)) as deltas:

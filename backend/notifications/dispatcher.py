@@ -25,7 +25,7 @@ from backend.page_events import NoticeChanged, NoticeContent
 from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 from backend.storage.client import Lease
-from backend.storage.pubsub import PubSub
+from backend.storage.pubsub import PubSub, UserMessage
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class NotificationDispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._deleting: set[tuple[str, str]] = set()
         self._on_delivered = on_delivered
-        pubsub.on_news(self._wake)
+        pubsub.on_user_message(self._wake)
 
     def __repr__(self) -> str:
         calls = sum(map(len, self._subscriptions.values()))
@@ -213,7 +213,9 @@ class NotificationDispatcher:
             await lease.release()
             await self._pubsub.publish_news(user_id)
 
-    def _wake(self, user_id: str | None) -> None:
-        users = self._subscriptions if user_id is None else (user_id,)
+    def _wake(self, message: UserMessage | None) -> None:
+        if message and message.type:
+            return  # it is for pages
+        users = (message.user,) if message else self._subscriptions
         for subscription in chain.from_iterable(self._subscriptions.get(user, ()) for user in users):
             subscription.wake()

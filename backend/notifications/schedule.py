@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import takewhile
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import msgspec
 from dateutil.rrule import rrulestr
 
 from backend.errors import BadMoment, BadRequest
 from backend.language.dates import WEEKDAYS, parse_when, plain
-from backend.language.moments import Moment, settled
+from backend.language.moments import Moment, settled, zone_of
 from backend.language.repeats import WORDS, checked
 
 LATE_S = 5.0
@@ -55,10 +55,9 @@ class Series(msgspec.Struct, frozen=True):
 
 def zone_named(name: str) -> ZoneInfo:
     """Return the time zone of that IANA name. Raises `BadRequest`."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise BadRequest("There is no such time zone.", hint="Send an IANA name, e.g. Europe/Oslo.") from None
+    if (zone := zone_of(name)) is None:
+        raise BadRequest("There is no such time zone.", hint="Send an IANA name, e.g. Europe/Oslo.")
+    return zone
 
 
 def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:

@@ -18,6 +18,7 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned, zone_named
 from backend.storage.keys import readable
 from backend.storage.memory import Memory, briefly
+from backend.users.lists import one_line
 from backend.users.profile import UserProfile, load_profile
 
 TEXT_CHARS = 500
@@ -92,12 +93,8 @@ class ReminderService:
 
     def one_line(self, text: str) -> str:
         """Return the text of the reminder, on one line. Raises `BadRequest` for nothing, or too much."""
-        line = " ".join(text.split())
-        if not line:
-            raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
-        if len(line) > TEXT_CHARS:
-            raise BadRequest("The text is too long.", hint=f"At most {TEXT_CHARS} characters.")
-        return line
+        message = f"The text has 1 to {TEXT_CHARS} characters."
+        return one_line(text, TEXT_CHARS, message, "Say in a few words what to remind of.")
 
     async def zone_of(self, owner: str, named: str = "") -> ZoneInfo | None:
         """Return the named time zone, else the user's own, or None if unknown. Raises `BadRequest`."""

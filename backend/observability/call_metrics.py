@@ -115,8 +115,7 @@ class CallMetrics:
             case TurnMeasured():
                 self.turn_measured(event)
             case AnswerMeasured(_, answer_ms):
-                self._legs.labels("answer").observe(answer_ms / 1000)
-                self.recent.answer(answer_ms)
+                self._leg_measured("answer", answer_ms)
             case ReplyDiscarded(_, tokens_in, tokens_out):
                 self._discarded.inc()
                 self._discarded_tokens.labels("input").inc(tokens_in)
@@ -144,11 +143,13 @@ class CallMetrics:
 
     def turn_measured(self, turn: TurnMeasured) -> None:
         """Count the legs of one turn, and the reason for its wait."""
-        legs = {leg: getattr(turn, f"{leg}_ms") for leg in LEGS}
-        for leg, value in legs.items():
-            self._legs.labels(leg).observe(value / 1000)
+        for leg in LEGS:
+            self._leg_measured(leg, getattr(turn, f"{leg}_ms"))
         self._waits.labels(turn.reason or "typed").inc()
-        self.recent.turn(legs)
+
+    def _leg_measured(self, leg: str, ms: float) -> None:
+        self._legs.labels(leg).observe(ms / 1000)
+        self.recent.leg(leg, ms)
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
         """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
@@ -219,21 +220,16 @@ class RecentMetrics:
     """The newest turns and Thinkers of all calls, for medians: Prometheus's buckets are too coarse for a glance."""
 
     def __init__(self) -> None:
-        self._turns: deque[dict[str, float]] = deque(maxlen=KEPT)
-        self._answers: deque[float] = deque(maxlen=KEPT)
+        self._legs: dict[str, deque[float]] = {}
         self._seconds: dict[str, deque[float]] = {}
         self._outcomes: dict[str, Tally[str]] = {}
 
     def __repr__(self) -> str:
-        return f"RecentMetrics({len(self._turns)} turns, {len(self._seconds)} Thinkers)"
+        return f"RecentMetrics({len(self._legs)} legs, {len(self._seconds)} Thinkers)"
 
-    def turn(self, legs: Mapping[str, float]) -> None:
-        """Keep the legs of a turn by name, in milliseconds."""
-        self._turns.append(dict(legs))
-
-    def answer(self, ms: float) -> None:
-        """Keep the time to the answer of a turn."""
-        self._answers.append(ms)
+    def leg(self, name: str, ms: float) -> None:
+        """Keep a leg of a turn, or the time to its answer."""
+        self._legs.setdefault(name, deque(maxlen=KEPT)).append(ms)
 
     def thinker(self, domain: str, outcome: str, seconds: float) -> None:
         """Keep the end of a Thinker's work. `domain` and `outcome` are of closed sets: the table does not grow."""
@@ -242,11 +238,8 @@ class RecentMetrics:
 
     def turns(self) -> RecentTurns:
         """Return the middle of each leg of the newest turns."""
-        names = dict.fromkeys(name for legs in self._turns for name in legs)
-        legs = {name: _middle(legs[name] for legs in self._turns if name in legs) for name in names}
-        if self._answers:
-            legs["answer"] = _middle(self._answers)
-        return RecentTurns(len(self._turns), legs)
+        turns = len(self._legs.get("first_sound", ()))
+        return RecentTurns(turns, {name: _middle(values) for name, values in self._legs.items()})
 
     def thinkers(self) -> list[RecentThinker]:
         """Return each Thinker that has worked, by its domain."""

@@ -1,8 +1,7 @@
 """A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
 
-Everything this side says is written in order and without waiting. What the network does not take waits in one outbox,
-so that the audio path never waits for it. The outbox is bounded, in length and in time: a connection that takes nothing
-is given up.
+Everything this side says is written in order and without waiting. What the network does not take waits in the buffer of
+the transport, bounded in bytes and in time: a connection that takes nothing is given up.
 
 This is the one file that reaches inside `websockets` 17. A call sends and receives some twenty messages a second;
 through the library's queue and the tasks that wait at it, each costs a task's turn more. So `RealtimeConnection`
@@ -39,10 +38,10 @@ SEND_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 2.0
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """The longest message, far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
-OUTBOX_LIMIT = 1_000
-"""Messages waiting, audio joined: about ten seconds of a connection that takes nothing."""
-APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
-"""Audio that has piled up is sent in pieces of at most 200 ms."""
+WAITING_LIMIT_BYTES = 1024 * 1024
+"""Bytes that may wait for the network: a picture, or sixteen seconds of speech."""
+EARLY_LIMIT = 1_000
+"""Events kept until they are first received."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
 """Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
 nothing waits for it: the next message, such as a commit, first sends the audio so far. A provider that listens for the
@@ -165,17 +164,13 @@ async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: s
 
 
 class ConnectedResponder(Responder, ABC):
-    """A Responder over a WebSocket, whatever is said there: its outbox, its events, its failure and its end."""
+    """A Responder over a WebSocket, whatever is said there: its events, its failure and its end."""
 
-    def __init__(
-        self, connection: RealtimeConnection, capabilities: Capabilities, append: Callable[[bytearray], bytes] = bytes
-    ) -> None:
-        """`append` makes a message of audio."""
+    def __init__(self, connection: RealtimeConnection, capabilities: Capabilities) -> None:
         self._connection = connection
         self._capabilities = capabilities
-        self._outbox = MessageOutbox(connection, append)
         self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=OUTBOX_LIMIT)  # of before anybody received events
+        self._early: deque[ResponderEvent] = deque(maxlen=EARLY_LIMIT)  # of before anybody received events
         self._closing = False
         self._failure: ResponderUnavailable | None = None
 
@@ -196,7 +191,6 @@ class ConnectedResponder(Responder, ABC):
 
     async def close(self) -> None:
         self._closing = True
-        await self._outbox.close()
         await self._connection.close_soon()
 
     @abstractmethod
@@ -234,26 +228,25 @@ class RealtimeResponder(ConnectedResponder):
     """One connection, made by `connect_realtime`."""
 
     def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
-        super().__init__(connection, codec.capabilities, codec.append)
+        super().__init__(connection, codec.capabilities)
         self._codec = codec
         self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
 
     def send_audio(self, frame: Frame) -> None:
-        """Send 20 ms of the caller's speech; audio that piles up behind a slow network is joined."""
+        """Send 20 ms of the caller's speech."""
         self._piece += frame
         if len(self._piece) >= self._append_bytes:
             self._enqueue_piece()
 
     def send(self, command: ResponderCommand) -> None:
         self._enqueue_piece()
-        for message in self._codec.messages(command):
-            self._outbox.put(message)
+        self._connection.write(*self._codec.messages(command))
         if self._codec.released:  # later: the call is in the midst of carrying out its commands
             asyncio.get_running_loop().call_soon(self._release)
 
     def brief(self, briefing: Briefing) -> None:
-        self._outbox.put(self._codec.brief(briefing, first=False))
+        self._connection.write(self._codec.brief(briefing, first=False))
 
     def _on_message(self, message: Message) -> None:
         self._release()
@@ -271,76 +264,8 @@ class RealtimeResponder(ConnectedResponder):
     def _enqueue_piece(self) -> None:
         """Send the audio collected so far."""
         if self._piece:
-            self._outbox.put_audio(self._piece)
-            self._piece = bytearray()
-
-
-class MessageOutbox:
-    """The messages that the network has not taken yet, in order: bounded in length, and in the time they may wait.
-
-    A connection that takes nothing is broken off; its reader notices, and a new one is made.
-    """
-
-    def __init__(self, connection: RealtimeConnection, append: Callable[[bytearray], bytes] = bytes) -> None:
-        """`append` makes a message of audio."""
-        self._connection = connection
-        self._append = append
-        self._messages: deque[bytes | bytearray] = deque()
-        self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
-        self._closing = False
-        self.held = False
-        """Whether everything waits for another connection."""
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def put(self, *messages: bytes | bytearray) -> bool:
-        """Send messages; return False when too many wait, which breaks the connection off."""
-        if len(self._messages) + len(messages) > OUTBOX_LIMIT:
-            self._connection.transport.abort()
-            return False
-        self._messages.extend(messages)
-        if self._waiting is None:
-            self._flush()
-        return True
-
-    def put_audio(self, pcm: bytearray) -> None:
-        """Send audio; behind a slow network it is joined, in pieces of at most 200 ms."""
-        last = self._messages[-1] if self._messages else None
-        if isinstance(last, bytearray) and len(last) < APPEND_LIMIT_BYTES:
-            last += pcm
-        else:
-            self.put(pcm)
-
-    def move_to(self, connection: RealtimeConnection) -> None:
-        """Send over another connection from now on, the held messages first."""
-        self._connection, self.held = connection, False
-        self._flush()
-
-    async def close(self) -> None:
-        """Send nothing more."""
-        self._closing = True
-        if self._waiting:
-            self._waiting.cancel()
-            await asyncio.wait([self._waiting])  # unlike awaiting it, this keeps our own cancellation apart from its
-
-    def _flush(self) -> None:
-        """Write as much as the network takes."""
-        while self._messages and not (self.held or self._connection.paused):
-            message = self._messages.popleft()
-            self._connection.write(message if isinstance(message, bytes) else self._append(message))
-        if self._messages and not (self.held or self._closing):
-            self._waiting = asyncio.create_task(self._wait(), name="responder waits for the network")
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._connection.drain()
-        except (OSError, TimeoutError):
-            self._connection.transport.abort()
-        else:
-            self._waiting = None
-            self._flush()
+            self._connection.write(self._codec.append(self._piece))
+            self._piece.clear()
 
 
 class RealtimeConnection(ClientConnection):
@@ -351,12 +276,28 @@ class RealtimeConnection(ClientConnection):
         self._on_message: OnMessage | None = None
         self._queued = 0
         self._part = bytearray()  # of a message that comes in fragments; `max_size` bounds it
+        self._behind: asyncio.TimerHandle | None = None  # while the network is
 
-    def write(self, text: bytes) -> None:
-        """Send a message of UTF-8 without waiting; drop it when the connection is lost."""
-        if self.protocol.state is State.OPEN:
+    def write(self, *messages: bytes) -> None:
+        """Send messages of UTF-8 without waiting, unless the connection is lost.
+
+        Where too much waits for the network, or for too long, the connection is broken off.
+        """
+        if self.protocol.state is not State.OPEN:
+            return
+        if self.transport.get_write_buffer_size() > WAITING_LIMIT_BYTES:
+            self.transport.abort()
+            return
+        for text in messages:
             self.protocol.send_text(text)
-            self.send_data()
+        self.send_data()
+        if self.paused and self._behind is None:
+            self._behind = asyncio.get_running_loop().call_later(SEND_WITHIN_S, self._look_behind)
+
+    def _look_behind(self) -> None:
+        self._behind = None
+        if self.paused:
+            self.transport.abort()
 
     async def close_soon(self) -> None:
         """Close in order, or break off what takes too long."""

@@ -15,9 +15,8 @@ from backend.errors import BadRequest
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import AcceptOffer, SessionRegistry, no_session
-from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
+from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState, TranscriptEntry
 from backend.sessions.sideband import Send, SharedProtocol, Sideband
-from backend.sessions.transcript import TranscriptEntry
 
 
 class PlacedCall(TypedDict):

@@ -139,14 +139,7 @@ class SessionRegistry:
         self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
-        return SessionRequest(
-            session.owner,
-            session.conversation_id,
-            session.interruptions,
-            session.record,
-            session.reach,
-            session.id,
-        )
+        return session.asked
 
     def adopt(self, asked: SessionRequest) -> Session:
         """Take over a reserved session that another process has handed over: it was admitted there."""
@@ -167,10 +160,6 @@ class SessionRegistry:
     def owned_by(self, owner: str) -> list[Session]:
         """Return the owner's sessions, newest first."""
         return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
-
-    def is_here(self, owner: str) -> bool:
-        """Return whether the owner has a live session in this process."""
-        return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
 
     def show(self, owner: str, message: PageMessage) -> None:
         """Send `message` to the page through each of the owner's live sessions in this process."""

@@ -1,14 +1,14 @@
-"""One session in its own process: its owner, its events, and the live call while there is one."""
+"""One session in its own process: its owner, events, transcript, and the live call while there is one."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NotRequired, Protocol, TypedDict
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from backend.access.principal import PUBLIC, Reach
 from backend.errors import BadRequest
@@ -24,10 +24,12 @@ from backend.page_events import (
     UserItemAdded,
 )
 from backend.sessions.event_log import EventLog
-from backend.sessions.transcript import Transcript
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, Command, DeleteItem, TruncateItem
 from backend.turns.events import Event
+
+TRANSCRIPT_LIMIT = 1_000
+"""The number of entries kept of one session."""
 
 
 class SessionState(StrEnum):
@@ -52,6 +54,17 @@ class SessionDescription(TypedDict):
     counts: dict[str, int]
     owner: NotRequired[str]
     """The owner, shown to operators only."""
+
+
+class TranscriptEntry(TypedDict):
+    """One item of a transcript, as `GET /api/sessions/{id}/transcript` shows it."""
+
+    role: str
+    content: str
+    item_id: str
+    at: float
+    """When it began, in Unix time."""
+    interrupted: NotRequired[bool]
 
 
 class SessionRequest(Struct, frozen=True):
@@ -110,6 +123,47 @@ class CallFollower(Protocol):
         """Learn of an event (None: a deadline) and the commands it leads to, before they are carried out."""
 
 
+class Transcript:
+    """One session's transcript in the order in which things were said, bounded; iterating yields entries with words.
+
+    An item takes its place when it first appears (a committed utterance, a reply's first word); its words are filled
+    in when they are final, and the caller's are often known last.
+    """
+
+    def __init__(self, limit: int = TRANSCRIPT_LIMIT) -> None:
+        self._entries: dict[str, TranscriptEntry] = {}
+        self._limit = limit
+
+    def __iter__(self) -> Iterator[TranscriptEntry]:
+        return (entry for entry in self._entries.values() if entry["content"])
+
+    def is_settled(self, item_id: str) -> bool:
+        """Return whether the item has its words; a turn of the caller's that goes on is settled again, with more."""
+        return item_id in self._entries and bool(self._entries[item_id]["content"])
+
+    def add(self, event: PageEvent) -> None:
+        """Enter the information of `event` about an item; most events have none."""
+        match event:
+            case UserItemAdded(item_id):
+                self._entry("user", item_id)
+            case TranscriptDelta(role, item_id):
+                self._entry(role, item_id)
+            case TranscriptCompleted(role, item_id, content):
+                entry = self._entry(role, item_id)
+                entry["content"] = _heard_before(entry, content)
+                entry.pop("interrupted", None)
+            case TranscriptInterrupted(item_id, heard):
+                entry = self._entry("assistant", item_id)
+                entry.update({"content": _heard_before(entry, heard), "interrupted": True})
+
+    def _entry(self, role: str, item_id: str) -> TranscriptEntry:
+        if item_id not in self._entries:
+            while len(self._entries) >= self._limit:
+                del self._entries[next(iter(self._entries))]
+            self._entries[item_id] = {"role": role, "content": "", "item_id": item_id, "at": time.time()}
+        return self._entries[item_id]
+
+
 class Session:
     """One session: its owner, its event log, its transcript, and the live call while there is one."""
 
@@ -118,6 +172,8 @@ class Session:
         self.owner = asked.owner
         self.continues = asked.conversation_id is not None
         self.conversation_id = asked.conversation_id or secrets.token_urlsafe(16)
+        self.asked = structs.replace(asked, session_id=self.id, conversation_id=self.conversation_id)
+        """What it was asked for with, and its ids."""
         self.responder = responder
         self.interruptions = asked.interruptions is not False
         """Whether the caller's voice may interrupt replies."""
@@ -184,3 +240,8 @@ class Session:
             "transport": self.transport,
             "counts": dict(self.counts),
         }
+
+
+def _heard_before(entry: TranscriptEntry, words: str) -> str:
+    """Return the words of a reply after the part that was heard; it was cut, brought back, and has gone on."""
+    return f"{entry['content']} {words}".strip() if "interrupted" in entry else words

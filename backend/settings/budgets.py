@@ -53,7 +53,7 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__", nested_model_defaul
     key: DayBudget = DayBudget()
     """Of all bearers of one API key's tokens."""
     total: DayBudget = DayBudget(model_tokens=20_000_000, voice_minutes=3_000, tasks=2_000, kept_kilobytes=200_000)
-    """Of everybody together; then 503."""
+    """Of all users together; then 503."""
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
         description="JSON of model → US dollars for a million tokens by their kind, before backend/access/prices.toml.",

@@ -13,9 +13,8 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import msgspec
 from redis.asyncio import Redis
@@ -23,7 +22,7 @@ from redis.asyncio import Redis
 from backend.errors import MemoryUnavailable, PeerError
 from backend.runtime.faults import call_listener
 from backend.runtime.json_objects import Json, decode_object
-from backend.runtime.supervisor import supervising
+from backend.runtime.supervisor import cancel_all, start_among
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisStore
 from backend.storage.messages import ConversationInfo, Message
@@ -40,14 +39,10 @@ ContextListener = Callable[[Json], None]
 """Gets a user's context as it is now; returns immediately."""
 Unwatch = Callable[[], None]
 """Removes a listener. May be called twice."""
-REST_S = 1.0
-"""Seconds between tries to read changed contexts while Redis does not answer."""
 UNSURE_LIMIT = 100
 """Messages remembered after a failed append, which may have added them or not; usually it is one."""
 UNSURE_WITHIN = 20
 """Messages, the newest, among which such a message is looked for."""
-TURN_S = 5.0
-"""Seconds an update may wait for earlier updates of the same user by this process."""
 
 T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
@@ -69,7 +64,6 @@ class Memory(RedisStore):
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages of a failed append, which Redis may still have carried out."""
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
@@ -180,16 +174,7 @@ class Memory(RedisStore):
                 pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
             return changed, changed != stored
 
-        turn = self._turns.setdefault(user_id, asyncio.Lock())
-        try:
-            async with asyncio.timeout(TURN_S):
-                await turn.acquire()
-        except TimeoutError:
-            raise MemoryUnavailable("Too many updates of one user at the same time.") from None
-        try:
-            changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
-        finally:
-            turn.release()
+        changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         if is_new:
             self.listeners.call(user_id, changed)
         return changed
@@ -279,37 +264,25 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
     the process that made it. After a lost connection the context of every user with a listener here is read again: no
     change stays unnoticed.
     """
-    changed: set[str] = set()
-    news = asyncio.Event()
+    reading: set[asyncio.Task[None]] = set()
+
+    async def read(user_id: str) -> None:
+        with suppress(MemoryUnavailable):  # once Redis answers again, every context is read
+            memory.listeners.call(user_id, await memory.user_context(user_id))
 
     def on_message(raw: bytes | None) -> None:
         users = memory.listeners.users
         if raw is not None:
             origin, _, user_id = raw.decode(errors="replace").partition(" ")
             users = users & {user_id} if origin != memory.origin else frozenset()
-        if users:
-            changed.update(users)
-            news.set()
-
-    async def read_changed() -> None:
-        """Read the contexts of changed users: each once, however often it was changed."""
-        while True:
-            await news.wait()
-            news.clear()
-            while changed:
-                user_id = changed.pop()
-                try:
-                    context = await memory.user_context(user_id)
-                except MemoryUnavailable as error:
-                    log.info("changes made by other processes are read later: %s", error)
-                    changed.add(user_id)
-                    await asyncio.sleep(REST_S)
-                else:
-                    memory.listeners.call(user_id, context)
+        for user_id in users:
+            start_among(reading, "context change", read(user_id))
 
     pubsub.subscribe(keys.CHANGES, on_message)
-    async with supervising("context changes", read_changed):
+    try:
         yield
+    finally:
+        await cancel_all(reading)
 
 
 class ContextListeners:

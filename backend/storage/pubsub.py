@@ -23,7 +23,7 @@ from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
-from backend.storage.client import RedisClient
+from backend.storage.client import Pipe, RedisClient
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +47,8 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
 
 Listener = Callable[[bytes | None], None]
 """Gets each message of a channel as it is, and None when some may have been missed. Returns immediately."""
-PageEventListener = Callable[[str, str, Json], None]
-"""Gets user id, event type and data of an event for that user's open pages in this process."""
-NewsListener = Callable[[str | None], None]
-"""Gets the user there is news for; None: there may be news for anyone."""
+UserListener = Callable[[UserMessage | None], None]
+"""Gets each message about a user, this process's own included, and None: there may be news for any user."""
 
 
 class PubSub:
@@ -60,8 +58,7 @@ class PubSub:
         self._client = RedisClient(redis)
         self._waiting = waiting
         self._origin = secrets.token_hex(8)
-        self._page_event_listeners: list[PageEventListener] = []
-        self._news_listeners: list[NewsListener] = []
+        self._user_listeners: list[UserListener] = []
         self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_channel]}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
@@ -78,13 +75,9 @@ class PubSub:
         """Call `listener` for every message of `channel`. Must be called before `start`."""
         self._listeners.setdefault(channel, []).append(listener)
 
-    def on_page_event(self, listener: PageEventListener) -> None:
-        """Call `listener` for every event that is for a user's open pages."""
-        self._page_event_listeners.append(listener)
-
-    def on_news(self, listener: NewsListener) -> None:
-        """Call `listener` when there is news for a user."""
-        self._news_listeners.append(listener)
+    def on_user_message(self, listener: UserListener) -> None:
+        """Call `listener` for every event for a user's open pages, and when there is news for a user."""
+        self._user_listeners.append(listener)
 
     def start(self) -> None:
         """Listen in a supervised task."""
@@ -111,13 +104,17 @@ class PubSub:
         """Show an event on every open page of that user: here immediately, and in the other processes."""
         await self._publish(UserMessage(user_id, self._origin, type_, data))
 
+    def add_page_event(self, pipe: Pipe, user_id: str, type_: str, data: Json) -> None:
+        """Show an event on every open page of that user once the transaction `pipe` is carried out."""
+        pipe.publish(CHANNEL, msgspec.json.encode(UserMessage(user_id, "", type_, data)))
+
     async def publish_news(self, user_id: str) -> None:
         """Have that user's calls, here and in the other processes, look up their news."""
         await self._publish(UserMessage(user_id, self._origin))
 
     async def _publish(self, message: UserMessage) -> None:
         """Pass a message on here and to the other processes, which look every few seconds anyway if Redis is away."""
-        self._on_user_message(message)
+        self._pass_on(message)
         with contextlib.suppress(MemoryUnavailable):
             await self.publish(CHANNEL, msgspec.json.encode(message))
 
@@ -172,20 +169,13 @@ class PubSub:
 
     def _on_user_channel(self, raw: bytes | None) -> None:
         if raw is None:
-            self._call_news_listeners(None)
+            self._pass_on(None)
         elif (message := decode_or_skip(CHANNEL, raw, _decoder.decode)) and message.origin != self._origin:
-            self._on_user_message(message)
+            self._pass_on(message)
 
-    def _on_user_message(self, message: UserMessage) -> None:
-        if not message.type:
-            self._call_news_listeners(message.user)
-            return
-        for listener in self._page_event_listeners:
-            call_listener("page events", listener, message.user, message.type, message.data)
-
-    def _call_news_listeners(self, user_id: str | None) -> None:
-        for listener in self._news_listeners:
-            call_listener("news", listener, user_id)
+    def _pass_on(self, message: UserMessage | None) -> None:
+        for listener in self._user_listeners:
+            call_listener(CHANNEL, listener, message)
 
 
 _decoder = msgspec.json.Decoder(UserMessage)

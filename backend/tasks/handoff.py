@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backend.errors import NoAnswer, VoiceError
-from backend.runtime.supervisor import start_among
+from backend.storage.memory import Memory
+from backend.storage.outbox import Enqueue
 from backend.tasks.service import TaskService
 from backend.thinkers.base import Checkpoints, Manifest, Question
 
@@ -15,19 +16,15 @@ log = logging.getLogger(__name__)
 
 HAND_OFF_WITHIN_S = 2.0
 """Seconds handing one question over may take."""
-PENDING_LIMIT = 50
-"""Questions of ended calls that may be on their way to the background at once; more are lost, and logged."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class BackgroundHandoff:
-    """The `thinkers.dispatcher.Handoff` of all calls and typed turns. It owns what is on its way, so no call waits."""
+    """The `thinkers.dispatcher.Handoff` of all calls and typed turns."""
 
     tasks: TaskService
-    _pending: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-
-    def __repr__(self) -> str:
-        return f"BackgroundHandoff({len(self._pending)} pending)"
+    enqueue: Enqueue
+    """Takes the questions of calls that end, so that no call waits."""
 
     def accepts(self, manifest: Manifest, user_id: str) -> bool:
         """Return whether that Thinker's work can go on without its call, for that user."""
@@ -52,19 +49,12 @@ class BackgroundHandoff:
         return task.id
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
-        """Hand over the question of a call that is ending. Returns at once."""
-        if len(self._pending) >= PENDING_LIMIT:
-            log.warning("the work of a call that has ended is lost: too much is on its way to the background")
-            return
-        start_among(self._pending, "background hand-off", self._hand_off_quietly(question, checkpoints))
+        """Hand over the question of a call that is ending. Returns immediately."""
 
-    async def close(self) -> None:
-        """Wait until all that is pending has arrived, or cannot."""
-        if self._pending:
-            await asyncio.wait(set(self._pending), timeout=HAND_OFF_WITHIN_S)
+        async def hand_off(_: Memory) -> None:
+            try:
+                await self.hand_off(question, checkpoints)
+            except VoiceError as error:
+                log.warning("the work of a call that has ended could not go on: %s", type(error).__name__)
 
-    async def _hand_off_quietly(self, question: Question, checkpoints: Checkpoints) -> None:
-        try:
-            await self.hand_off(question, checkpoints)
-        except VoiceError as error:
-            log.warning("the work of a call that has ended could not go on: %s", type(error).__name__)
+        self.enqueue(hand_off)

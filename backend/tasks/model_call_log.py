@@ -88,7 +88,7 @@ class ModelCallLog(RedisStore):
             _scope.reset(token)
 
     def add(self, entry: Json) -> None:
-        """Keep an attempt under the current scope; do nothing outside of one. Returns at once."""
+        """Keep an attempt under the current scope; do nothing outside of one. Returns immediately."""
         if (scope := _scope.get()) is not None:
 
             async def write(_: Memory) -> None:

@@ -2,14 +2,14 @@
 
     task:{id}             the record, as JSON               tasks:queue   sorted set: open ids by when one may be taken
     task:{id}:steps       hash: step → its value, as JSON   tasks:turns   sorted set: owners by when one was served
-    task:{id}:told        list of progress entries          tasks:events  pub/sub channel of every change
+    task:{id}:told        list of progress entries          tasks:events  pub/sub channel of the names of all changes
     task:{id}:archive     list of model calls
     user:{id}:tasks       sorted set: ids by creation
     user:{id}:task:{hash} the open task of an instruction, so that asking twice is one task
 
 A change reads the record, decides (a pure transition of `backend.tasks.task`) and writes. What belongs to it goes into
-the same transaction: the record, its place in the queue, the published event, and, where the task ends in an answer or
-a failure, the entry in its owner's channel. There is no moment at which one of them is true without the others. A
+the same transaction: the record, its place in the queue, the event for the page, and, where the task ends in an answer
+or a failure, the entry in its owner's channel. There is no moment at which one of them is true without the others. A
 record that cannot be decoded is left alone for a version that can, and counts as unknown here.
 
 The queue has every open task. A task that waits may be taken once its retry is due; one that runs may be taken once
@@ -28,6 +28,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import TooMany
+from backend.page_events import TaskChanged, TaskFindings
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Pipe, RedisStore
 from backend.tasks import task as tasks
@@ -54,7 +55,7 @@ LEASE_S = 10.0
 LOOKED_AT = 100
 """Tasks among which the next one is chosen: those that have waited longest."""
 UNREADABLE_REST_S = 60.0
-"""Seconds a task is left alone whose record cannot be decoded here."""
+"""Seconds a task is left alone when its record cannot be decoded here."""
 
 EVENTS = "tasks:events"
 QUEUE = "tasks:queue"
@@ -70,26 +71,20 @@ T = TypeVar("T")
 Transition = Callable[[Task], Task]
 AddResult = Callable[[Pipe, Task], None]
 """Adds the entry of a task that is done or failed, exactly one, to the transaction that ends it."""
+Show = Callable[[Pipe, str, TaskChanged], None]
+"""Adds an event for the open pages of the user with that id to a transaction."""
 _task_decoder = msgspec.json.Decoder(Task)
 _progress_decoder = msgspec.json.Decoder(ProgressEntry)
 
 
-class TaskChange(msgspec.Struct, frozen=True):
-    """A task change is published to all processes; its `detail` never holds the user's words."""
-
-    task_id: str
-    owner: str
-    event: str
-    detail: str = ""
-
-
 class TaskRepository(RedisStore):
-    """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
+    """The tasks of all users. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self,
         redis: Redis,
         add_result: AddResult,
+        show: Show = lambda *_: None,
         *,
         keep_s: int = KEEP_S,
         lease_s: float = LEASE_S,
@@ -97,6 +92,7 @@ class TaskRepository(RedisStore):
     ) -> None:
         super().__init__(redis)
         self._add_result = add_result
+        self._show = show
         self._keep_s = keep_s
         self._lease_s = lease_s
         self._clock = clock
@@ -124,7 +120,7 @@ class TaskRepository(RedisStore):
         return await self._client.transact(fold, record_key(task.id), read=read, write=write)
 
     async def take(self) -> Task | None:
-        """Begin a run of the task whose turn it is; None when none can be taken. One that its runs kill has failed."""
+        """Begin a run of the next task; None when none can be taken. A task that has taken three workers has failed."""
 
         async def read(pipe: Pipe) -> list[tuple[float, Task]]:
             return await self._takeable(pipe)
@@ -137,13 +133,13 @@ class TaskRepository(RedisStore):
             task = tasks.begun(chosen, now)
             self._write(pipe, task, "running" if task.open else "failed", "")
             pipe.zadd(TURNS, {task.owner: now})
-            pipe.expire(TURNS, self._keep_s)
+            pipe.zremrangebyscore(TURNS, "-inf", now - self._keep_s)
             return task
 
         return await self._client.transact(QUEUE, read=read, write=write)
 
     async def renew(self, task: Task) -> None:
-        """Renew the lease of the run. Raises `Superseded` when the task is not this run's any more."""
+        """Renew the lease of the run. Raises `Superseded` when the task is no longer this run's."""
 
         def write(pipe: Pipe, now: Task) -> None:
             tasks.owns(now, task.run)
@@ -219,10 +215,6 @@ class TaskRepository(RedisStore):
         raw = await self._client.call(lambda redis: redis.lrange(progress_key(task_id), 0, -1))
         return decode_all("progress entry", raw, _progress_decoder.decode)
 
-    async def waiting(self) -> int:
-        """Return the number of tasks that a worker could take now."""
-        return int(await self._client.call(lambda redis: redis.zcount(QUEUE, "-inf", self._clock())))
-
     async def forget(self, owner: str) -> None:
         """Erase a user's tasks, which have been cancelled before, those that cannot be decoded included."""
 
@@ -231,6 +223,7 @@ class TaskRepository(RedisStore):
             known = [task for task in await _read(redis, names) if task is not None]
             folds = [fold_key(owner, task.kind, task.instruction) for task in known]
             await redis.delete(owned_key(owner), *folds, *(key for name in names for key in keys_of_task(name)))
+            await redis.zrem(TURNS, owner)
 
         await self._client.call(erase)
 
@@ -298,7 +291,9 @@ class TaskRepository(RedisStore):
         pipe.rpush(progress_key(task.id), msgspec.json.encode(ProgressEntry(task.changed_at, event, detail)))
         pipe.ltrim(progress_key(task.id), -PROGRESS_LIMIT, -1)
         pipe.expire(progress_key(task.id), self._keep_s)
-        pipe.publish(EVENTS, msgspec.json.encode(TaskChange(task.id, task.owner, event, detail)))
+        pipe.publish(EVENTS, event)
+        found = TaskFindings(task.result, task.source, task.citations) if event == "done" else None
+        self._show(pipe, task.owner, TaskChanged(task.id, event, task.kind, task.instruction, detail, found))
         if task.state in (TaskState.DONE, TaskState.FAILED):
             self._add_result(pipe, task)
 

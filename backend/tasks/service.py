@@ -86,7 +86,7 @@ class TaskService:
         return await self.repository.create(task, steps or {})
 
     async def get(self, owner: str, task_id: str) -> Task | None:
-        """Return the owner's task; None for anybody else's, and when it has expired."""
+        """Return the owner's task; None for another user's, and when it has expired."""
         task = await self.repository.find(task_id)
         return task if task is not None and task.owner == owner else None
 
@@ -133,7 +133,7 @@ class TaskQueries:
         return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
-        """Return a task with its progress while it is open, else with its result, whose notices are then withdrawn."""
+        """Return a task with its progress while it is open, else with its result, of which notices are withdrawn."""
         task = await self.tasks.get(user_id, task_id)
         if task is None:
             return None

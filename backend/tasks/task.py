@@ -81,7 +81,7 @@ class Task:
 
     id: str
     owner: str
-    """The user it belongs to; nobody else ever sees it."""
+    """The user it belongs to; no other user ever sees it."""
     conversation_id: str
     """Where it was asked for; empty when nowhere in particular."""
     kind: str

@@ -3,7 +3,7 @@
     take ─► work ──┬─► answer ─► finish                     (and its result's entry, in the same transaction)
                    ├─► failure ─► fail ─► again in 5 s, once, or over
                    ├─► 300 s: hurried, to answer with what is there ─► 600 s: stopped, over
-                   ├─► the record says it is not ours any more ─► stopped, nothing written
+                   ├─► the record says it is no longer ours ─► stopped, nothing written
                    └─► this worker ends ─► handed back, for another to go on from its steps
 
 Any number of workers may run, in any process on any machine that reaches the same Redis. A worker that is killed does
@@ -62,7 +62,6 @@ class TaskRun(Checkpoints):
         self.task = task
         self._repository = repository
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
-        self.has_progress = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
@@ -71,7 +70,6 @@ class TaskRun(Checkpoints):
         """Report how far the work is, without the user's words. Returns immediately."""
         log.info("task %s: %s", self.task.id, detail)
         self._unsaved.append(detail)
-        self.has_progress.set()
 
     async def save(self, name: str, value: Any) -> None:
         """Save the value of a step. One that cannot be stored is done again should there be another run."""
@@ -83,13 +81,12 @@ class TaskRun(Checkpoints):
 
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""
-        self.has_progress.clear()
         while self._unsaved:
             await self._repository.report_progress(self.task, self._unsaved.popleft())
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
-"""The work on a task raises a `VoiceError` whose text can be spoken; cancelled, it stops."""
+"""The work on a task raises a `VoiceError` with a text that can be spoken; cancelled, it stops."""
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -222,7 +219,7 @@ class Worker:
             await self._watch(run, work)
             await self._end(run, work)
         except Superseded:
-            log.info("task %s is not this run's any more", task.id)
+            log.info("task %s is no longer this run's", task.id)
         finally:
             await _stop(work)
 
@@ -232,12 +229,7 @@ class Worker:
         if self._ending:  # since the task was taken
             work.cancel()
         while not work.done():
-            progress = asyncio.create_task(run.has_progress.wait())
-            waited: set[asyncio.Future[Any]] = {work, progress}
-            try:
-                await asyncio.wait(waited, timeout=self.check_s, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                progress.cancel()
+            await asyncio.wait({work}, timeout=self.check_s)
             await self._check(run)
             spent = time.monotonic() - began
             run.hurried = run.hurried or spent >= self.settings.hard_limit_s / 2
@@ -246,7 +238,7 @@ class Worker:
                 return
 
     async def _check(self, run: TaskRun) -> None:
-        """Save the progress and renew the lease. Raises `Superseded` when the task is not this run's any more."""
+        """Save the progress and renew the lease. Raises `Superseded` when the task is no longer this run's."""
         with suppress(MemoryUnavailable):
             await run.save_progress()
             await self.repository.renew(run.task)

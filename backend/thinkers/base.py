@@ -92,7 +92,8 @@ class Manifest:
     examples: tuple[str, ...] = ()
     """A few more such sentences, as different from each other as they come: every model that routes is shown them."""
     phrases: tuple[str, ...] = ()
-    """Many more, in the words callers use: what routes without a language model learns from them."""
+    """Many more, in the words callers use: what routes without a language model learns from them. An extension that
+    routes so has them for the server's own domains."""
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()
@@ -130,13 +131,13 @@ class Manifest:
 class Addition:
     """The additions of an extension to a Thinker of another: tools, and the words that go with them.
 
-    A manifest lists what its Thinker cannot do without. What can be missing joins by an addition instead, the
-    `ADDITION` of a module: without the extension neither its tools nor a word about them reach the Thinker.
+    A manifest lists what its Thinker cannot do without. What can be missing joins by one of the `ADDITIONS` of a module
+    instead: without the extension neither its tools nor a word about them reach the Thinker.
     """
 
     domain: str
-    """The Thinker's; where settings leave it out, nothing is added."""
-    tools: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    """Where none of these is set up, nothing is added."""
     description: str = ""
     prompt: str = ""
     """A few sentences that are added to the Thinker's task."""

@@ -157,12 +157,9 @@ class ThinkerDispatcher:
         if self._handoff is not None and self._may_go_on(call.question):
             self._handoff.hand_off_later(call.question, call.checkpoints)
 
-    def deadline_s(self, question: Question) -> float:
-        """Return the seconds a question's Thinker has; the user's mode may shorten them. Raises `BadRequest`."""
-        dependencies = self.registry.dependencies
-        own = self.registry.manifest_of(question.domain).deadline_s or dependencies.settings.turns.thinker_deadline_s
-        limit = dependencies.mode_of(question).limits.thinker_deadline_s
-        return min(own, limit) if limit else own
+    def deadline_of(self, manifest: Manifest) -> float:
+        """Return the seconds that a Thinker has."""
+        return manifest.deadline_s or self.registry.dependencies.settings.turns.thinker_deadline_s
 
     async def answer(
         self,
@@ -178,7 +175,7 @@ class ThinkerDispatcher:
         deadline, `NoAnswer` with words that can be spoken, or `BadRequest` for a domain that no Thinker serves.
         """
         thinker = self.registry.serving(question.domain)
-        label, deadline_s = thinker.manifest.label, self.deadline_s(question)
+        label, deadline_s = thinker.manifest.label, self.deadline_of(thinker.manifest)
         try:
             async with asyncio.timeout(None if patient else deadline_s):
                 return await self._served(thinker, question, on_progress, checkpoints or Checkpoints())

@@ -6,10 +6,12 @@ Responder's prompt, the page's labels.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
+
+import msgspec
 
 from backend.agent.context import SourceMode
 from backend.errors import BadPlugin, BadRequest
@@ -47,6 +49,15 @@ class Route:
     """Whether the user asked for the work to be done in the background."""
 
 
+class _Arguments(msgspec.Struct):
+    domain: str
+    query: str
+    background: Any = False
+
+
+_decoder = msgspec.json.Decoder(_Arguments)
+
+
 class ThinkerRegistry:
     """All Thinkers of a process, with the dependencies they share."""
 
@@ -81,8 +92,8 @@ class ThinkerRegistry:
         """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
         `without_model` says in which turns no language model reads the guide. A plugin takes the place of the package's
-        Thinker of its domain; an `ADDITION` joins the Thinker that it names. A Thinker without any tool that is set up
-        is left out.
+        Thinker of its domain; each of its `ADDITIONS` joins the Thinker that it names. A Thinker without any tool that
+        is set up is left out.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
@@ -145,20 +156,15 @@ class ThinkerRegistry:
         if name != ROUTE_TOOL:
             raise BadRequest(f"There is no tool {name[:64]!r}. Call {ROUTE_TOOL} with a domain and a query.")
         try:
-            values = json.loads(arguments)
-        except (ValueError, RecursionError):
-            raise BadRequest(f"The arguments are not JSON. {FORM}") from None
-        if not isinstance(values, dict):
-            raise BadRequest(f"The arguments are not an object. {FORM}")
-        domain, query = values.get("domain"), values.get("query")
-        if not isinstance(domain, str) or not domain.strip():
-            raise BadRequest(f"The domain is missing. It is one of: {self._names()}.")
-        if not isinstance(query, str) or not query.strip():
+            asked = _decoder.decode(arguments)
+        except (msgspec.DecodeError, RecursionError):
+            raise BadRequest(f"The arguments do not fit. {FORM} A domain is one of: {self._names()}.") from None
+        if not asked.query.strip():
             raise BadRequest("The query is missing. Send the whole question as a sentence.")
-        if len(query) > QUERY_LIMIT:
+        if len(asked.query) > QUERY_LIMIT:
             raise BadRequest(f"The query is over {QUERY_LIMIT:,} characters. Send only the question.")
-        manifest = self.manifest_of(domain.strip().lower())
-        return Route(manifest, query.strip(), background=values.get("background") is True)
+        manifest = self.manifest_of(asked.domain.strip().lower())
+        return Route(manifest, asked.query.strip(), background=asked.background is True)
 
     def serving(self, domain: str) -> Thinker:
         """Return the Thinker of `domain`, or the one that takes unknown domains. Raises `BadRequest`."""
@@ -177,8 +183,8 @@ class ThinkerRegistry:
 
 def _additions(modules: Iterable[ModuleType], toolbox: Registry) -> list[Addition]:
     """Return what modules add to Thinkers, unless none of its tools is set up."""
-    found = (getattr(module, "ADDITION", None) for module in modules)
-    return [one for one in found if isinstance(one, Addition) and not toolbox.left_out.issuperset(one.tools)]
+    found: Iterator[Addition] = (one for module in modules for one in getattr(module, "ADDITIONS", ()))
+    return [one for one in found if not one.tools or not toolbox.left_out.issuperset(one.tools)]
 
 
 def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> list[Thinker]:
@@ -186,7 +192,7 @@ def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> l
     by_domain = {one.manifest.domain: place for place, one in enumerate(thinkers)}
     for addition in additions:
         if addition.domain not in by_domain:
-            raise BadPlugin(f"{', '.join(addition.tools)} would join {addition.domain}, which is no Thinker.")
+            raise BadPlugin(f"An addition would join {addition.domain}, which is no Thinker.")
         thinker = thinkers[by_domain[addition.domain]]
         thinkers[by_domain[addition.domain]] = replace(thinker, manifest=addition.to(thinker.manifest))
     return thinkers

@@ -57,7 +57,7 @@ class ThinkerRouting:
         """Return the tool `route_to_thinker` for the agent's toolbox."""
         registry = self._thinkers.registry
         route = registry.route_tool("chat")
-        slowest = max(self._thinkers.deadline_s(replace(self._asked, domain=m.domain)) for m in registry.manifests)
+        slowest = max(map(self._thinkers.deadline_of, registry.manifests))
         return Tool(
             name=ROUTE_TOOL,
             description=route["description"],

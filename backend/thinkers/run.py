@@ -126,7 +126,6 @@ class ThinkerRun:
             self.dependencies.agent,
             toolbox=self.dependencies.toolbox.only(names),
             model_name=self.dependencies.model_name(self.manifest.tier, self._mode),
-            rounds=self._mode.limits.tool_rounds,
             profile=self._mode_name,
             shown=False,
         )

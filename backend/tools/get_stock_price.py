@@ -65,27 +65,24 @@ async def get_stock_price(
     watched = (await own.preferences()).watched_tickers[-WATCHED_AT_ONCE:]
     if not watched:
         raise refused("No share was named, and the user watches none. Ask which company is meant.")
-    return _together(watched, await asyncio.gather(*(_watched(http, settings, each) for each in watched)))
+    prices = await asyncio.gather(*(_price(http, settings, each) for each in watched), return_exceptions=True)
+    return _together(watched, prices)
 
 
-def _together(watched: Sequence[str], prices: Sequence[Result | ToolFailed]) -> Result:
+def _together(watched: Sequence[str], prices: Sequence[Result | BaseException]) -> Result:
     """Return the prices as one result. Raise the first failure when all have failed."""
     found = [price for price in prices if isinstance(price, Result)]
-    failures = {each: str(price) for each, price in zip(watched, prices, strict=True) if isinstance(price, ToolFailed)}
-    if not found:
-        raise next(price for price in prices if isinstance(price, ToolFailed))
+    failures = {each: price for each, price in zip(watched, prices, strict=True) if isinstance(price, BaseException)}
+    for failure in failures.values():
+        if not found or not isinstance(failure, ToolFailed):
+            raise failure
     notes = dict.fromkeys(price.note for price in found if price.note)
     citations = tuple(dict.fromkeys(citation for price in found for citation in price.citations))
-    data = {"shares": [price.data for price in found], **({"without_a_price": failures} if failures else {})}
+    data: Json = {"shares": [price.data for price in found]}
+    if failures:
+        data["without_a_price"] = {each: str(failure) for each, failure in failures.items()}
     spoken = " ".join(price.spoken for price in found)
     return Result(data, any(price.sample for price in found), " ".join(notes), citations, spoken=spoken)
-
-
-async def _watched(http: AsyncClient, settings: Settings, symbol: str) -> Result | ToolFailed:
-    try:
-        return await _price(http, settings, symbol)
-    except ToolFailed as error:
-        return error
 
 
 async def _price(http: AsyncClient, settings: Settings, symbol: str) -> Result:

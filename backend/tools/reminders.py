@@ -15,7 +15,7 @@ from backend.language.moments import as_said
 from backend.notifications.reminders import ReminderJson
 from backend.notifications.service import ReminderService
 from backend.tools.base import Result, ToolContext, listed, tool
-from backend.tools.user_clock import Zone
+from backend.tools.own_profile import Zone
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""

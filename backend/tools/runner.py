@@ -207,10 +207,6 @@ class Toolbox:
         """Return the tools that are `offered`, as JSON in the form of the chat completions API."""
         return [tool.schema() for tool in self.offered(client, reach)]
 
-    def guidance(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[str]:
-        """Return the instructions for the model about the tools that are `offered`."""
-        return [tool.guidance for tool in self.offered(client, reach) if tool.guidance]
-
     def brings_untrusted(self, name: str) -> bool:
         """Return whether results of the tool of that name hold text of others, be it in this box or not."""
         return name in self._untrusted or any(source.owns(name) for source in self._sources)

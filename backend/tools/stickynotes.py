@@ -17,7 +17,7 @@ from backend.language.moments import as_said
 from backend.notifications.notes import Notes
 from backend.tools.base import OURS, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.fetch import refused
-from backend.tools.user_clock import NO_ZONE, When, Zone
+from backend.tools.own_profile import NO_ZONE, When, Zone
 
 TEXT_LIMIT = 500
 """Characters of one note."""

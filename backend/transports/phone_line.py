@@ -6,7 +6,6 @@ Where the transport of a call is a `PhoneLine`, too, the call engine offers the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from backend.transports.base import Transport
@@ -18,21 +17,13 @@ OnKey = Callable[[str], None]
 """Called on the event loop with each key that the caller presses, one of `KEYS`; must not wait for anything."""
 
 
-class LineAbility(StrEnum):
-    """The abilities of a line; not every network has all of them."""
-
-    TRANSFER = "transfer"
-    KEYS = "keys"
-    """Press keys: send DTMF."""
-
-
 @runtime_checkable
 class PhoneLine(Protocol):
     """The telephone side of a call. What talks to a network is bounded in time, and raises `LineFailed`."""
 
     @property
-    def abilities(self) -> frozenset[LineAbility]:
-        """Return the abilities of this line, beside hanging up."""
+    def transfers(self) -> bool:
+        """Return whether this line can connect the caller with someone else."""
         ...
 
     def listen_to_keys(self, on_key: OnKey) -> None:
@@ -41,10 +32,6 @@ class PhoneLine(Protocol):
 
     async def transfer(self, target: str) -> None:
         """Connect the caller with `target`, a number or a SIP address; the call ends here then."""
-        ...
-
-    async def press(self, keys: str) -> None:
-        """Send keys to the other end."""
         ...
 
     async def hang_up(self) -> None:

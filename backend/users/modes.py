@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from backend.errors import NotFound, SettingsError, SetupError
 from backend.users.profile import UserProfile
@@ -25,19 +25,6 @@ HINT = f"Correct the file named in MODES_FILE; {BUILT_IN.name} in backend/users 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-
-
-class ModeLimits(BaseModel):
-    """How far a turn may go. None: the usual limit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tool_rounds: int = Field(default=10, ge=1, le=10)
-    history_messages: int = Field(default=20, ge=1, le=20)
-    deadline_s: float | None = Field(default=None, gt=0, le=600)
-    """Seconds a chat's turn may take."""
-    thinker_deadline_s: float | None = Field(default=None, gt=0, le=600)
-    """Seconds a Thinker may take; it shortens the Thinker's own deadline and never makes it longer."""
 
 
 class Mode(BaseModel):
@@ -55,7 +42,6 @@ class Mode(BaseModel):
     """Names of the steps around a turn; None: all that fit."""
     tools: tuple[str, ...] | None = None
     """Names of the tools a chat offers; None: routing, and those that no Thinker has."""
-    limits: ModeLimits = ModeLimits()
 
     def words(self) -> str:
         """Return the mode's part of a prompt; empty when it has none."""

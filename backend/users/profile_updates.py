@@ -12,10 +12,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Protocol
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import ConfigDict, StringConstraints
 
 from backend.errors import BadRequest
+from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
@@ -45,6 +47,17 @@ SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
 
+FactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
+SummaryText = Annotated[str, StringConstraints(strip_whitespace=True, max_length=SUMMARY_CHARS)]
+InstructionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
+
+
+class _OwnChange:
+    """A change that users may send themselves, by its `op`."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
 
 class ProfileUpdate(Protocol):
     """A change of a profile."""
@@ -55,11 +68,12 @@ class ProfileUpdate(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SetPreference:
+class SetPreference(_OwnChange):
     """Overwrite one preference, or all watched tickers. Raises `BadRequest` for a value that is not allowed."""
 
     name: PreferenceName | CallPreferenceName
     value: str | tuple[str, ...]
+    op: Literal["set_preference"] = "set_preference"
 
     def __post_init__(self) -> None:
         if isinstance(self.value, str) != (self.name != "watched_tickers"):
@@ -90,21 +104,23 @@ class AssumePreference:
 
 
 @dataclass(frozen=True, slots=True)
-class DropPreference:
+class DropPreference(_OwnChange):
     """Delete one preference."""
 
     name: PreferenceName | CallPreferenceName
+    op: Literal["drop_preference"] = "drop_preference"
 
     def apply(self, profile: UserProfile) -> UserProfile:
         return _with_preference(profile, self.name, () if self.name == "watched_tickers" else "")
 
 
 @dataclass(frozen=True, slots=True)
-class WatchTicker:
+class WatchTicker(_OwnChange):
     """Watch one share, or watch it no more. Raises `BadRequest` for what is no symbol."""
 
     symbol: str
     watched: bool = True
+    op: Literal["watch_ticker"] = "watch_ticker"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "symbol", checked_ticker(self.symbol))
@@ -116,10 +132,11 @@ class WatchTicker:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AddFact:
+class AddFact(_OwnChange):
     """Add a fact about the user, in a few words; one that is known already becomes the newest."""
 
-    text: str
+    text: FactText
+    op: Literal["add_fact"] = "add_fact"
 
     def apply(self, profile: UserProfile) -> UserProfile:
         return replace(profile, facts=_with_fact(profile.facts, shortened(self.text, FACT_CHARS)))
@@ -139,20 +156,22 @@ class NotePlace:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DropFact:
+class DropFact(_OwnChange):
     """Delete one fact; case, spaces and punctuation do not matter."""
 
-    text: str
+    text: FactText
+    op: Literal["drop_fact"] = "drop_fact"
 
     def apply(self, profile: UserProfile) -> UserProfile:
         return replace(profile, facts=_without(profile.facts, self.text))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WriteSummary:
+class WriteSummary(_OwnChange):
     """Replace the summary by the user's own words; an empty text deletes it."""
 
-    text: str
+    text: SummaryText
+    op: Literal["write_summary"] = "write_summary"
 
     def apply(self, profile: UserProfile) -> UserProfile:
         summary = shortened(self.text, SUMMARY_CHARS)
@@ -182,13 +201,14 @@ class MergeSummary:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AddInstruction:
+class AddInstruction(_OwnChange):
     """Add a standing instruction: how the user wants to be answered from now on. A known one stays where it is.
 
     Raises `BadRequest` for an empty or too long text.
     """
 
-    text: str
+    text: InstructionText
+    op: Literal["add_instruction"] = "add_instruction"
 
     def __post_init__(self) -> None:
         message = f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words."
@@ -202,10 +222,11 @@ class AddInstruction:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DropInstruction:
+class DropInstruction(_OwnChange):
     """Delete one standing instruction; case, spaces and punctuation do not matter."""
 
-    text: str
+    text: InstructionText
+    op: Literal["drop_instruction"] = "drop_instruction"
 
     def apply(self, profile: UserProfile) -> UserProfile:
         return replace(profile, instructions=_without(profile.instructions, self.text))
@@ -325,27 +346,28 @@ def shortened(text: str, limit: int) -> str:
     return cut[: sentence + 1] if sentence > limit // 2 else cut.rpartition(" ")[0]
 
 
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "temperature_unit": ("celsius", "fahrenheit"),
+    "turn_patience": ("patient", "balanced", "eager"),
+    "interruptions": ("on", "off"),
+    "captions": ("on", "off"),
+    "theme": ("system", "light", "dark"),
+}
+"""The preferences that are one of a few words."""
+
+
 def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
     """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
     value = value.strip()
     if not value or len(value) > VALUE_LIMIT:
         raise BadRequest(f"A preference has 1 to {VALUE_LIMIT} characters.")
+    if choices := CHOICES.get(name):
+        if value.lower() not in choices:
+            raise BadRequest(f"The {name.replace('_', ' ')} is one of {', '.join(choices)}.")
+        return value.lower()
     match name:
-        case "temperature_unit" if value.lower() not in ("celsius", "fahrenheit"):
-            raise BadRequest("The temperature unit is either celsius or fahrenheit.")
-        case "temperature_unit":
-            return value.lower()
-        case "time_zone":
-            try:
-                ZoneInfo(value)
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
-        case "turn_patience" if value not in ("patient", "balanced", "eager"):
-            raise BadRequest("The patience with pauses is patient, balanced or eager.")
-        case "interruptions" | "captions" if value not in ("on", "off"):
-            raise BadRequest("Interruptions and captions are either on or off.")
-        case "theme" if value not in ("system", "light", "dark"):
-            raise BadRequest("The theme is system, light or dark.")
+        case "time_zone" if zone_of(value) is None:
+            raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.")
         case "speech_speed":
             return _checked_speed(value)
         case "voice" | "responder" if not re.fullmatch(r"[\w .-]+", value):

@@ -72,20 +72,6 @@ def test_what_is_stored_reads_back_the_same(conversation: list[tuple[Message, ..
     assert asyncio.run(through_memory()) == [message for unit in conversation for message in unit][-HISTORY_LIMIT:]
 
 
-def test_oldest_goes_first() -> None:
-    context = ConversationContext(message_limit=3)
-    for word in "abcd":
-        context.add(Message("user", word, 0))
-    assert [message.content for message in context.messages] == ["b", "c", "d"]
-
-
-def test_what_fits_is_not_touched() -> None:
-    context = ConversationContext()
-    long = "word " * 4_000
-    context.add(Message("user", long, 0))
-    assert context.messages[0].content == long
-
-
 def test_a_message_over_budget_is_shortened_and_says_so() -> None:
     context = ConversationContext([Message("user", "x" * 100_000, 0)])
     assert context.messages[0].content.endswith("(shortened)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -89,15 +89,13 @@ async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
 
 async def test_an_outage_costs_the_history_and_is_told() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
-    first = agent(model, memory).create_session("c", user_id="ada")
-    await first.think("x")
-    assert first.history == "kept"
-    memory.down = True
-    during = agent(model, memory).create_session("c", user_id="ada")
-    assert (await during.think("y")).text == "Two." and during.history == "unavailable"
-    assert told(model) == ["y"]
-    memory.down = False
-    await agent(model, memory).create_session("c", user_id="ada").think("z")
+    answers, lost = [], []
+    for text, down in (("x", False), ("y", True), ("z", False)):
+        memory.down = down
+        using = agent(model, memory)
+        answers.append((await using.create_session("c", user_id="ada").think(text)).text)
+        lost.append(cast(ChatHistory, using.store).lost)
+    assert (answers, lost) == (["One.", "Two.", "Three."], [False, True, False])
     assert told(model) == ["x", "One.", "z"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from backend.agent.events import AgentEvent, Final, StateChanged, TurnState
+from backend.agent.events import AgentEvent, StateChanged, TurnState
 from backend.agent.session import APOLOGY
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
@@ -54,11 +54,10 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     await agent(model, echo).create_session("c", on_event=events.append).think("x")
     assert kinds(events) == [
         *["StateChanged", "StateChanged", "ToolCallStarted", "ToolCallFinished"],
-        *["StateChanged", "StateChanged", "TokenGenerated", "StateChanged", "Final"],
+        *["StateChanged", "StateChanged", "TokenGenerated", "StateChanged"],
     ]
     states = [event.state.value for event in events if isinstance(event, StateChanged)]
     assert states == ["processing", "tool_calling", "processing", "generating", "complete"]
-    assert isinstance(events[-1], Final)
 
 
 @tool("seek", "Seeks.")
@@ -217,8 +216,7 @@ async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
     assert time.perf_counter() - began < 10
     release.set()
     await asyncio.sleep(0.01)
-    assert kinds(events)[-1] == "Final"
-    assert session.state is TurnState.CANCELLED
+    assert kinds(events)[-1] == "StateChanged" and session.state is TurnState.CANCELLED
 
 
 async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
@@ -289,7 +287,6 @@ async def test_a_failure_comes_back_with_words_that_can_be_spoken() -> None:
     session = agent(model).create_session("c", on_event=events.append)
     response = await session.think("x")
     assert (response.state, response.text) == (TurnState.ERROR, APOLOGY)
-    assert isinstance(events[-1], Final)
     assert (await session.think("y")).text == "Here again."
 
 

@@ -28,7 +28,7 @@ async def test_a_silent_model_is_given_up_after_the_attempts_and_seconds_that_ar
         return api.stream([5.0])
 
     async with serving(never) as server:
-        endpoints = SimpleNamespace(models=SimpleNamespace(base_url=f"{server.url}/v1", api_key="k"))
+        endpoints = SimpleNamespace(models=SimpleNamespace(base_url=f"{server.url}/v1", api_key="k", model=None))
         stores = SimpleNamespace(memory=FakeMemory(), opened=SimpleNamespace(redis=None))
         budgets = cast(Budgets, SimpleNamespace(settings=settings.budgets))
         began = time.monotonic()

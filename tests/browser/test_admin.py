@@ -100,24 +100,6 @@ async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: P
         assert (here.registry.live, session.ended_reason) == (0, "operator")
 
 
-async def test_the_page_keeps_its_size_however_long_it_watches(browser: Browser, tmp_path: Path) -> None:
-    async with (
-        page_world(tmp_path, admin_token=TOKEN) as here,
-        here.browser() as caller,
-        tab_in(browser, complaints="expected", size=(360, 740)) as tab,
-    ):
-        await place_call(caller)
-        await sign_in(tab, here)
-        await tab.sees("sessions", "webrtc")
-        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 360
-        count = "document.querySelectorAll('*').length"
-        before = await tab.page.evaluate(count)
-        for _ in range(5):
-            await tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-            await tab.page.wait_for_timeout(100)
-        assert await tab.page.evaluate(count) == before
-
-
 async def used_by_three() -> Budgets:
     """Budgets of which three callers have used something, one of them almost all."""
     limits = {"user": {"model_tokens": 50_000}, "total": {"model_tokens": 100_000, "usd": 5}}

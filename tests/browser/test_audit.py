@@ -16,7 +16,7 @@ from tests.support.axe import assert_accessible
 from tests.support.browser import tab_in
 from tests.support.looks import NARROW, fits_and_is_accessible, show
 from tests.support.page import page_world
-from tests.support.standin import CONFIG, SESSION, StandIn, refusal, standing_in
+from tests.support.standin import SESSION, StandIn, refusal, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -111,28 +111,6 @@ async def test_the_settings_are_accessible(browser: Browser, tmp_path: Path) -> 
         await tab.page.get_by_test_id("settings-voice").select_option("cedar")
         await tab.sees("settings-said", "Memory is down")
         await fits_and_is_accessible(tab, "settings that could not be saved")
-
-
-async def test_what_is_opened_during_a_call_is_accessible(browser: Browser) -> None:
-    choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": []}
-    async with standing_in() as server, tab_in(browser) as tab:
-        server.config = CONFIG | {"responders": [choice], "endpointing": "balanced"}
-        await tab.open(server.url)
-        await tab.connect()
-        converse(server)
-        await tab.sees("transcript", "And then")
-        for opened, words in (
-            ("settings", "From the next call on"),
-            ("memory", "Nothing yet."),
-            ("devices", "Push to talk"),
-        ):
-            await tab.press(f"open-{opened}")
-            await tab.sees(opened, words)
-            await fits_and_is_accessible(tab, f"{opened} during a call")
-            await tab.page.keyboard.press("Escape")
-        await tab.press("mute")
-        await tab.sees("state", "Connected, muted")
-        await fits_and_is_accessible(tab, "muted")
 
 
 async def test_the_admin_page_is_accessible(browser: Browser, tmp_path: Path) -> None:

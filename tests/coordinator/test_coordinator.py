@@ -266,23 +266,6 @@ async def test_actions_are_tool_calls_and_the_answer_is_the_decision() -> None:
     assert '"instruction": "bees 1"' in shown and "They dance." in shown
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "kind", "says"),
-    [
-        ("create_task", '{"kind": "juggling", "instruction": "learn it"}', "failed", "The kinds are: research"),
-        ("delete_everything", "{}", "unknown_tool", "There is no tool"),
-    ],
-)
-async def test_an_action_that_cannot_be_is_reported_back_and_recorded(
-    name: str, arguments: str, kind: str, says: str
-) -> None:
-    model = ScriptedModel([call(name, arguments)], ["Nothing."])
-    decision = await decided(model, World())
-    assert decision.actions == () and decision.text == "" and decision.invalid == (f"{name}: {kind}",)
-    reported = model.requests[1]["messages"][-1]
-    assert reported["role"] == "tool" and says in reported["content"]
-
-
 async def test_a_model_that_does_not_answer_is_given_up() -> None:
     with pytest.raises(NoAnswer):
         await decided(ScriptedModel([""], [""]), World())
@@ -330,19 +313,3 @@ async def test_digests_go_first_to_whoever_was_served_longest_ago() -> None:
         served = [await serve_one(world, one) for _ in range(5)]
         assert served[:3] == ["busy", "bob", "cleo"], "who has just been served waits for the others"
         assert served[3:] == ["busy", "busy"], "and is served again when nobody else waits"
-
-
-@pytest.mark.usefixtures("one_at_a_time")
-async def test_whoever_comes_back_waits_behind_those_who_have_waited_meanwhile() -> None:
-    world = World()
-    async with turn_taker(world, "one") as one, turn_taker(world, "two") as two:
-        for user in ("back", "busy", "busy", "busy"):
-            await one.channels.add_input(user, "hello", "api")
-            world.now += 1
-        served = []
-        for process in (one, two, one, two, one, two):
-            served.append(user := await serve_one(world, process))
-            if user == "back":  # has nothing left, is forgotten, and comes again at once
-                await process.channels.unlist("back")
-                await process.channels.add_input("back", "and this?", "api")
-        assert served == ["back", "busy", "back", "busy", "back", "busy"], "in whichever process"

@@ -22,26 +22,22 @@ def a_task(result: str = "They dance. They also sing.", state: TaskState = TaskS
     return Task("t1", "ada", "", "research", "How do bees talk?", 1.0, 1.0, state=state, result=result, error=error)
 
 
-def test_nothing_waiting_is_never_due() -> None:
-    assert due_at([], 0.0, is_listening=True, settings=SETTINGS) is None
-
-
-def test_what_was_said_is_due_a_moment_later_and_fifteen_seconds_after_the_digest_before() -> None:
-    assert due_at([SAID], 0.0, is_listening=False, settings=SETTINGS) == 101.0
-    assert due_at([SAID], 95.0, is_listening=True, settings=SETTINGS) == 110.0
-
-
-def test_results_alone_wait_for_twenty_seconds() -> None:
-    assert due_at([ENDED], 0.0, is_listening=False, settings=SETTINGS) == 120.0
-    assert due_at([ENDED], 110.0, is_listening=False, settings=SETTINGS) == 125.0
-
-
-def test_a_result_with_a_listener_does_not_wait() -> None:
-    assert due_at([ENDED], 99.0, is_listening=True, settings=SETTINGS) == 100.5
-
-
-def test_a_result_goes_along_with_what_was_said() -> None:
-    assert due_at([ENDED, SAID], 0.0, is_listening=False, settings=SETTINGS) == 101.0
+@pytest.mark.parametrize(
+    ("waiting", "last_at", "is_listening", "due"),
+    [
+        ([], 0.0, True, None),
+        ([SAID], 0.0, False, 101.0),
+        ([SAID], 95.0, True, 110.0),  # fifteen seconds after the digest before
+        ([ENDED], 0.0, False, 120.0),
+        ([ENDED], 110.0, False, 125.0),
+        ([ENDED], 99.0, True, 100.5),  # a result with a listener does not wait
+        ([ENDED, SAID], 0.0, False, 101.0),  # it goes along with what was said
+    ],
+)
+def test_when_a_digest_is_due(
+    waiting: list[ChannelEntry], last_at: float, is_listening: bool, due: float | None
+) -> None:
+    assert due_at(waiting, last_at, is_listening=is_listening, settings=SETTINGS) == due
 
 
 def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:

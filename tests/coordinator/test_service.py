@@ -11,7 +11,7 @@ from backend.coordinator.service import CoordinatorService
 from backend.notifications.notices import Notice
 from backend.storage.outbox import Outbox
 from backend.testing.memory import FakeMemory
-from tests.coordinator.world import USER, FakeTasks, Process, World
+from tests.coordinator.world import USER, Process, World
 
 
 @dataclass
@@ -26,10 +26,8 @@ async def rig() -> AsyncIterator[Rig]:
         return []
 
     async with Process(World(), "one") as one:
-        outbox, tasks = Outbox(FakeMemory()), FakeTasks(one.world, one.fate)
-        yield Rig(
-            one, CoordinatorService(one.coordinator, one.channels, one.state, outbox, tasks, no_notices, enabled=True)
-        )
+        outbox = Outbox(FakeMemory())
+        yield Rig(one, CoordinatorService(one.coordinator, outbox, no_notices))
         await outbox.drain(1.0)
 
 

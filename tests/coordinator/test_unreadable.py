@@ -11,14 +11,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
-from backend.coordinator.coordinator import Coordinator, Decision
-from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, Feedback, HistoryEntry
+from backend.coordinator import coordinator as module
+from backend.coordinator.coordinator import Decision
+from backend.coordinator.store import ACTIVE, DigestStatus, Feedback, HistoryEntry
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import supervised
-from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
-from tests.support.crashing import Countdown
+from tests.coordinator.world import Process, World, options
 from tests.support.waiting import until
 
 GARBAGE = b"\xff{not json"
@@ -30,44 +29,20 @@ SPOILED: list[dict[Any, Any]] = [
 ]
 
 
-class Rig:
-    """A coordinator at work on a real Redis, and what its users were notified of."""
-
-    def __init__(self, redis: Redis) -> None:
-        self.world, fate = World(), Countdown()
-        self.redis: Any = redis
-        self.channels, self.state = Channels(redis), CoordinatorState(redis)
-        self.decider = ScriptedDecider(fate, Decision("Noted."))
-        self.coordinator = Coordinator(
-            self.channels,
-            self.state,
-            FakeTasks(self.world, fate),
-            self.decider.decide,
-            FakeNotifier(self.world, fate).notify,
-            self._is_listening,
-            self._publish,
-            options(min_interval_s=0),
-        )
-
-    @property
-    def notified(self) -> int:
-        return len(self.world.notified)
-
-    async def _is_listening(self, user_id: str) -> bool:
-        return False
-
-    async def _publish(self, user_id: str, event: object) -> None:
-        pass
+def a_process() -> Process:
+    """A coordinator whose digests are due immediately."""
+    return Process(World(), "one", decision=Decision("Noted."), settings=options(min_interval_s=0))
 
 
 @pytest.fixture(autouse=True)
-def none_skipped_yet() -> None:
+def none_skipped_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     skipped_records.clear()
+    monkeypatch.setattr(module, "GATHER_S", 0.0)
 
 
 @asynccontextmanager
-async def at_work(redis: Redis) -> AsyncIterator[Rig]:
-    rig = Rig(redis)
+async def at_work() -> AsyncIterator[Process]:
+    rig = a_process()
     running = supervised("coordinator under test", rig.coordinator.run)
     try:
         yield rig
@@ -76,8 +51,8 @@ async def at_work(redis: Redis) -> AsyncIterator[Rig]:
         await asyncio.wait([running])
 
 
-async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_digested(redis: Redis) -> None:
-    rig = Rig(redis)
+async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_digested() -> None:
+    rig = a_process()
     for fields in SPOILED:
         await rig.redis.xadd("user:ada:inbox", fields)
     await rig.channels.add_input("ada", "hello", "api")
@@ -88,13 +63,13 @@ async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_dig
     assert await rig.channels.users() == [] and not await rig.redis.xlen("user:ada:inbox")
 
 
-async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: Redis) -> None:
-    async with at_work(redis) as rig:
+async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up() -> None:
+    async with at_work() as rig:
         for fields in SPOILED:
             await rig.redis.xadd("user:ada:inbox", fields)
         await rig.redis.zadd(ACTIVE, {"ada": 1.0})
         await rig.channels.add_input("ben", "hello", "api")
-        await until(lambda: rig.notified == 1)
+        await until(lambda: len(rig.world.notified) == 1)
         await until(lambda: not rig.coordinator.working)
 
         async def nobody_waits() -> bool:
@@ -104,27 +79,27 @@ async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: R
         assert not await rig.redis.xlen("user:ada:inbox") and len(rig.decider.asked) == 1
 
 
-async def test_a_channel_that_is_no_stream_costs_its_user_only(redis: Redis) -> None:
-    async with at_work(redis) as rig:
+async def test_a_channel_that_is_no_stream_costs_its_user_only() -> None:
+    async with at_work() as rig:
         await rig.redis.set("user:ada:inbox", GARBAGE)
         await rig.redis.zadd(ACTIVE, {"ada": 1.0})
         await rig.channels.add_input("ben", "hello", "api")
-        await until(lambda: rig.notified == 1 and not rig.coordinator.working)
+        await until(lambda: len(rig.world.notified) == 1 and not rig.coordinator.working)
         assert await rig.channels.users() == ["ada"]
 
 
-async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notified(redis: Redis) -> None:
-    async with at_work(redis) as rig:
+async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notified() -> None:
+    async with at_work() as rig:
         await rig.redis.set("user:ada:digest", GARBAGE)
         await rig.channels.add_input("ada", "hello", "api")
-        await until(lambda: rig.notified == 1)
+        await until(lambda: len(rig.world.notified) == 1)
         await until(lambda: not rig.coordinator.working)
         assert await rig.state.plan("ada") is None and (await rig.state.status("ada")).count == 1
         assert skipped_records["coordinator plan"]
 
 
-async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out(redis: Redis) -> None:
-    rig = Rig(redis)
+async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out() -> None:
+    rig = a_process()
     await rig.state.add_history("ada", [HistoryEntry("1-0", 1.0, "input", "hello")])
     await rig.state.add_feedback("ada", "f1", Feedback("praise"))
     await rig.redis.hset("user:ada:thoughts", "2-0", GARBAGE)

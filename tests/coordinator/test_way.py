@@ -1,18 +1,14 @@
-"""The way of a digest: from an entry in a user's channel to the decision carried out, over a real Redis."""
+"""The way of a digest: from an entry in a user's channel to the decision carried out."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from backend.coordinator.coordinator import Coordinator, Decision
-from backend.coordinator.store import CaptureFeedback, Channels, CoordinatorState, CreateTask, SummarizeTaskResult
-from backend.page_events import DecisionMade
-from backend.storage.client import connect
+from backend.coordinator.coordinator import Decision
+from backend.coordinator.store import CaptureFeedback, CreateTask, SummarizeTaskResult
 from backend.tasks.task import Task
-from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
-from tests.support.crashing import Countdown
-from tests.support.redis_server import running_redis
+from tests.coordinator.world import FakeTasks, Process, World
 from tests.support.waiting import until
 from tests.support.ways import documented, files_passed
 
@@ -45,32 +41,20 @@ class RecordedTasks(FakeTasks):
 
 
 async def test_a_digest_passes_the_documented_files() -> None:
-    world, fate, shown = World(), Countdown(), list[DecisionMade]()
-
-    async def is_listening(user_id: str) -> bool:
-        return True
-
-    async def publish(user_id: str, event: Any) -> None:
-        shown.append(event)
-
-    with running_redis() as server:
-        redis = connect(server.url)
-        channels, state, decider = Channels(redis), CoordinatorState(redis), ScriptedDecider(fate, DECISION)
-        tasks, notifier = RecordedTasks(world.ended(1)), FakeNotifier(world, fate)
-        coordinator = Coordinator(
-            channels, state, tasks, decider.decide, notifier.notify, is_listening, publish, options()
-        )
+    world = World(listens=True)
+    async with Process(world, "one", decision=DECISION) as one:
+        tasks = one.coordinator.tasks = RecordedTasks(world.ended(1))
         with files_passed() as passed:
-            pipe = redis.pipeline(transaction=True)
-            channels.add_result(pipe, tasks.ended)
-            await pipe.execute()
-            running = asyncio.create_task(coordinator.run())
-            await until(lambda: bool(shown) and not coordinator.working)
+            await one.end(tasks.ended)
+            world.now += 1
+            running = asyncio.create_task(one.coordinator.run())
+            await until(lambda: bool(world.shown) and not one.coordinator.working)
             running.cancel()
             await asyncio.wait([running])
-        assert [notice.text for notice in world.notified.values()] == ["Bees dance."] and await channels.users() == []
+        assert [notice.text for notice in world.notified.values()] == [
+            "Bees dance."
+        ] and await one.channels.users() == []
         assert tasks.created == ["Find out how ants sleep."]
-        await redis.aclose()
     way = documented("digest")
     assert passed == set(way), "the list in docs/architecture.md and the code disagree"
     assert len(way) <= 5

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any
 
 from fakeredis import FakeServer
 
-from backend.access.principal import PUBLIC, Reach
 from backend.coordinator.coordinator import Coordinator, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
@@ -16,7 +14,7 @@ from backend.notifications.notices import Notice
 from backend.page_events import PageEvent
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
-from backend.tasks.task import CancelOutcome, ProgressEntry, Task, TaskState, normalised
+from backend.tasks.task import CancelOutcome, Task, TaskState, normalised
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"
@@ -69,10 +67,8 @@ class FakeTasks(TaskService):
         instruction: str,
         conversation_id: str = "",
         *,
-        source_mode: Literal["voice", "chat"] = "voice",
-        steps: Mapping[str, object] | None = None,
         once: str = "",
-        reach: Reach = PUBLIC,
+        **_: Any,
     ) -> Task:
         self.fate()
         world = self.world
@@ -103,9 +99,6 @@ class FakeTasks(TaskService):
         self.world.order.append("cancel")
         self.fate()
         return "canceled"
-
-    async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
-        return []
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
         self.fate()

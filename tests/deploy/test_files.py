@@ -30,13 +30,6 @@ def dockerfile() -> list[str]:
     return [line for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line]
 
 
-def test_a_worker_has_the_settings_and_the_files_of_the_backend_and_none_of_its_ports() -> None:
-    services = compose()["services"]
-    assert services["worker"]["environment"] == services["backend"]["environment"]
-    assert services["worker"]["volumes"] == services["backend"]["volumes"]
-    assert "ports" not in services["worker"]
-
-
 def test_the_media_ports_published_are_those_bound_and_exposed() -> None:
     low_high = environment_of("backend")["RTC_PORT_RANGE"]
     assert compose()["services"]["backend"]["ports"] == [f"${{PUBLISH_ON:-127.0.0.1}}:{low_high}:{low_high}/udp"]

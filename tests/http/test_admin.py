@@ -120,7 +120,7 @@ async def test_what_is_kept_for_medians_is_bounded() -> None:
 
     recent = RecentMetrics()
     for n in range(3 * KEPT):
-        recent.turn({"first_sound": n})
+        recent.leg("first_sound", n)
         recent.thinker("weather", "complete", n)
     assert recent.turns().count == KEPT
     assert recent.turns().legs["first_sound"].p50_ms == 2 * KEPT + KEPT // 2

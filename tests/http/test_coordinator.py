@@ -13,7 +13,7 @@ from backend.http.app import MESSAGES_PER_MINUTE
 from backend.notifications.notices import Notice
 from backend.storage.outbox import Outbox
 from backend.testing.memory import FakeMemory
-from tests.coordinator.world import FakeTasks, Process
+from tests.coordinator.world import Process
 from tests.coordinator.world import World as Outlives
 from tests.http.world import Browser, World, world
 
@@ -37,8 +37,7 @@ async def coordinated(directory: Path) -> AsyncIterator[tuple[World, Process]]:
         return list(one.world.notified.values())
 
     async with Process(Outlives(), "one") as one:
-        parts = one.coordinator, one.channels, one.state, Outbox(FakeMemory()), FakeTasks(one.world, one.fate)
-        service = CoordinatorService(*parts, notices, enabled=True)
+        service = CoordinatorService(one.coordinator, Outbox(FakeMemory()), notices)
         services = {"coordinator": service, "user_data": {"coordinator": service}}
         async with world(directory, services_with=services) as here:
             yield here, one

@@ -39,7 +39,6 @@ KEPT = {
     "notices",
     "teller",
     "turns",
-    "pages",
     "reminders",
     "tasks",
     "task:*",
@@ -51,9 +50,9 @@ KEPT = {
     "digest",
     "digests",
 }
-PASSING = {"notices:told", "reminder:*:taken"}
+PASSING = {"notices:told"}
 """Kinds that may be there for a moment, or when a notice was spoken."""
-WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "pages", "notices"}
+WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "notices"}
 """Kinds that must have been seen; the others come and go."""
 
 
@@ -152,7 +151,7 @@ async def _watch(redis: Redis, seen: set[str], enough: asyncio.Event) -> None:
 def _kind(key: str) -> str:
     """`user:ana:conversation:c1` → `conversation:*`."""
     name = key.split(":", 2)[2]
-    return re.sub(r"^(conversation|cache|task|reminder):.*?(:taken)?$", r"\1:*\2", name)
+    return re.sub(r"^(conversation|cache|task):.*$", r"\1:*", name)
 
 
 async def _there(redis: Redis, pattern: str, count: int) -> bool:
@@ -165,15 +164,11 @@ async def _only_user(redis: Redis) -> str:
 
 
 async def _left_of(redis: Redis, words: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """The keys whose name or value holds one of the words or ids.
-
-    The queue keeps a run, under nothing but its task's id, until it expires by itself.
-    """
+    """The keys whose name or value holds one of the words or ids."""
     left = []
     async for key in redis.scan_iter():
         held = f"{key.decode()} {await _value(redis, key)!r}"
-        of_queue = key.startswith(b"tasks-queue:runs:") and await redis.ttl(key) > 0
-        if any(word in held for word in (words if of_queue else [*words, *ids])):
+        if any(word in held for word in [*words, *ids]):
             left.append(held[:300])
     return left
 

@@ -57,12 +57,6 @@ async def test_probes_and_files_make_no_identity(browser: Browser) -> None:
         assert cookie_of(await browser.get(path)) is None, path
 
 
-async def test_behind_a_proxy_that_ends_tls_the_cookie_is_for_tls_only(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser(headers={"x-forwarded-proto": "https"}) as browser:
-        cookie = cookie_of(await browser.get("/"))
-        assert cookie is not None and cookie["secure"] is True
-
-
 @pytest.mark.parametrize("by_fingerprint", [False, True])
 async def test_a_fingerprint_restores_a_lost_identity_only_where_asked_and_never_beats_a_cookie(
     tmp_path: Path, by_fingerprint: bool

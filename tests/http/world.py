@@ -21,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from backend.app.extensions import installed
 from backend.chat.chat import Chat
+from backend.chat.turn_claims import TurnClaims
 from backend.http.app import build_app
 from backend.http.services import PageConfig
 from backend.media.frame import Frame
@@ -33,7 +34,6 @@ from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import Session
 from backend.settings.settings import Settings, load_settings
 from backend.storage.memory import Memory
-from backend.storage.turn_claims import TurnClaims
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory

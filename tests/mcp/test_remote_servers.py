@@ -179,22 +179,6 @@ async def test_a_program_that_speaks_garbage_offers_nothing(chatter: str) -> Non
         assert registry.names == ("echo",)
 
 
-async def test_a_web_page_is_no_server() -> None:
-    async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
-        )
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(page, "127.0.0.1", 0) as listener:
-        port = listener.sockets[0].getsockname()[1]
-        async with joined(page=McpServerEntry(url=f"http://127.0.0.1:{port}/")) as (servers, registry):
-            await until(lambda: "attempt" in servers.states()["page"], 10)
-            assert registry.names == ("echo",)
-
-
 async def test_programs_end_with_us_and_know_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     async with peer("stdio", env={"FOR_PEER": "1"}) as (_, registry):

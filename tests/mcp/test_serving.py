@@ -174,13 +174,13 @@ async def test_foreign_hosts_and_origins_are_refused(tmp_path: Path, headers: di
         assert response.status_code == status
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"jsonrpc": "2.0"}', b"\xff\xfe", b"[" * 5_000])
-async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path, body: bytes) -> None:
+async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here:
         async with here.browser() as browser:
             headers = ACCEPT | {"authorization": f"Bearer {INNER}", "content-type": "application/json"}
-            response = await browser.post("/mcp/", content=body, headers=headers)
-            assert 400 <= response.status_code < 500
+            for body in (b"", b"{", b"[]", b'"x"', b'{"jsonrpc": "2.0"}', b"\xff\xfe", b"[" * 5_000):
+                response = await browser.post("/mcp/", content=body, headers=headers)
+                assert 400 <= response.status_code < 500
         async with client(f"{here.url}/mcp/", INNER) as mcp:
             assert content_of(await mcp.call_tool("add", {"a": 1, "b": 1})) == {"sum": 2}
 

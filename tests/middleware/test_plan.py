@@ -74,12 +74,6 @@ def test_what_runs_fits_the_turn(steps: list[MiddlewareStep], mode: str, names: 
         assert there == fitting & wanted
 
 
-def test_a_named_step_brings_what_it_depends_on() -> None:
-    order = ordered([bare("last", ["middle"]), bare("middle", ["first"]), bare("first"), bare("other")])
-    run = chosen(order, "pre", Asked(""), ["last"])
-    assert [step.name for step in run] == ["first", "middle", "last"]
-
-
 def test_an_unknown_name_is_refused_with_its_path() -> None:
     with pytest.raises(BadPlugin, match="tidy → sweep") as refused:
         ordered([bare("tidy", ["sweep"])])

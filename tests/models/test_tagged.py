@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 
 from backend.models.base import Finished, TextDelta, ToolCall
-from backend.models.chat_completions import ChatCompletions
 from backend.models.tagged import TaggedChatModel
 from backend.models.tags import MALFORMED
 from backend.testing.model import ScriptedModel
-from backend.testing.services.server import serving
 from backend.tools.base import Result, tool
-from tests.support import chat_api as api
 from tests.support.agents import agent, echo, fail
 
 
@@ -93,14 +90,3 @@ async def test_a_model_that_is_not_named_is_left_alone() -> None:
     deltas = [delta async for delta in TaggedChatModel(model, {"small"}).stream([], model="small", tools=[schema])]
     assert isinstance(deltas[0], ToolCall)
     assert deltas[1] == Finished("tool_calls", 10, 5)
-
-
-async def test_it_works_over_the_wire() -> None:
-    pieces = ["<func", 'tion_call>{"name": "echo", "argum', 'ents": {"text": "hi"}}</function_call>']
-    replies = iter([api.stream(api.words(*pieces), api.ended()), api.stream(api.words("Hi."), api.ended())])
-    async with serving(lambda _: next(replies)) as server:
-        chat = ChatCompletions(base_url=server.url, api_key="k")
-        response = await agent(TaggedChatModel(chat), echo).create_session("c").think("say hi")
-        await chat.close()
-    assert (response.text, response.tool_calls_made) == ("Hi.", ("echo",))
-    assert "tools" not in server.requests[0].json()

@@ -31,7 +31,6 @@ def test_the_built_in_modes_can_be_used() -> None:
         ("a = 3\n", r"write \[a\]"),
         ("[A]\n", "mode A, name"),
         ('[a]\nmodle = "fast"\n', "modle"),
-        ("[a.limits]\ntool_rounds = 11\n", "limits.tool_rounds"),
         ('[a]\ntools = ["nothing"]\n', "no tool nothing"),
         ('[a]\nsteps = ["nothing"]\n', "no step called nothing"),
     ],
@@ -71,7 +70,7 @@ def test_the_responder_is_told_the_modes_words() -> None:
 
 async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_mode(tmp_path: Path) -> None:
     file = tmp_path / "modes.toml"
-    file.write_text('[large]\nmodel = "big-one"\n[large.limits]\nthinker_deadline_s = 3\n')
+    file.write_text('[large]\nmodel = "big-one"\n')
     settings = load_settings(_env_file=None, modes_file=file, **NOWHERE)
     async with world(["One."], ["Two."], settings=settings) as w:
         modes = w.thinkers.registry.dependencies.modes
@@ -79,4 +78,3 @@ async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_m
             question = Question("knowledge", "Why?", "s1", "ada", mode=modes.named(mode))
             assert (await w.thinkers.answer(question, lambda _: None)).text == text
         assert [request["model"] for request in w.model.requests] == ["gpt-5.4", "big-one"]
-        assert w.thinkers.deadline_s(Question("knowledge", "Why?", "s1", "ada", mode=modes.get("large"))) == 3

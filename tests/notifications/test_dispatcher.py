@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -14,16 +14,12 @@ from backend.page_events import NoticeChanged, NoticeContent
 from backend.storage.pubsub import PubSub
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.pubsub import clients
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 DONE = Notice("n1", "The research is done.", source="task-1", at=1.0)
-
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
 
 
 @dataclass
@@ -33,7 +29,6 @@ class Process:
     repository: NoticeRepository
     pubsub: PubSub
     dispatcher: NotificationDispatcher
-    pages: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -52,7 +47,6 @@ async def process(server: RedisProcess) -> AsyncIterator[Process]:
     async with clients(server.url) as (redis, pubsub):
         repository = NoticeRepository(redis)
         running = Process(repository, pubsub, NotificationDispatcher(repository, pubsub))
-        pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))
         pubsub.start()
         try:
             yield running
@@ -151,15 +145,6 @@ async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_spoken_agai
         async with call(here) as (ear, _):
             await until(lambda: not here.dispatcher._deleting, within_s=5.0)
             assert await here.dispatcher.waiting("ada") == [] and ear.arrived == []
-
-
-async def test_page_events_reach_every_process_once(server: RedisProcess) -> None:
-    async with process(server) as here, process(server) as there:
-        await until(lambda: here.pubsub.is_listening and there.pubsub.is_listening)
-        await here.pubsub.publish_page_event("ada", "task", {"id": "t"})
-        await there.pubsub.publish_page_event("ada", "decision", {})
-        await until(lambda: len(here.pages) == len(there.pages) == 2)
-        assert sorted(here.pages) == sorted(there.pages) == [("ada", "decision"), ("ada", "task")]
 
 
 async def test_the_oldest_goes_when_there_are_too_many_and_all_is_exported_and_erased(server: RedisProcess) -> None:

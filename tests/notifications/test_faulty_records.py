@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,26 +13,21 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.notices import Notice, NoticeRepository
+from backend.notifications.notices import Notice
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
-from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.faults import skipped_records
 from backend.settings.notifications import NotificationSettings
 from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived, NoticeWithdrawn
 from tests.support.pubsub import clients
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 BROKEN = (b"\xff not JSON", b"[1]", b"{}", b'{"id": 7}')
-
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
 
 
 @dataclass
@@ -97,19 +92,6 @@ async def test_a_fault_of_one_call_costs_the_other_calls_nothing(server: RedisPr
         await until(lambda: at.arrived == ["It is done."])
         for subscription in subscriptions:
             subscription.close()
-
-
-async def test_a_listener_that_raises_keeps_no_notice_from_being_deleted(server: RedisProcess) -> None:
-    async with process(server) as at:
-
-        def faulty(user: str, notice: str, way: str) -> None:
-            raise RuntimeError("a listener's fault")
-
-        before = listener_failures["delivered notices"]
-        dispatcher = NotificationDispatcher(NoticeRepository(at.redis), at.pubsub, faulty)
-        await dispatcher.notify("ada", Notice("n1", "It is done."))
-        assert await dispatcher.mark_seen("ada", "n1")
-        assert listener_failures["delivered notices"] == before + 1 and await dispatcher.waiting("ada") == []
 
 
 async def test_reminders_that_cannot_be_read_are_skipped_and_counted_and_the_others_are_delivered(

@@ -19,10 +19,9 @@ from backend.http.page_streams import PageStreams
 from backend.notifications.notices import Notice
 from backend.sessions.event_log import PageMessage
 from backend.settings.notifications import NotificationSettings
-from backend.storage.pubsub import PubSub
+from backend.storage.pubsub import PubSub, UserMessage
 from backend.testing.memory import FakeMemory
 from backend.turns.events import NoticeArrived
-from backend.users.profile_updates import SetPreference, update_profile
 from tests.http.test_keys import keyed, token
 from tests.http.world import World
 from tests.support.waiting import until
@@ -56,7 +55,12 @@ async def server_with_reminders(
         ) as notifications,
     ):
         pages = PageStreams()
-        pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
+
+        def show(message: UserMessage | None) -> None:
+            if message and message.type:
+                pages.show(message.user, PageMessage(message.type, message.data))
+
+        pubsub.on_user_message(show)
         reminders = notifications.reminders
         services = {
             "reminders": reminders,
@@ -108,25 +112,10 @@ async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
         assert (await browser.post("/notification/execute")).json()["due"] == 0
 
 
-async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
-    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
-        refused = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
-        assert refused.status_code == 422 and "time zone" in refused.json()["error"]["message"]
-        await update_profile(at.memory, await user_of(browser), SetPreference("time_zone", "Asia/Kathmandu"))
-        made = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
-        assert made.json()["at"] == "2026-11-22T09:00:00+05:45" and made.json()["repeat"] == "FREQ=DAILY"
-        elsewhere = {"text": "pills", "at": "at nine", "repeat": "daily", "time_zone": "America/New_York"}
-        assert (await browser.post("/notification", json=elsewhere)).json()["at"] == "2026-11-21T09:00:00-05:00"
-
-
 @pytest.mark.parametrize(
     "body",
     [
         {"text": "x", "at": "2020-01-01T00:00Z"},
-        {"text": "x", "at": "0001-01-01T00:00Z"},
-        {"text": "x", "at": "0001-01-01T00:00Z", "repeat": "daily", "time_zone": "Europe/Oslo"},
-        {"text": "x", "at": "9999-12-31T23:59-12:00", "repeat": "daily", "time_zone": "Europe/Oslo"},
-        {"text": "x", "at": "1970-01-03T00:00Z", "repeat": "daily", "time_zone": "Europe/Oslo"},
         {"text": "x", "at": "soon"},
         {"text": "x", "at": "in ten minutes", "repeat": "often"},
         {"text": "x", "at": "in ten minutes", "time_zone": "Mars/Base"},

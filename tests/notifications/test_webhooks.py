@@ -155,10 +155,3 @@ async def test_a_finished_turn_is_sent_once_nobody_waits(words: bool) -> None:
     assert (body["user"], body["conversation"], body["source_mode"], body["mode"]) == ("ada", "c1", "voice", "work")
     assert (body["thinkers"], body["answer_characters"], body["message_id"]) == (["news"], 6, "m1")
     assert (body.get("question"), body.get("answer")) == (("Where?", "There.") if words else (None, None))
-
-
-async def test_without_an_address_nothing_is_sent() -> None:
-    pipeline = Pipeline(discover(), {Memory: FakeMemory()})
-    await pipeline.after(WholeTurn(Asked("x"), "y"))
-    await pipeline.close(2.0)
-    assert pipeline.counts.lost == 0

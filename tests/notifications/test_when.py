@@ -86,6 +86,8 @@ def test_how_often_it_comes_may_be_said_with_the_time(said: str, meant: str, rul
         ("2026-11-27T15:00Z", "daily", None),
         ("in 99999999 weeks", "", OSLO),
         ("2089-01-01T10:00Z", "", OSLO),
+        ("0001-01-01T00:00Z", "daily", OSLO),
+        ("9999-12-31T23:59-12:00", "daily", OSLO),
         ("at nine", "now and then", OSLO),
         ("at nine", "FREQ=SECONDLY", OSLO),
         ("2020-01-01T09:00", "FREQ=DAILY;COUNT=3", OSLO),

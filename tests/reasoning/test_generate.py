@@ -9,12 +9,9 @@ import pytest
 
 from backend.models.tags import MALFORMED
 from backend.reasoning.generate import call_function, generate
-from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel
-from backend.tools.base import Result, ToolContext, tool
 from backend.tools.runner import ToolResult
 from tests.support.agents import echo, fail, toolbox
-from tests.support.consent import tool_context
 
 
 def call(name: str, arguments: Any = None) -> str:
@@ -66,12 +63,3 @@ async def test_what_cannot_be_called_comes_back_with_the_tools_there_are(text: s
     (result,) = await called(toolbox(echo, fail), text)
     error = json.loads(result.content)["error"]
     assert (result.error, error["type"], error["tools"]) == (kind, kind, ["echo", "fail"])
-
-
-async def test_a_tool_does_without_an_optional_service_that_is_not_there() -> None:
-    @tool("recall", "Recalls.")
-    async def recall(memory: Memory | None, context: ToolContext) -> Result:
-        return Result({"memory": memory is not None, "user": context.user_id})
-
-    (result,) = await called(toolbox(recall), call("recall"), tool_context("ada"))
-    assert json.loads(result.content) == {"memory": False, "user": "ada"}

@@ -11,7 +11,6 @@ from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest
 from backend.reasoning.metacognitive import (
     DELIVER,
     GO_ON,
-    RESULT_LIMIT,
     ModelMessage,
     ReasonerMemory,
     between,
@@ -22,7 +21,6 @@ from backend.reasoning.metacognitive import (
 )
 from backend.reasoning.model_reasoners import DualModelReasoner, MonoModelReasoner
 from backend.testing.model import ScriptedModel
-from backend.tools.base import Result, tool
 from tests.reasoning.world import Cast, reasoner
 from tests.support.agents import call, echo, fail
 from tests.support.consent import tool_context
@@ -80,16 +78,6 @@ async def test_the_thinker_gives_instructions_and_sees_what_the_tools_returned()
     assert "SECRET" not in str(actor) and "PRIVATE" not in str(thinker)
     assert all(each in str(thinker[0]["messages"][0]) for each in (*STATES, "<function_call_result>", "TASK_DONE"))
     assert all(each in str(actor[0]["messages"][0]) for each in ("<shallow_thinking>", "<deliverable>", "TASK_DONE"))
-
-
-async def test_a_result_is_shown_in_part_when_it_is_long() -> None:
-    @tool("read", "Reads.")
-    async def read() -> Result:
-        return Result({"text": "x" * 3 * RESULT_LIMIT})
-
-    model = Cast(planner=lambda _: ["Read."], executor=[[call("read")], ["I have read it."], [DELIVERED]])
-    await reasoner(model, read).infer("x", "dual")
-    assert RESULT_LIMIT < len(last(model.asked("planner")[1])) < RESULT_LIMIT + 300
 
 
 @pytest.mark.parametrize("strategy", ["mono", "dual"])

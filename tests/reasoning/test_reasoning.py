@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 
 import pytest
 
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
-from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ReasoningRequest, Stage, without_thoughts
 from backend.testing.model import ScriptedModel
-from backend.testing.services.server import Reply, Request, serving
 from backend.testing.tracer import FakeTracer
 from backend.tools.base import Result, tool
 from tests.reasoning.world import Cast, reasoner
-from tests.support import chat_api as api
 from tests.support.agents import call, echo
 from tests.support.consent import tool_context
 from tests.support.waiting import until
@@ -120,35 +116,6 @@ async def test_a_cancelled_task_stops_its_models() -> None:
 async def test_a_task_is_neither_empty_nor_endless(task: str) -> None:
     with pytest.raises(BadRequest, match="8,000"):
         await reasoner(ScriptedModel()).infer(task)
-
-
-async def test_two_models_over_the_wire() -> None:
-    """Planner and executor as names on a chat server; the executor calls a tool natively."""
-    script = {
-        "planner": [api.words("Echo 42."), api.words("Deliver.")],
-        "executor": [
-            api.call_pieces(0, "c1", "echo", '{"text": "42"}'),
-            api.words("The echo said 42."),
-            api.words("<deliverable>42.</deliverable>"),
-        ],
-    }
-
-    def answer(request: Request) -> Reply:
-        said = script[request.json()["model"]].pop(0)
-        return api.stream(said, api.ended("tool_calls" if b"tool_calls" in b"".join(map(_bytes, said)) else "stop"))
-
-    async with serving(answer) as server:
-        chat = ChatCompletions(base_url=server.url, api_key="k")
-        reasoned = await reasoner(chat, echo).infer("Echo it.", strategy="dual")
-        await chat.close()
-    assert (reasoned.text, reasoned.state, reasoned.tool_calls) == ("42.", "complete", 1)
-    asked = [request.json()["model"] for request in server.requests]
-    assert asked == ["planner", "executor", "executor", "planner", "executor"]
-    assert json.loads(server.requests[2].body)["messages"][-1]["role"] == "tool"
-
-
-def _bytes(part: bytes | float) -> bytes:
-    return part if isinstance(part, bytes) else b""
 
 
 async def test_a_trace_tells_figures_of_thoughts_and_no_words_even_with_content_on() -> None:

@@ -55,6 +55,7 @@ async def test_a_started_child_runs_and_a_closed_one_is_gone() -> None:
         await child.start()
         assert child.pid == process.pid, "starting twice starts one"
         assert f"pid {process.pid}" in repr(child)
+        assert os.getsid(process.pid) != os.getsid(0), "Ctrl-C is not for it"
         await child.close()
         await child.close()
         assert "not running" in repr(child)
@@ -139,22 +140,6 @@ async def test_closing_while_a_child_is_being_started_again_leaves_no_process() 
         (await child.wait_until_running()).kill()
         await asyncio.sleep(0.02)
     assert [one for one in psutil.Process().children() if SLEEPS in " ".join(one.cmdline())] == []
-
-
-async def test_output_and_errors_go_to_the_log(tmp_path: Path) -> None:
-    said = tmp_path / "said.log"
-    program = (
-        "import sys; print('one', flush=True); print('two', file=sys.stderr, flush=True); import time; time.sleep(9)"
-    )
-    child = ChildProcess("a talkative one", python(program, log=said, pipes=False), limits=QUICK)
-    await child.start()
-    await until(lambda: said.read_text() == "one\ntwo\n")
-    await child.close()
-
-
-async def test_a_child_has_a_session_of_its_own_so_that_ctrl_c_is_not_for_it() -> None:
-    async with running(SLEEPS) as child:
-        assert child.pid and os.getsid(child.pid) != os.getsid(0)
 
 
 async def test_a_child_ends_with_a_parent_that_is_killed() -> None:

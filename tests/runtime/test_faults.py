@@ -8,16 +8,16 @@ import pytest
 from backend.runtime.faults import call_listener, decode_or_skip, listener_failures, skipped_records
 
 
-def test_a_record_that_cannot_be_decoded_is_skipped_and_counted_by_kind() -> None:
+def test_a_record_that_cannot_be_decoded_is_skipped_counted_and_logged_when_their_number_has_doubled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     decode = msgspec.json.Decoder(list[int]).decode
     assert decode_or_skip("test.list", b"[1]", decode) == [1]
     assert decode_or_skip("test.list", b"[", decode) is None
     assert decode_or_skip("test.list", b'["a"]', decode) is None
     assert decode_or_skip("test.fields", {"text": ""}, lambda fields: fields["kind"]) is None
     assert (skipped_records["test.list"], skipped_records["test.fields"]) == (2, 1)
-
-
-def test_a_fault_that_repeats_is_logged_when_its_number_has_doubled(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.clear()
     for _ in range(9):
         decode_or_skip("test.repeated", b"x", int)
     assert len(caplog.records) == 4, "at 1, 2, 4 and 8"

@@ -38,12 +38,3 @@ async def test_a_loop_that_failed_long_ago_is_not_failing(monkeypatch: pytest.Mo
     await asyncio.wait_for(supervised("test.long_ago", loop), 2)
     monkeypatch.setattr(supervisor, "HEALTHY_AFTER_S", 0.0)
     assert "test.long_ago" not in failing_loops()
-
-
-async def test_a_cancelled_loop_ends() -> None:
-    task = supervised("test.cancelled", asyncio.Event().wait)  # type: ignore[arg-type]
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert restarts["test.cancelled"] == 0

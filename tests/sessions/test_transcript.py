@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.page_events import TranscriptCompleted, TranscriptDelta, TranscriptInterrupted, UserItemAdded
-from backend.sessions.transcript import Transcript
+from backend.sessions.session import Transcript
 
 
 def lines(transcript: Transcript) -> list[tuple[str, str]]:

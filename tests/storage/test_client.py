@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from fakeredis import FakeAsyncRedis
@@ -12,14 +12,10 @@ from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage import client as module
 from backend.storage.client import Lease, Pipe, RedisClient, connect
 from backend.storage.memory import briefly
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
+pytestmark = pytest.mark.usefixtures("redis")
 
 
 @pytest.fixture(params=["redis", "fakeredis"])

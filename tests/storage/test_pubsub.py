@@ -86,17 +86,15 @@ async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything
 
 async def test_an_undecodable_message_is_skipped_and_a_newer_versions_field_is_ignored() -> None:
     skipped = skipped_records[CHANNEL]
-    news: list[str | None] = []
-    events: list[tuple[str, str]] = []
+    received: list[tuple[str, str] | None] = []
     with running_redis() as server:
         async with listening(server, {}) as pubsub:
-            pubsub.on_news(news.append)
-            pubsub.on_page_event(lambda user, type_, data: events.append((user, type_)))
+            pubsub.on_user_message(lambda each: received.append((each.user, each.type) if each else None))
             await pubsub.publish(CHANNEL, b"\xff no JSON")
             await pubsub.publish(CHANNEL, b'{"user": 7, "origin": "elsewhere"}')
             await pubsub.publish(CHANNEL, b'{"user": "ada", "origin": "elsewhere", "from_the_future": [1]}')
             await pubsub.publish(
                 CHANNEL, b'{"user": "ada", "origin": "elsewhere", "type": "task", "data": {}, "new": 1}'
             )
-            await until(lambda: news == ["ada"] and events == [("ada", "task")], 10)
+            await until(lambda: received == [("ada", ""), ("ada", "task")], 10)
     assert skipped_records[CHANNEL] == skipped + 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,14 +14,10 @@ from backend.storage import keys
 from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.storage.messages import Message
-from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.redis_server import RedisProcess
 from tests.support.waiting import until
 
-
-@pytest.fixture
-def server() -> Iterator[RedisProcess]:
-    with running_redis() as running:
-        yield running
+pytestmark = pytest.mark.usefixtures("redis")
 
 
 @pytest.fixture

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import httpx2
+from fakeredis import FakeAsyncRedis
 
 from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
+from backend.chat.turn_claims import TurnClaims
 from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.storage.turn_claims import TurnClaims
 from backend.testing.model import ScriptedModel
 from backend.tools.confirmations import Confirmations
 
@@ -39,4 +40,5 @@ def chat_over(
         settings, model=chosen, memory=memory, http=http, pipeline=pipeline, confirmations=confirmations
     )
     deadline_s = settings.limits.chat_deadline_s
-    return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims, confirmations))
+    claims = claims or TurnClaims(FakeAsyncRedis(), "here")
+    return Chat(ChatDependencies(thinkers, pipeline, memory, claims, deadline_s, profiles, tracer, confirmations))

@@ -14,7 +14,8 @@ def all_manifests() -> tuple[Manifest, ...]:
     modules = (*package_modules("backend.thinkers"), *installed().modules("thinkers"))
     found: dict[str, Manifest] = {each.MANIFEST.domain: each.MANIFEST for each in modules if hasattr(each, "MANIFEST")}
     for module in modules:
-        if isinstance(addition := getattr(module, "ADDITION", None), Addition):
+        additions: tuple[Addition, ...] = getattr(module, "ADDITIONS", ())
+        for addition in additions:
             found[addition.domain] = addition.to(found[addition.domain])
     return tuple(found.values())
 

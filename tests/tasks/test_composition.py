@@ -17,6 +17,7 @@ from backend.settings.tasks import BackgroundSettings
 from backend.storage import embedded
 from backend.storage.embedded import OpenedMemory, join_memory, open_memory
 from backend.storage.outbox import Outbox
+from backend.storage.pubsub import PubSub
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
@@ -40,7 +41,7 @@ async def background(
     outbox = Outbox(opened.memory)
     model_calls = ModelCallLog(opened.redis, outbox)
     notices: Any = None
-    store = open_task_store(settings, opened, notices)
+    store = open_task_store(settings, opened, notices, PubSub(opened.redis, opened.waiting))
     async with open_background(settings, store, some_thinkers(), model_calls) as service:
         yield service, store.repository
     await outbox.drain(1.0)
@@ -83,7 +84,7 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
         stack.push_async_callback(joined.memory.close)
         model_calls = ModelCallLog(joined.redis, Outbox(joined.memory))
         notices: Any = None
-        store = open_task_store(ELSEWHERE, joined, notices)
+        store = open_task_store(ELSEWHERE, joined, notices, PubSub(joined.redis, joined.waiting))
         worker = make_worker(ELSEWHERE, store, some_thinkers(), model_calls)
         await stack.enter_async_context(worker.working())
         assert (await ended(repository, task)).state is TaskState.DONE
@@ -102,11 +103,3 @@ async def test_a_worker_without_a_redis_to_share_says_what_to_do(tmp_path: Path)
     with pytest.raises(SettingsError) as refused:
         await join_memory(None, tmp_path)
     assert "REDIS_URL" in refused.value.hint
-
-
-async def test_only_what_may_go_on_is_a_kind_of_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "find_binary", lambda: None)
-    opened = await open_memory(None, tmp_path)
-    async with background(opened, HERE) as (service, _):
-        assert service.kinds == {"research"}
-    await opened.memory.close()

@@ -16,10 +16,12 @@ from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged
 from backend.sessions.session import Session, SessionRequest
+from backend.storage.outbox import Outbox
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task
+from backend.testing.memory import FakeMemory
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
@@ -47,7 +49,8 @@ class OneCall:
     def __post_init__(self) -> None:
         self.repository = TaskRepository(FakeAsyncRedis(), add_to_stream)
         self.service = TaskService(self.repository, kinds={"research", "slow"})
-        self.handoff = BackgroundHandoff(self.service)
+        self.outbox = Outbox(FakeMemory())
+        self.handoff = BackgroundHandoff(self.service, self.outbox.enqueue)
         self.thinkers = thinkers(
             research=(plans_and_waits, {"background": True}),
             slow=(plans_and_waits, {"background": True, "deadline_s": 0.05}),
@@ -74,7 +77,7 @@ class OneCall:
         return self.outcomes[0]
 
     async def tasks(self) -> list[Task]:
-        await self.handoff.close()
+        await self.outbox.settle()
         return await self.service.list("ana")
 
 

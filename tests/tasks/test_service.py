@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
+from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
 from backend.citations import Citation
 from backend.errors import BadRequest, TooMany
+from backend.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect
-from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TaskRepository, record_key
+from backend.tasks.metrics import TaskMetrics
+from backend.tasks.repository import EVENTS, PROGRESS_LIMIT, QUEUE, TURNS, TaskRepository, record_key
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
 from tests.support.redis_server import RedisProcess
@@ -157,15 +159,6 @@ async def test_only_the_last_failure_is_a_result(
     assert [entry["state"] for entry in await results(redis)] == ["failed"]
 
 
-async def test_of_many_runs_that_finish_at_once_one_does(
-    service: TaskService, repository: TaskRepository, redis: Redis
-) -> None:
-    task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
-    ends = await asyncio.gather(*(repository.finish(task, ANSWER) for _ in range(8)), return_exceptions=True)
-    assert sum(not isinstance(end, Superseded) for end in ends) == 1
-    assert len(await results(redis)) == 1
-
-
 async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskService, repository: TaskRepository) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?", steps={"plan": [1]})).id)
     await repository.save_step(task, "found", {"words": "blü"})
@@ -188,20 +181,33 @@ async def test_progress_is_kept_in_order_and_bounded(service: TaskService, repos
     assert (await service.list("ana"))[0].progress == progress[-1].detail
 
 
-async def test_every_change_is_published(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
+async def test_every_change_is_published_and_shown_to_its_owner(redis: Redis) -> None:
+    shown: list[tuple[str, TaskChanged]] = []
+    repository = TaskRepository(redis, add_to_stream, lambda _, owner, event: shown.append((owner, event)))
+    service = TaskService(repository, kinds={"research"})
     async with redis.pubsub() as subscription:
         await subscription.subscribe(EVENTS)
         task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
         await repository.report_progress(task, "searching")
         await repository.finish(task, ANSWER)
-        received: list[dict[str, str]] = []
+        received: list[bytes] = []
         while len(received) < 4:
             message = await subscription.get_message(ignore_subscribe_messages=True, timeout=1)
-            received += [json.loads(message["data"])] if message else []
-    assert [each["event"] for each in received] == ["queued", "running", "progress", "done"]
-    assert {each["owner"] for each in received} == {"ana"}
-    assert received[2]["detail"] == "searching"
-    assert "Why" not in json.dumps(received)
+            received += [message["data"]] if message else []
+    assert received == [b"queued", b"running", b"progress", b"done"]
+    assert [event.event for _, event in shown] == ["queued", "running", "progress", "done"]
+    assert {owner for owner, _ in shown} == {"ana"}
+    assert shown[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
+    assert shown[3][1].result == TaskFindings("It is blue.", "live", ANSWER.citations)
+
+
+async def test_the_metrics_count_the_changes_of_all_processes() -> None:
+    metrics, registry = TaskMetrics(), CollectorRegistry()
+    metrics.show_in(registry)
+    for raw in (b"queued", b"queued", None, b"no event"):
+        metrics.on_message(raw)
+    assert registry.get_sample_value("voice_task_events_total", {"event": "queued"}) == 2
+    assert registry.get_sample_value("voice_task_events_total", {"event": "no event"}) is None
 
 
 async def test_owners_take_turns_however_many_tasks_one_of_them_has(
@@ -216,7 +222,6 @@ async def test_owners_take_turns_however_many_tasks_one_of_them_has(
         ("newcomer", "only this"),
         ("greedy", "number 1"),
     ]
-    assert await repository.waiting() == 10
 
 
 async def test_a_running_task_is_taken_again_once_its_lease_is_over(redis: Redis) -> None:
@@ -249,7 +254,7 @@ async def test_everything_of_a_task_expires(service: TaskService, repository: Ta
     await repository.save_step(task, "plan", [1])
     await repository.report_progress(task, "searching")
     everything = await names(redis)
-    shared = {QUEUE}
+    shared = {QUEUE, TURNS}
     assert [name for name in everything - shared if await redis.ttl(name) <= 0] == []
 
 
@@ -265,6 +270,7 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     assert any(progress["detail"] == "searching" for each in msgspec.to_builtins(exported) for progress in each["told"])
     await service.erase("ana")
     assert [name for name in await names(redis) if "ana" in name or task.id in name] == []
+    assert await redis.zscore(TURNS, "ana") is None
     assert await service.list("ana") == []
     assert await service.get("ben", other.id) == other
     with pytest.raises(Superseded):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from redis.asyncio import Redis
 
@@ -24,7 +23,7 @@ from backend.tasks.repository import (
     steps_key,
 )
 from backend.tasks.service import TaskService
-from backend.tasks.task import Task, TaskResult, TaskState
+from backend.tasks.task import Task
 from backend.testing.memory import FakeMemory
 from tests.support.tasks import add_to_stream, begun
 
@@ -92,18 +91,3 @@ async def test_steps_progress_and_model_calls_that_cannot_be_decoded_are_left_ou
     assert [entry.event for entry in await repository.progress(task.id)] == ["queued", "running", "progress"]
     assert await calls.read("ana", "t1") == [{"model": "m"}]
     assert set(skipped_records) == {"task step", "progress entry", "model call"}
-
-
-async def test_an_older_version_reads_a_newer_ones_record_and_a_newer_an_older_ones(
-    redis: Redis, repository: TaskRepository, service: TaskService
-) -> None:
-    task = await service.create("ana", "research", "Why?")
-    newer = msgspec.json.decode(msgspec.json.encode(task)) | {"priority": {"level": 7}}
-    await redis.set(record_key(task.id), json.dumps(newer))
-    assert await repository.find(task.id) == task
-    done = await repository.finish(await begun(repository, task.id), TaskResult("Because.", "live"))
-    assert done.state is TaskState.DONE
-    first = {"id": "t1", "owner": "ana", "conversation_id": "", "kind": "research", "instruction": "Why?"}
-    await redis.set(record_key("t1"), json.dumps(first | {"created_at": 1.0, "changed_at": 1.0}))
-    assert await repository.find("t1") is not None
-    assert not skipped_records

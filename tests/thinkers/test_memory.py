@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from fakeredis import FakeAsyncRedis
@@ -12,6 +11,7 @@ from backend.agent.context import HONESTY
 from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatRequest
+from backend.chat.turn_claims import TurnClaims
 from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import Pipeline, discover
 from backend.settings.settings import load_settings
@@ -19,7 +19,6 @@ from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.thinkers.base import Question
 from backend.users.memories import Memories
 from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
 from tests.support.agents import call
@@ -69,31 +68,6 @@ async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_no
         assert len(w.model.requests) == 2
 
 
-async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() -> None:
-    memories = Memories(FakeAsyncRedis())
-    create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))
-    search = call("memory", json.dumps({"action": "search", "query": "my sister"}))
-    model = ScriptedModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
-    thinkers = build_thinkers(
-        load_settings(_env_file=None, **NOWHERE),
-        model=model,
-        memory=FakeMemory(),
-        http=NO_HTTP,
-        services={Memories: memories},
-    )
-    w = World(thinkers, model, None, Outbox(FakeMemory()))
-    await w.ask("memory", "Remember that my sister's name is Anna.")
-    assert [one.text for one in await memories.all("ada")] == ["My sister's name is Anna."]
-    await w.ask("memory", "What do you know about my sister?")
-    await w.ask("memory", "What do you know about my sister?", user="bo")
-
-    def found(request: int) -> Any:
-        return json.loads(model.requests[request]["messages"][-1]["content"])["memories"]
-
-    assert [one["text"] for one in found(3)] == ["My sister's name is Anna."]
-    assert found(5) == []
-
-
 async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_by_text() -> None:
     memory, memories = FakeMemory(), Memories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "The bike is in the cellar."}))
@@ -106,19 +80,10 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
     await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
     await w.ask("knowledge", "Where did I leave the bike?", session="s2")
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
-    chat = Chat(ChatDependencies(thinkers, pipeline, memory, 10.0))
+    chat = Chat(ChatDependencies(thinkers, pipeline, memory, TurnClaims(FakeAsyncRedis(), "here"), 10.0))
     try:
         await (await chat.begin(ChatRequest("ada", "Where did I leave the bike?", "c1"))).wait()
     finally:
         await chat.close()
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
     assert len(model.requests) == 4
-
-
-async def test_the_mode_that_is_on_is_told_not_the_one_chosen() -> None:
-    async with world([call("get_personality")], ["I am brief."]) as w:
-        concise = w.thinkers.registry.dependencies.modes.get("concise")
-        question = Question("memory", "What is your personality?", "s1", "ada", mode=concise)
-        await w.thinkers.answer(question, lambda progress: None)
-        told = json.loads(w.model.requests[-1]["messages"][-1]["content"])
-    assert (told["mode"], told["is_on"]) == ("concise", True)

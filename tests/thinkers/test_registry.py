@@ -119,11 +119,7 @@ def test_a_manifest_is_checked_when_it_is_made() -> None:
     ("name", "arguments", "complaint"),
     [
         ("fly", route(domain="weather", query="x"), "no tool"),
-        ("route_to_thinker", "{", "not JSON"),
-        ("route_to_thinker", '["weather"]', "not an object"),
-        ("route_to_thinker", route(query="x"), "domain is missing"),
-        ("route_to_thinker", route(domain=3, query="x"), "domain is missing"),
-        ("route_to_thinker", route(domain="weather"), "query is missing"),
+        *(("route_to_thinker", each, "do not fit") for each in ("{", '["weather"]', route(query="x"), route(domain=3))),
         ("route_to_thinker", route(domain="weather", query="  "), "query is missing"),
         ("route_to_thinker", route(domain="weather", query="x" * 2_001), "2,000"),
     ],

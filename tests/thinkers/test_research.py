@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from backend.citations import Citation
-from backend.errors import NoAnswer
 from backend.settings.settings import Settings, load_settings
-from backend.testing.model import ScriptedModel
 from backend.testing.services import newsapi, search_apis
 from backend.testing.services.server import Reply, Request, json_reply, serving
 from backend.thinkers.research import Search, read_plan
@@ -119,12 +117,6 @@ async def test_sample_headlines_make_the_whole_answer_say_so() -> None:
         assert (await w.ask("research", "x")).source != "cache"
 
 
-async def test_nothing_found_anywhere_is_not_called_live() -> None:
-    async with world(plan(("bikes", ["web_search"])), ["I could not search."]) as w:
-        answer = await w.ask("research", "x")
-    assert answer.source == "model"
-
-
 async def test_a_search_that_finds_nothing_makes_no_answer_live_and_is_made_anew() -> None:
     nothing = plan(("bikes", ["kb_search"])), NOTHING_MORE, ["I found nothing."]
     async with world(*nothing, *nothing) as w:
@@ -154,12 +146,6 @@ async def test_the_demonstration_delay_is_kept_and_told() -> None:
         answer = await w.ask("research", "x")
     assert answer.latency_ms >= 1000
     assert any(line.startswith("comparing the sources") for line in w.progress)
-
-
-async def test_a_model_that_is_gone_is_no_answer() -> None:
-    async with world(model=ScriptedModel()) as w:
-        with pytest.raises(NoAnswer):
-            await w.ask("research", "x")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from backend.citations import Citation
 from backend.settings.settings import load_settings
-from backend.testing.services import finnhub, newsapi
+from backend.testing.services import finnhub
 from backend.testing.services.server import serving
 from backend.users.profile import load_profile
 from tests.support.agents import call
@@ -34,13 +33,3 @@ async def test_a_share_asked_about_is_watched_from_then_on() -> None:
             await w.ask("stocks", "How is Apple doing?")
             profile = await load_profile(w.memory, "ada")
     assert profile.preferences.watched_tickers == ("AAPL",)
-
-
-async def test_news_come_with_citations_from_the_advanced_model() -> None:
-    async with serving(newsapi.answering) as server:
-        settings = load_settings(_env_file=None, newsapi_url=server.url, newsapi_api_key=newsapi.KEY)
-        async with world(HEADLINES, ["A rocket landed, says Daily."], settings=settings) as w:
-            answer = await w.ask("news", "What's new in space?")
-    assert answer.source == "live"
-    assert answer.citations[0] == Citation("Rocket lands", "https://news.example/1")
-    assert w.model.requests[0]["model"] == "gpt-5.4"

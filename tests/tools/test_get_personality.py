@@ -28,22 +28,18 @@ async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() 
     await update_profile(memory, "ada", SetMode("concise"))
     ada = await told(tool_context("ada"), memory=memory)
     assert (ada["mode"], ada["is_on"]) == ("concise", True)
+    assert (await told(tool_context("ada", mode="expert"), memory=memory))["mode"] == "expert", "that of the turn"
+    await update_profile(memory, "cy", SetMode("gone"))
     assert ada["personality"] == "Matter-of-fact and quick; no pleasantries."
     assert ada["spoken"].startswith("The mode concise is on. ")
     assert (await told(tool_context("ada"), "expert", memory=memory))["spoken"].startswith(
         "The mode expert is not on. "
     )
     assert ada["told"].startswith("Answer in one short sentence")
-    for nobody in (tool_context(""), tool_context("bo")):
+    for nobody in (tool_context(""), tool_context("bo"), tool_context("cy")):
         stranger = await told(nobody, memory=memory)
         assert (stranger["mode"], stranger["personality"]) == ("default", "as usual")
     assert stranger["modes"] == ["default", "concise", "expert"]
-
-
-async def test_the_mode_of_this_turn_goes_before_the_users_choice() -> None:
-    memory = FakeMemory()
-    await update_profile(memory, "ada", SetMode("concise"))
-    assert (await told(tool_context("ada", mode="expert"), memory=memory))["mode"] == "expert"
 
 
 async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_all() -> None:
@@ -51,9 +47,3 @@ async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_all() 
     assert (named["mode"], named["model"], named["is_on"]) == ("expert", "advanced", False)
     error = (await told(tool_context("ada"), "pirate"))["error"]
     assert error["message"] == "There is no such mode. The modes are: default, concise, expert."
-
-
-async def test_instead_of_a_removed_mode_the_default_is_described() -> None:
-    memory = FakeMemory()
-    await update_profile(memory, "ada", SetMode("gone"))
-    assert (await told(tool_context("ada"), memory=memory))["mode"] == "default"

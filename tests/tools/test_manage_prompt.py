@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import ToolContext
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
-from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
+from backend.users.profile_updates import SetPreference, update_profile
 from tests.support.agents import toolbox
 from tests.support.consent import tool_context
 
@@ -92,15 +91,6 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
         "instructions": ["Call me captain."],
     }
     assert (await run(tools, tool_context(""), action="list"))["error"]["type"] == "not_allowed"
-
-
-async def test_what_others_wrote_into_memory_is_bounded_as_it_is_read() -> None:
-    memory = FakeMemory()
-    await memory.update_user_context("ada", lambda _: {"instructions": ["x" * 5_000, 7, *("y" * 30)]})
-    kept = texts(await run(box(memory), action="list"))
-    assert len(kept) == INSTRUCTION_LIMIT and max(map(len, kept)) == INSTRUCTION_CHARS
-    with pytest.raises(BadRequest, match="no room"):
-        await update_profile(memory, "ada", AddInstruction("One more."))
 
 
 async def test_one_too_many_is_refused_and_none_is_lost() -> None:

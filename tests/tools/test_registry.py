@@ -89,7 +89,8 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
     assert shown == [each["name"] for each in registry.get_mcp_tools(client)] == SEEN[client]
     named = registry.get_openai_tools_by_names(["spoken", "no_such", "open", "open"], client)
     assert {each["function"]["name"] for each in named} == {"spoken", "open"} & set(shown)
-    assert registry.guidance(client) == ["Open well.", *(["Speak well."] if "spoken" in shown else [])]
+    guidance = [each.guidance for each in registry.offered(client) if each.guidance]
+    assert guidance == ["Open well.", *(["Speak well."] if "spoken" in shown else [])]
     assert registry.get_mcp_tools(client)[0]["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
     for name in ("open", "spoken", "steady"):
         result = await registry.call_tool(name, {}, tool_context("ada", client=client))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend.errors import ToolFailed
-from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import ToolContext
@@ -28,11 +25,12 @@ async def remember(memory: Any, name: Any, value: str, *, forget: bool = False, 
 
 async def test_a_preference_is_kept_overwritten_and_dropped() -> None:
     memory = FakeMemory()
+    await memory.update_user_context("ada", lambda _: {"facts": ["has a cat"]})
     assert await remember(memory, "default_location", "Oslo") == "Oslo"
     assert await remember(memory, "default_location", " São Paulo ") == "São Paulo"
     assert await remember(memory, "temperature_unit", "Celsius") == "celsius"
     assert await remember(memory, "default_location", "any", forget=True) is None
-    assert (await memory.user_context("ada"))["preferences"] == {"temperature_unit": "celsius"}
+    assert await memory.user_context("ada") == {"facts": ["has a cat"], "preferences": {"temperature_unit": "celsius"}}
 
 
 async def test_watched_shares_are_a_list_without_repeats_and_with_a_bound() -> None:
@@ -43,16 +41,6 @@ async def test_watched_shares_are_a_list_without_repeats_and_with_a_bound() -> N
     for number in range(30):
         kept = await remember(memory, "watched_tickers", "X" + chr(65 + number % 26) + "Y" * (number // 26))
     assert len(kept) == 20
-
-
-async def test_everything_else_known_of_the_user_stays() -> None:
-    memory = FakeMemory()
-    await memory.update_user_context("ada", lambda _: {"facts": ["has a cat"], "preferences": {"name": "Ada"}})
-    await remember(memory, "language", "English")
-    assert await memory.user_context("ada") == {
-        "facts": ["has a cat"],
-        "preferences": {"name": "Ada", "language": "English"},
-    }
 
 
 @pytest.mark.parametrize(
@@ -85,14 +73,3 @@ async def test_only_a_known_user_and_a_memory_that_answers_can_keep_it() -> None
     result = await box.run("remember_preference", arguments, ADA)
     assert result.error is None
     assert not result.cacheable
-
-
-async def test_changes_at_the_same_time_are_none_lost(tmp_path: Path) -> None:
-    opened = await open_memory(None, tmp_path)
-    try:
-        symbols = [f"A{chr(65 + number)}" for number in range(20)]
-        await asyncio.gather(*(remember(opened.memory, "watched_tickers", symbol) for symbol in symbols))
-        context = await opened.memory.user_context("ada")
-    finally:
-        await opened.memory.close()
-    assert sorted(context["preferences"]["watched_tickers"]) == symbols

@@ -55,10 +55,6 @@ def test_the_schema_says_what_the_model_needs() -> None:
     assert parameters["properties"]["coats"]["maximum"] == 3
 
 
-async def test_the_function_stays_callable() -> None:
-    assert (await paint(Service(), "sky", Colour.BLUE)).data["title"] == "sky"
-
-
 async def untyped(place) -> Result:  # type: ignore[no-untyped-def]
     """A parameter without a type."""
     return Result({})

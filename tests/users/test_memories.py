@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
@@ -69,26 +67,12 @@ async def test_the_oldest_falls_off_and_retention_is_renewed() -> None:
     assert await client.ttl("user:ada:memories") > 400
 
 
-async def test_what_is_deleted_during_a_change_stays_deleted() -> None:
-    store, _, _now = memories()
-    for _ in range(20):
-        one = await store.add("ada", "Now or never.")
-        await asyncio.gather(store.update("ada", one.id, text="Changed."), store.delete("ada", one.id))
-        assert await store.get("ada", one.id) is None
-
-
 async def test_what_another_program_wrote_there_is_told_and_left_alone() -> None:
     store, client, _ = memories()
     await client.set("user:ada:memories", b"not json")
     with pytest.raises(MemoryUnavailable, match="cannot be read"):
         await store.add("ada", "Fine.")
     assert await client.get("user:ada:memories") == b"not json"
-
-
-async def test_additions_at_the_same_time_are_all_kept() -> None:
-    store, _, _now = memories()
-    await asyncio.gather(*(store.add("ada", f"Number {number}") for number in range(10)))
-    assert {one.text for one in await store.all("ada")} == {f"Number {number}" for number in range(10)}
 
 
 @pytest.mark.parametrize(("text", "tags"), [("", []), ("x" * (TEXT_LIMIT + 1), []), ("x", ["a"] * 1 + ["b" * 41])])

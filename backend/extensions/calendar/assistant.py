@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.thinkers.base import Addition
 
-ADDITION = Addition(
+CALENDAR = Addition(
     domain="assistant",
     tools=("calendar_create_event", "calendar_list_events", "calendar_update_event", "calendar_delete_event"),
     description="the user's calendar and diary: appointments, meetings, plans",
@@ -70,3 +70,4 @@ ADDITION = Addition(
         "When is my flight?",
     ),
 )
+ADDITIONS = (CALENDAR,)

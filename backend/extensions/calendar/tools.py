@@ -28,9 +28,8 @@ from backend.extensions.calendar.settings import CalendarSettings
 from backend.language.dates import parse_days, parse_when
 from backend.language.moments import Moment, as_datetime, as_said, read_moment, settled, words, written
 from backend.settings.settings import Settings
-from backend.storage.memory import Memory
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
-from backend.tools.user_clock import NO_ZONE, When, Zone, zone_for
+from backend.tools.own_profile import NO_ZONE, OwnProfile, When, Zone
 
 EXCERPT = 200
 """Characters of notes shown in a list."""
@@ -73,7 +72,7 @@ private_tool = partial(tool, tier=_tier, cache=False, clients=OURS | {"copilot"}
 )
 async def calendar_list_events(
     calendars: Calendars,
-    memory: Memory,
+    own: OwnProfile,
     clock: Clock,
     context: ToolContext,
     start: Annotated[When, "The first day, or a moment; or days, e.g. 'next week'."] = "today",
@@ -82,7 +81,7 @@ async def calendar_list_events(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
-    zone = await zone_for(memory, context.user_id, time_zone)
+    zone = await own.zone(time_zone)
     first, last = _span(start, end, clock.now(), zone)
     listing = await calendars.between(context.user_id, first, last)
     found = [one for one in listing.occurrences if matches(f"{one.title} {one.location} {one.notes}", query)]
@@ -107,7 +106,7 @@ async def calendar_list_events(
 )
 async def calendar_create_event(
     calendars: Calendars,
-    memory: Memory,
+    own: OwnProfile,
     clock: Clock,
     context: ToolContext,
     title: Title,
@@ -120,7 +119,7 @@ async def calendar_create_event(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
-    zone = await zone_for(memory, context.user_id, time_zone)
+    zone = await own.zone(time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone)
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
@@ -141,7 +140,7 @@ async def calendar_create_event(
 )
 async def calendar_update_event(
     calendars: Calendars,
-    memory: Memory,
+    own: OwnProfile,
     clock: Clock,
     context: ToolContext,
     id: Id,  # noqa: A002
@@ -156,7 +155,7 @@ async def calendar_update_event(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadMoment`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
-    zone = await zone_for(memory, context.user_id, time_zone)
+    zone = await own.zone(time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone) if start else None
     changes = EventChanges(

@@ -19,9 +19,8 @@ from backend.page_events import SessionEnded
 from backend.sessions.event_log import LoggedEvent, page_message
 from backend.sessions.handles import SessionHandle
 from backend.sessions.registry import END_WITHIN_S
-from backend.sessions.session import SessionDescription, SessionState
+from backend.sessions.session import SessionDescription, SessionState, TranscriptEntry
 from backend.sessions.sideband import Send, Sideband
-from backend.sessions.transcript import TranscriptEntry
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from backend.errors import MemoryUnavailable
 from backend.extensions.cluster.cluster_registry import (
@@ -56,9 +55,6 @@ class SessionReplicator(Watcher):
         self._pending = asyncio.Event()
         self._writing = asyncio.Lock()
         self._heartbeat_at = -HEARTBEAT_S
-        self._retrying = AsyncRetrying(
-            wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable), before_sleep=_log_outage
-        )
 
     def on_change(self, session: Session) -> None:
         self._sessions[session.id] = session
@@ -73,8 +69,13 @@ class SessionReplicator(Watcher):
         """Write changes and heartbeats until cancelled."""
         while True:
             await event_or_timeout(self._pending, max(0.0, self._heartbeat_at + HEARTBEAT_S - time.monotonic()))
-            await self._retrying(self.flush)
-            await asyncio.sleep(PAUSE_S)
+            try:
+                await self.flush()
+                await asyncio.sleep(PAUSE_S)
+            except MemoryUnavailable as error:
+                log.debug("other processes do not learn of our calls: %s", error)
+                self._pending.set()
+                await asyncio.sleep(RETRY_S)
 
     async def flush(self) -> None:
         """Write the waiting changes. Raises `MemoryUnavailable`, and then keeps them."""
@@ -112,8 +113,3 @@ class SessionReplicator(Watcher):
         pipe.zremrangebyscore(calls_key(session.owner), "-inf", now)
         pipe.zadd(calls_key(session.owner), {session.id: now + ttl_s})
         pipe.expire(calls_key(session.owner), LIVE_TTL_S)
-
-
-def _log_outage(state: RetryCallState) -> None:
-    if state.attempt_number == 1 and state.outcome:
-        log.warning("other processes do not learn of our calls: %s", state.outcome.exception())

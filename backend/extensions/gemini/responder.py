@@ -67,6 +67,7 @@ class GeminiResponder(ConnectedResponder):
         super().__init__(connection, CAPABILITIES)
         self._settings = settings
         self._codec = codec
+        self._waiting: list[bytes] = []  # for another connection
         self._wants_crossing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._after_call: asyncio.TimerHandle | None = None
@@ -74,14 +75,14 @@ class GeminiResponder(ConnectedResponder):
 
     def __repr__(self) -> str:
         state = "closing" if self._closing else "crossing" if self._crossing else "open"
-        return f"GeminiResponder({state}, {len(self._outbox)} to send)"
+        return f"GeminiResponder({state})"
 
     def send_audio(self, frame: Frame) -> None:
-        self._outbox.put(*self._codec.append(frame))
+        self._send(*self._codec.append(frame))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command)
-        self._outbox.put(*messages)
+        self._send(*messages)
         self._report_soon(events)
         self._cross_if_idle()
 
@@ -138,14 +139,15 @@ class GeminiResponder(ConnectedResponder):
         self._cross_if_idle()
 
     def _cross_if_idle(self) -> None:
-        quiet = self._codec.idle and not self._outbox and not self._crossing and not self._closing
-        if self._wants_crossing and quiet and self._codec.handle:
-            self._wants_crossing, self._outbox.held = False, True
+        quiet = self._codec.idle and not self._crossing and not self._closing
+        sent = self._connection.transport.get_write_buffer_size() == 0
+        if sent and self._wants_crossing and quiet and self._codec.handle:
+            self._wants_crossing = False
             crossing = self._cross(self._codec.setup())
             self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
     async def _cross(self, setup: bytes) -> None:
-        """Go on over another connection; what is sent meanwhile waits in the outbox."""
+        """Go on over another connection; what is sent meanwhile waits."""
         try:
             following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:
@@ -157,4 +159,11 @@ class GeminiResponder(ConnectedResponder):
         former, self._connection = self._connection, following
         self._crossing = None
         former.transport.abort()  # nothing is under way there
-        self._outbox.move_to(following)
+        following.write(*self._waiting)
+        self._waiting.clear()
+
+    def _send(self, *messages: bytes) -> None:
+        if self._crossing:
+            self._waiting += messages
+        else:
+            self._connection.write(*messages)

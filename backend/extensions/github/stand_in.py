@@ -18,7 +18,6 @@ from backend.testing.services.services import StandIn
 TOKEN = "github-token"
 REPO = "octocat/hello-world"
 LOGIN = "octocat"
-HOUR_S = 3_600
 DOCUMENTATION = "https://docs.github.com/rest"
 
 

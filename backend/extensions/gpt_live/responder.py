@@ -67,16 +67,16 @@ class LiveResponder(ConnectedResponder):
         self._alarm: asyncio.TimerHandle | None = None
 
     def send_audio(self, frame: Frame) -> None:
-        self._outbox.put(*self._codec.append(frame, self._loop.time()))
+        self._connection.write(*self._codec.append(frame, self._loop.time()))
 
     def send(self, command: ResponderCommand) -> None:
         messages, events = self._codec.encode(command, self._loop.time())
-        self._outbox.put(*messages)
+        self._connection.write(*messages)
         self._report_soon(events)
         self._set_alarm()
 
     def brief(self, briefing: Briefing) -> None:
-        self._outbox.put(*self._codec.brief(briefing))
+        self._connection.write(*self._codec.brief(briefing))
 
     async def close(self) -> None:
         self._closing = True
@@ -93,7 +93,8 @@ class LiveResponder(ConnectedResponder):
             self._report(self._codec.decode(message, self._loop.time()))
         except ResponderUnavailable as error:
             self._fail(error)
-        self._set_alarm()
+        else:
+            self._set_alarm()
 
     def _last_events(self) -> Iterable[ResponderEvent]:
         return self._codec.lost()
@@ -115,7 +116,7 @@ class LiveResponder(ConnectedResponder):
     def _tick(self) -> None:
         """Send the silence that is due, ten times a second."""
         now = self._loop.time()
-        self._outbox.put(*self._codec.keep_time(now))
+        self._connection.write(*self._codec.keep_time(now))
         self._tick_at = max(self._tick_at + TICK_S, now)
         if not (self._closing or self._failure):
             self._ticking = self._loop.call_at(self._tick_at, self._tick)

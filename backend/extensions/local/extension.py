@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backend.extension import Extension
+from backend.extensions.local.dialogue.vectors import local_embeddings
 from backend.extensions.local.provider import open_local, share_local
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
 
@@ -13,4 +14,6 @@ EXTENSION = Extension(
     responders={"local": open_local},
     fallback="local",
     share=share_local,
+    embedder=local_embeddings,
+    thinkers=("backend.extensions.local.phrases",),
 )

@@ -105,7 +105,7 @@ MANIFEST = Manifest(
         "What are early signs of dementia?",
     ),
 )
-ADDITION = Addition(domain="research", tools=("pubmed_search",))
+ADDITIONS = (Addition(domain="research", tools=("pubmed_search",)),)
 NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 

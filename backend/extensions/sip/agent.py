@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
 
 from aiosipua import SipRequest, SipResponse, generate_branch
 from aiosipua.auth import answer_challenge
@@ -93,19 +93,16 @@ class UserAgent:
 
     async def link_to(self, host: str, port: int, protocol: str) -> Link:
         """Return a way to a peer, after its name is looked up. Raises `PeerError`."""
+        family = socket.AF_UNSPEC if ":" in self._settings.host else socket.AF_INET
         try:
             async with asyncio.timeout(RESOLVE_WITHIN_S):
-                found = await asyncio.get_running_loop().getaddrinfo(host, port)
+                found = await asyncio.get_running_loop().getaddrinfo(host, port, family=family)
         except OSError:
-            raise PeerError("The name of the SIP peer cannot be looked up.") from None
-        wanted = 6 if ":" in self._settings.host else 4
-        addresses = [str(each[4][0]) for each in found]
-        fitting = [each for each in addresses if wanted == 6 or ip_address(each).version == 4]
-        if not fitting:
-            raise PeerError("The SIP peer has no address that can be reached from here.")
+            raise PeerError("The SIP peer has no address that can be reached from here.") from None
+        address = str(found[0][4][0])
         if protocol == "TCP":
-            return await self._streams.connect(fitting[0], port)
-        return self._datagrams.link((fitting[0], port))
+            return await self._streams.connect(address, port)
+        return self._datagrams.link((address, port))
 
     # --- what calls and the registration use ----------------------------------------------------------
 

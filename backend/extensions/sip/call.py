@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from aiosipua import SipRequest, SipResponse
 from aiosipua.dialog import Dialog, create_dialog_from_request, dialog_matches, remote_cseq_valid
 from aiosipua.headers import parse_address
+from aiosipua.utils import format_addr
 
-from backend.errors import BadOffer, LineFailed, TransportLost, VoiceError
+from backend.errors import BadOffer, LineFailed, NeverConnected, TransportLost, VoiceError
 from backend.extensions.sip.messages import body_type, response_to, tokens, uri_of
 from backend.extensions.sip.rtp_stream import open_rtp_socket
 from backend.extensions.sip.sdp import (
@@ -33,7 +34,7 @@ from backend.extensions.sip.sdp import (
 )
 from backend.extensions.sip.settings import SipSettings
 from backend.extensions.sip.transactions import OnFinal, ServerTransaction
-from backend.extensions.sip.transport import SipTransport, unacknowledged
+from backend.extensions.sip.transport import SipTransport
 
 if TYPE_CHECKING:
     from backend.extensions.sip.agent import UserAgent
@@ -165,7 +166,7 @@ class SipCall:
     def unacknowledged(self) -> None:
         """Note that our acceptance was repeated for 32 s, and never acknowledged."""
         if self.state is CallState.ANSWERED:
-            self._lose(unacknowledged())
+            self._lose(NeverConnected("The caller's telephone did not acknowledge our answer."))
 
     def take(self, transaction: ServerTransaction) -> None:
         """Take a request within the call."""
@@ -262,8 +263,7 @@ class SipCall:
     @property
     def _contact(self) -> str:
         host, port = self.link.here
-        where = f"[{host}]" if ":" in host else host
-        return f"sip:{where}:{port}{';transport=tcp' if self.link.protocol == 'TCP' else ''}"
+        return f"sip:{format_addr(host, port)}{';transport=tcp' if self.link.protocol == 'TCP' else ''}"
 
     def _respond(
         self, transaction: ServerTransaction, status: int, *, body: str = "", headers: dict[str, str] | None = None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from contextlib import suppress
-from dataclasses import dataclass
 
 from aiosipua import SipRequest, SipResponse, generate_call_id, generate_tag
 from aiosipua.dialog import Dialog
-from aiosipua.headers import SipUri, parse_uri
+from aiosipua.headers import parse_uri
+from aiosipua.utils import format_addr
 
 from backend.errors import PeerError
 from backend.extensions.sip.agent import UserAgent
@@ -28,40 +27,23 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 KEEP_ALIVE_S = 25.0
 """Seconds between two datagrams that keep a router's way to us open."""
 UNREGISTER_WITHIN_S = 2.0
-ADDRESS = re.compile(r"sip:[^\s@<>]+@[^\s@<>]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Trunk:
-    """The registrar, and our name there."""
-
-    account: SipUri
-    protocol: str
-
-    @classmethod
-    def named(cls, address: str) -> Trunk:
-        """Return the trunk of an address such as `sip:account@sip.example.com;transport=tcp`."""
-        uri = parse_uri(address)
-        return cls(uri, (uri.params.pop("transport", None) or "udp").upper())
-
-    @property
-    def domain(self) -> str:
-        """The registrar's URI."""
-        return f"sip:{self.account.host}" + (f":{self.account.port}" if self.account.port else "")
 
 
 class Registration:
     """One registration; `run` it, then `close` it."""
 
-    def __init__(self, agent: UserAgent, trunk: Trunk) -> None:
-        self._agent, self._trunk = agent, trunk
-        account = f"sip:{trunk.account.user}@{trunk.account.host}"
+    def __init__(self, agent: UserAgent, trunk: str) -> None:
+        """`trunk`: the account there, such as `sip:account@sip.example.com;transport=tcp`."""
+        self._agent = agent
+        self._account = account = parse_uri(trunk)
+        self._protocol = (account.params.get("transport") or "udp").upper()
+        name = f"sip:{account.user}@{account.host}"
         self._requests = Dialog(
-            call_id=generate_call_id(trunk.account.host),
+            call_id=generate_call_id(account.host),
             local_tag=generate_tag(),
-            local_uri=account,
-            remote_uri=account,
-            remote_target=trunk.domain,
+            local_uri=name,
+            remote_uri=name,
+            remote_target=f"sip:{account.host}" + (f":{account.port}" if account.port else ""),
         )
         """No dialog of SIP's, but REGISTERs have the headers of one (RFC 3261, 10.2)."""
         self._wanted_s = EXPIRES_S
@@ -104,8 +86,7 @@ class Registration:
 
     async def _register(self, expires_s: int) -> float:
         """Return the seconds for which we are registered. Raises `PeerError`."""
-        account = self._trunk.account
-        self._link = await self._agent.link_to(account.host, account.port or 5060, self._trunk.protocol)
+        self._link = await self._agent.link_to(self._account.host, self._account.port or 5060, self._protocol)
         self._agent.trust(self._link.peer[0])
         answer = await self._ask(self._request(expires_s, self._link), self._link)
         if answer.status_code == 423 and expires_s:
@@ -132,17 +113,16 @@ class Registration:
 
     def _request(self, expires_s: int, link: Link) -> SipRequest:
         host, port = link.here
-        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         request = self._requests.create_request("REGISTER", via_host=host, via_port=port, via_transport=link.protocol)
         tcp = ";transport=tcp" if link.reliable else ""
-        request.headers.set_single("Contact", f"<sip:{self._trunk.account.user}@{where}{tcp}>")
+        request.headers.set_single("Contact", f"<sip:{self._account.user}@{format_addr(host, port)}{tcp}>")
         request.headers.set_single("Expires", str(expires_s))
         return request
 
     def _granted(self, answer: SipResponse) -> int:
         """Return the seconds granted: ours among the contacts, or the header's."""
         for contact in answer.contact:
-            if contact.uri.user == self._trunk.account.user and (value := contact.params.get("expires")):
+            if contact.uri.user == self._account.user and (value := contact.params.get("expires")):
                 with suppress(ValueError):
                     return int(value)
         return _number(answer, "expires")

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from backend.errors import LineFailed, TooMany
+from backend.errors import TooMany
 from backend.extensions.sip.codecs import open_decoder, open_encoder
-from backend.extensions.sip.keys import KeyReader, KeyWriter
+from backend.extensions.sip.keys import KeyReader
 from backend.extensions.sip.sdp import MediaPlan
 from backend.media.clock import current_media_clock
 from backend.media.frame import FRAME_MS, Frame
@@ -63,12 +63,9 @@ class RtpStream(asyncio.DatagramProtocol):
         self._now = asyncio.get_running_loop().time
         self._receiving: ReceivePipeline | None = None
         self._keys_in = KeyReader()
-        self._keys_out = KeyWriter(8_000)
-        self._pressed: asyncio.Future[None] | None = None
         self._source = secrets.randbits(32)
         self._sequence = secrets.randbits(15)
         self._epoch = secrets.randbits(31)
-        self._key_began = 0
         self._begins = True  # the next packet is the first of a stretch of sound
         self._lost_at = self._now() + SILENCE_S
         self._clock = current_media_clock()
@@ -79,11 +76,6 @@ class RtpStream(asyncio.DatagramProtocol):
     def held(self) -> bool:
         """Return whether the peer has put us on hold."""
         return self._plan is not None and not self._plan.receives
-
-    @property
-    def takes_keys(self) -> bool:
-        """Return whether keys can be pressed."""
-        return self._plan is not None and self._plan.keys_type is not None
 
     @property
     def lost_at(self) -> float:
@@ -104,25 +96,13 @@ class RtpStream(asyncio.DatagramProtocol):
             self._encoder = open_encoder(plan.codec)
         elif self._receiving is not None:
             self._receiving.close()
-        self._keys_out = KeyWriter(plan.keys_clock)
-        self._end_keys()
         self._receiving = ReceivePipeline(now, lost_after_s=SILENCE_S, open_decoder=partial(open_decoder, plan.codec))
         self._begins = True
-
-    async def press(self, keys: str) -> None:
-        """Press keys, and wait until they are sent. Raises `LineFailed`."""
-        if not self.takes_keys or self.held:
-            raise LineFailed("The other end takes no keys at the moment.")
-        self._keys_out.press(keys)
-        if self._pressed is None:
-            self._pressed = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._pressed)
 
     def close(self) -> None:
         """Release the socket and the codecs. Safe to call twice."""
         self._slot.leave()
         self._socket.close()
-        self._end_keys()
         self._close_codecs()
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
@@ -164,35 +144,16 @@ class RtpStream(asyncio.DatagramProtocol):
             self._begins = True
             return
         timestamp = self._epoch + number * (plan.clock * FRAME_MS // 1000)
-        if self._keys_out.busy:
-            self._send_key(plan, timestamp)
-            return
-        if self._pressed is not None:
-            self._end_keys()
         frame = self._playout.pull()
         payload = self._encoder.encode(frame) if frame is not None else self._encoder.rest()
         self._send(plan.payload_type, timestamp, payload, marker=self._begins)
         self._begins = False
-
-    def _send_key(self, plan: MediaPlan, timestamp: int) -> None:
-        payloads, begins = self._keys_out.next()
-        if begins:
-            self._key_began = timestamp
-        for payload in payloads:
-            self._send(plan.keys_type or 0, self._key_began, payload, marker=begins)
-        self._begins = True
 
     def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:
         self._sequence = (self._sequence + 1) & 0xFFFF
         kind = payload_type | (MARKER if marker else 0)
         packet = write_packet(kind, self._sequence, timestamp & 0xFFFFFFFF, self._source, payload)
         self._socket.sendto(packet, self._remote)
-
-    def _end_keys(self) -> None:
-        self._keys_out.forget()
-        if self._pressed is not None and not self._pressed.done():
-            self._pressed.set_result(None)
-        self._pressed = None
 
     def _close_codecs(self) -> None:
         if self._receiving is not None:

@@ -23,12 +23,11 @@ from backend.extensions.sip.agent import UserAgent
 from backend.extensions.sip.call import CallState, SipCall
 from backend.extensions.sip.digest import DigestAuth
 from backend.extensions.sip.gate import Gate
-from backend.extensions.sip.registration import Registration, Trunk
+from backend.extensions.sip.registration import Registration
 from backend.extensions.sip.settings import SipSettings
 from backend.http.calls import PHONE, reserve_phone_call
 from backend.http.context import Context
 from backend.runtime.supervisor import supervising
-from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,9 @@ async def _agent(here: Context) -> AsyncIterator[str]:
     options = here.services.settings.of(SipSettings)
     failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
     requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
-    gate = Gate(options.peers, _digest(here.services.settings), lambda address: _may(failures, here, address))
+    key = hmac.digest(secret_keys(here.services.settings)[0], b"sip", "sha256")
+    digest = DigestAuth(key, REALM, options.passwords) if options.passwords else None
+    gate = Gate(options.peers, digest, lambda address: _may(failures, here, address))
 
     async def on_call(call: SipCall) -> None:
         await take_call(here, call)
@@ -93,7 +94,7 @@ async def _agent(here: Context) -> AsyncIterator[str]:
     try:
         async with AsyncExitStack() as stack:
             if options.trunk:
-                registration = Registration(agent, Trunk.named(options.trunk))
+                registration = Registration(agent, options.trunk)
                 stack.push_async_callback(registration.close)
                 here.services.state.further_states[TRUNKS] = {options.trunk: lambda: registration.state}
                 await stack.enter_async_context(supervising("sip registration", registration.run))
@@ -130,14 +131,6 @@ async def take_call(here: Context, call: SipCall) -> None:
         await transport.close()
         return
     await registry.wait(session)
-
-
-def _digest(settings: Settings) -> DigestAuth | None:
-    options = settings.of(SipSettings)
-    users = options.passwords
-    if not users:
-        return None
-    return DigestAuth(hmac.digest(secret_keys(settings)[0], b"sip", "sha256"), REALM, users)
 
 
 def _may(buckets: Buckets, here: Context, address: str) -> bool:

@@ -10,12 +10,12 @@ import logging
 import socket
 from typing import TYPE_CHECKING
 
-from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
+from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.extensions.sip.rtp_stream import RtpStream
 from backend.extensions.sip.sdp import MediaPlan
 from backend.runtime.timer import Alarm
 from backend.transports.base import BufferedTransport
-from backend.transports.phone_line import LineAbility, OnKey
+from backend.transports.phone_line import OnKey
 
 if TYPE_CHECKING:
     from backend.extensions.sip.call import SipCall
@@ -53,9 +53,8 @@ class SipTransport(BufferedTransport):
         self._alarm.stop()
 
     @property
-    def abilities(self) -> frozenset[LineAbility]:
-        transfer = {LineAbility.TRANSFER} if self._signalling.takes_transfers else set()
-        return frozenset(transfer | ({LineAbility.KEYS} if self._stream.takes_keys else set()))
+    def transfers(self) -> bool:
+        return self._signalling.takes_transfers
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._stream.on_key = on_key
@@ -67,9 +66,6 @@ class SipTransport(BufferedTransport):
 
     async def transfer(self, target: str) -> None:
         await self._signalling.refer(target)
-
-    async def press(self, keys: str) -> None:
-        await self._stream.press(keys)
 
     async def hang_up(self) -> None:
         self._signalling.hang_up()
@@ -95,8 +91,3 @@ class SipTransport(BufferedTransport):
 
     def _fail(self, error: Exception) -> None:
         self.end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
-
-
-def unacknowledged() -> NeverConnected:
-    """Return the error of a call after the peer never said that it got our answer."""
-    return NeverConnected("The caller's telephone did not acknowledge our answer.")

@@ -13,13 +13,13 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
-from backend.errors import BadRequest, LineFailed
+from backend.errors import BadRequest
 from backend.extensions.telephone.framing import ProviderFraming, StreamStarted
 from backend.extensions.telephone.marks import MarkedPlayback, SentFrame
 from backend.extensions.telephone.provider import TelephoneProvider
 from backend.media import g711
 from backend.media.frame import FRAME_MS
-from backend.transports.phone_line import KEYS, LineAbility, OnKey
+from backend.transports.phone_line import KEYS, OnKey
 from backend.transports.socket_transport import SocketTransport
 from backend.turns.events import Heard
 
@@ -51,17 +51,14 @@ class MediaStreamTransport(SocketTransport):
         super().__init__(socket, **limits)
 
     @property
-    def abilities(self) -> frozenset[LineAbility]:
-        return frozenset({LineAbility.TRANSFER}) if self._provider.transfers else frozenset()
+    def transfers(self) -> bool:
+        return bool(self._provider.transfers)
 
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._on_key = on_key
 
     async def transfer(self, target: str) -> None:
         await self._provider.transfer(self._call, target)
-
-    async def press(self, keys: str) -> None:
-        raise LineFailed("No keys can be pressed in a media stream.")
 
     async def hang_up(self) -> None:
         """Do nothing: the call ends once its stream is closed, as the webhook's answer has nothing behind it."""

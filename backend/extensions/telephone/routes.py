@@ -26,9 +26,7 @@ FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
 REFUSED = 1008
-SECRETS = {"twilio": "TWILIO__AUTH_TOKEN", "telnyx": "TELNYX__PUBLIC_KEY", "plivo": "PLIVO__AUTH_TOKEN"}
-"""The setting that authenticates each provider's requests."""
-PROVIDERS = tuple(SECRETS)
+PROVIDERS = ("twilio", "telnyx", "plivo")
 
 
 async def incoming_call(request: Request, here: Context, name: str) -> Response:
@@ -102,7 +100,7 @@ for _name in PROVIDERS:
 def _provider(here: Context, name: str) -> TelephoneProvider:
     provider = here.of(Telephone).providers.get(name)
     if provider is None:
-        raise NotFound("Calls of this telephone provider are off.", hint=f"Set {SECRETS[name]}.")
+        raise NotFound("Calls of this telephone provider are off.", hint=f"Set the account, {name.upper()}__….")
     return provider
 
 

@@ -7,20 +7,21 @@ import os
 import re
 import sys
 import tempfile
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from backend.errors import SetupError
+from backend.runtime.child_process import ChildFailed, ChildProcess, Command, Limits
 from backend.settings.settings import load_settings
 from backend.testing.services.server import serving
 from backend.testing.services.services import every_service, pointing_at
 from backend.tools.kb_search import KnowledgeBase, kb_path
 
-READY_WITHIN_S = 30.0
-END_WITHIN_S = 10.0
-COMMAND = (sys.executable, "-c", "from backend.app.cli import main; main()", "serve", "--port", "0")
+LIMITS = Limits(ready_within_s=30.0, end_within_s=10.0)
+LOOK_EVERY_S = 0.1
+PROGRAM = "import os, sys; os.chdir(sys.argv.pop(1)); from backend.app.cli import main; main()"
+"""Serves from a folder of its own, where no `.env` is."""
 KEPT = ("PATH", "HOME", "LANG")
 """The variables of our environment that the process gets: no keys, no addresses."""
 HANDBOOK = """# Handbook of the tour
@@ -40,11 +41,18 @@ async def toured_server() -> AsyncIterator[str]:
         folder, log = Path(name), Path(name) / "serve.log"
         await asyncio.to_thread(_add_documents, folder)
         async with serving(every_service) as services:
-            process = await _started(folder, log, pointing_at(services.url))
+            arguments = (sys.executable, "-P", "-c", PROGRAM, str(folder), "serve", "--port", "0")
+            command = Command(arguments, _environment(folder, pointing_at(services.url)), log=log)
+            server = ChildProcess(
+                "the toured server", lambda: command, until_ready=lambda _: _until_told(log), limits=LIMITS
+            )
             try:
-                yield await _ready(process, log)
+                await server.start()
+                yield _address(log)
+            except ChildFailed as error:
+                raise SetupError(str(error), hint=(await asyncio.to_thread(log.read_text))[-800:]) from error
             finally:
-                await _ended(process)
+                await server.close()
 
 
 def _add_documents(folder: Path) -> None:
@@ -53,7 +61,7 @@ def _add_documents(folder: Path) -> None:
     KnowledgeBase(kb_path(load_settings(_env_file=None, data_dir=folder))).add(handbook)
 
 
-async def _started(folder: Path, log: Path, addresses: dict[str, str]) -> Process:
+def _environment(folder: Path, addresses: dict[str, str]) -> dict[str, str]:
     settings = addresses | {
         "columns": "200",
         "data_dir": str(folder),
@@ -64,33 +72,18 @@ async def _started(folder: Path, log: Path, addresses: dict[str, str]) -> Proces
         "idle_disconnect_s": "0",
     }
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    given = kept | {name.upper(): value for name, value in settings.items()}
-    with log.open("wb") as errors:
-        return await asyncio.create_subprocess_exec(*COMMAND, cwd=folder, env=given, stdout=PIPE, stderr=errors)
+    return kept | {name.upper(): value for name, value in settings.items()}
 
 
-async def _ready(process: Process, log: Path) -> str:
-    """Return the address it serves, once everything has been started."""
-    assert process.stdout
-    printed = ""
-    try:
-        async with asyncio.timeout(READY_WITHIN_S):
-            while "Ctrl-C" not in printed and (line := await process.stdout.readline()):
-                printed += line.decode()
-    except TimeoutError:
-        pass
-    found = re.search(r"http://[\w.:]+", printed)
-    if "Ctrl-C" not in printed or not found:
-        raise SetupError("The server did not start.", hint=(await asyncio.to_thread(log.read_text))[-800:])
+async def _until_told(log: Path) -> None:
+    """Wait until everything has been started."""
+    while True:
+        if "Ctrl-C" in await asyncio.to_thread(log.read_text):
+            return
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _address(log: Path) -> str:
+    found = re.search(r"http://[\w.:]+", log.read_text())
+    assert found, "the server says where it listens before it says that it is ready"
     return found[0].replace("localhost", "127.0.0.1")
-
-
-async def _ended(process: Process) -> None:
-    if process.returncode is None:
-        process.terminate()
-    try:
-        async with asyncio.timeout(END_WITHIN_S):
-            await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()

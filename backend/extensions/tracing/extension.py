@@ -23,7 +23,7 @@ async def open_destinations(ground: Ground) -> AsyncIterator[Opened]:
     if not (settings.otel_exporter_otlp_endpoint or settings.langsmith_tracing_enabled):
         yield Opened()
         return
-    require("opentelemetry.exporter", extra="tracing", needed_by="OTEL_EXPORTER_OTLP_ENDPOINT")
+    require("opentelemetry", extra="tracing", needed_by="Tracing")
     if settings.langsmith_tracing_enabled:
         require("langsmith", extra="langsmith", needed_by="LANGSMITH_TRACING_ENABLED")
     opened = await asyncio.to_thread(_opened, settings)  # in a thread, since the packages take a second to import

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -59,8 +58,7 @@ class Connection:
         self._handler = handler
         self._log = log
         self._abort = abort
-        self._outbox: deque[Send | SendText | CloseConnection | Abort] = deque()
-        self._wanted = asyncio.Event()
+        self._outbox: asyncio.Queue[Send | SendText | CloseConnection | Abort] = asyncio.Queue(OUTBOX_FULL)
         self._answers: dict[str, tuple[Order, asyncio.Task[None]]] = {}
         self._group: asyncio.TaskGroup
 
@@ -98,10 +96,7 @@ class Connection:
 
     async def _write(self) -> None:
         while True:
-            while not self._outbox:
-                self._wanted.clear()
-                await self._wanted.wait()
-            await self._write_one(self._outbox.popleft())
+            await self._write_one(await self._outbox.get())
 
     async def _write_one(self, order: Send | SendText | CloseConnection | Abort) -> None:
         match order:
@@ -149,11 +144,13 @@ class Connection:
                 case Stop(response_id):
                     self._stop(response_id)
                 case Send() | SendText() | CloseConnection() | Abort():
-                    self._outbox.append(effect)
-        if len(self._outbox) > OUTBOX_FULL:
-            self._outbox.clear()
-            self._outbox.append(Abort())
-        self._wanted.set()
+                    self._enqueue(effect)
+
+    def _enqueue(self, order: Send | SendText | CloseConnection | Abort) -> None:
+        try:
+            self._outbox.put_nowait(order)
+        except asyncio.QueueFull:
+            self._abort()
 
     def _take(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> asyncio.Task[None]:
         """Have the core take the parts as they come."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.errors import SettingsError
@@ -49,22 +49,19 @@ def address(url: str, data_dir: Path) -> URL:
 
 def open_engine(url: URL) -> AsyncEngine:
     """Return an engine that connects when it is first used."""
-    try:
-        if url.get_backend_name() == "sqlite":
-            engine = create_async_engine(url, connect_args={"timeout": BUSY_MS / 1000})
-            event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-            return engine
-        connecting: dict[str, Any] = {"timeout": CONNECT_S, "command_timeout": 10}
-        return create_async_engine(
-            url,
-            pool_size=CONNECTIONS,
-            max_overflow=0,
-            pool_timeout=CONNECT_S,
-            pool_pre_ping=True,
-            connect_args=connecting,
-        )
-    except NoSuchModuleError as error:
-        raise SettingsError(f"DATABASE_URL needs a driver that is not installed: {error}") from None
+    if url.get_backend_name() == "sqlite":
+        engine = create_async_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        return engine
+    connecting: dict[str, Any] = {"timeout": CONNECT_S, "command_timeout": 10}
+    return create_async_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=CONNECT_S,
+        pool_pre_ping=True,
+        connect_args=connecting,
+    )
 
 
 async def migrate(engine: AsyncEngine) -> None:
@@ -77,8 +74,8 @@ async def migrate(engine: AsyncEngine) -> None:
         await connection.run_sync(upgrade)
 
 
-def upgrade(connection: Connection, to: str = "head") -> None:
-    """Run the migrations that this database has not seen yet, up to a revision; leave a newer version's as it is."""
+def upgrade(connection: Connection) -> None:
+    """Run the migrations that this database has not seen yet; leave a newer version's as it is."""
     from alembic import command  # imported once the server is ready: it takes 0.1 s
     from alembic.config import Config
     from alembic.runtime.migration import MigrationContext
@@ -91,7 +88,7 @@ def upgrade(connection: Connection, to: str = "head") -> None:
     if revision and revision not in {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}:
         log.warning("the ledger's tables are a newer version's (%s) and are used as they are", revision)
         return
-    command.upgrade(config, to)
+    command.upgrade(config, "head")
 
 
 def _migrate_sqlite(url: URL) -> None:

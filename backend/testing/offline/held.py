@@ -39,6 +39,6 @@ class HeldRealtime(Realtime, ABC):
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event that is right."""
-        if found := self.faults(event):
+        if found := self.faults(event if isinstance(event, dict) else {}):
             return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
         return super().receive(self.as_ours(event))

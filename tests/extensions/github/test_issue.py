@@ -14,7 +14,7 @@ import pytest
 from backend.extensions.github import api as github_api
 from backend.extensions.github.issue import github_issue
 from backend.extensions.github.settings import GitHubSettings
-from backend.extensions.github.stand_in import HOUR_S, REPO, TOKEN, GitHub
+from backend.extensions.github.stand_in import REPO, TOKEN, GitHub
 from backend.settings.settings import Settings, load_settings
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
 from backend.tools.base import Clock
@@ -22,6 +22,7 @@ from backend.tools.runner import Toolbox, ToolResult
 from tests.support.consent import confirmations, tool_context
 from tests.support.troubles import every_trouble
 
+HOUR_S = 3_600
 NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
 Misbehaviour = Callable[[Request], Reply | None]
 Call = tuple[str, dict[str, Any]]

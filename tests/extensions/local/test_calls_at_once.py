@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import httpx2
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -33,11 +32,3 @@ async def test_one_call_more_than_it_serves_is_refused_with_503_and_let_in_once_
                 return False
 
         await until(let_in)
-
-
-async def test_it_tells_what_it_is_made_of_and_how_many_calls_it_serves() -> None:
-    with local_responder("--calls", "3") as url:
-        async with httpx2.AsyncClient(trust_env=False) as http:
-            [model] = (await http.get(f"{url}/models")).json()["data"]
-        assert model["id"] == "local-responder" and model["calls"] == 3
-        assert all(model[part] for part in ("recognition", "voice", "dialogue"))

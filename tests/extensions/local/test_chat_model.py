@@ -15,6 +15,7 @@ import pytest
 from backend.extensions.local.dialogue import chat_model
 from backend.extensions.local.dialogue.chat_model import FAILURES, ChatModelDialogue, first_model
 from backend.models.chat_completions import ModelLimits
+from backend.realtime.serving.parts import Call
 from backend.testing.services.server import ApiServer, Reply, Request, json_reply, serving
 from tests.extensions.local.orders import ROUTE, answered, assistant, note, order, output, routed
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
@@ -118,6 +119,12 @@ async def test_tool_call_is_read_however_the_server_sends_it(pieces: Any) -> Non
     assert [(name, json.loads(given)) for name, given in calls] == [("route_to_thinker", json.loads(ARGUMENTS))]
 
 
+async def test_what_is_said_before_a_call_is_spoken_before_it() -> None:
+    async with asking(stream(words("Let me check."), whole("c1"), ended("tool_calls"))) as (dialogue, _):
+        parts = [part async for part in dialogue.answer(order("Weather in Oslo?"))]
+    assert parts[0] == "Let me check." and isinstance(parts[1], Call) and len(parts) == 2
+
+
 @pytest.mark.parametrize("ids", [("c1", "c2"), ("", "")])
 async def test_two_whole_calls_under_one_index_are_two(ids: tuple[str, str]) -> None:
     async with asking(stream(*map(whole, ids), ended("tool_calls"))) as (dialogue, _):
@@ -215,7 +222,7 @@ async def test_short_purposes_are_worded_by_the_model_or_by_fixed_words_in_time(
     async with asking(stream([5.0])) as (dialogue, _):
         began = time.perf_counter()
         said, _ = await answered(dialogue.answer(order("Hm?", purpose="nudge", tool_choice="none")))
-        assert len(said) == 1 and time.perf_counter() - began < 1.5
+        assert len(said) == 1 and time.perf_counter() - began < 4
 
 
 async def test_dictated_greeting_is_said_without_the_model() -> None:

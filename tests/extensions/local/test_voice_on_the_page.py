@@ -31,7 +31,7 @@ SILENT_FOR_S = 3.0
 PAUSES_WITHIN_S = 40.0
 """The browser's, after the first utterance; ours when two of its reports, 5 s apart, have reported no lost packet."""
 
-QUESTION = "Could you please tell me whether it is going to be any warmer in London this evening?"
+QUESTION = "Could you please tell me what the weather is like in London this evening?"
 """In no manifest and no rule; the weather service of this test knows the place."""
 WORDS_HEARD = 0.9
 SPOKEN_WITHIN_S = 30.0

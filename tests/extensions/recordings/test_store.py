@@ -158,12 +158,6 @@ async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_i
     assert running.ended.is_set() and {path.stem for path in files_in(tmp_path)} == {second}
 
 
-async def test_an_export_has_the_words_and_says_where_the_sound_is(store: RecordingStore) -> None:
-    await recorded(store, "ada")
-    exported: Any = await store.export("ada")
-    assert exported[0]["utterances"] and exported[0]["audio"].startswith("/api/recordings/")
-
-
 RECORDS_AND_WAITS = """
 import asyncio, sys
 from pathlib import Path

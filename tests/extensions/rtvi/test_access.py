@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 
 from backend.extensions.rtvi.frames import MessageFrame, read_frame, write_audio, write_message
 from tests.http.test_keys import PAGE, keyed, token
@@ -52,10 +52,7 @@ async def test_a_page_of_another_origin_needs_a_token_for_it(tmp_path: Path) -> 
     async with keyed(tmp_path) as here:
         assert await asked(here, f"?token={token('call', origin=PAGE)}", PAGE) == ""
         for query in ("", f"?token={token('call')}", f"?token={token('call', origin='https://other.example')}"):
-            try:
-                raise AssertionError(await asked(here, query, PAGE))
-            except InvalidStatus as refused:
-                assert refused.response.status_code == 403
+            assert "Pages of this origin" in await asked(here, query, PAGE)
         assert len(here.calls) == 1
 
 

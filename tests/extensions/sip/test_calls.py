@@ -14,7 +14,6 @@ from backend.extensions.sip import rtp_stream
 from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import Frame
-from backend.transports.phone_line import LineAbility
 from tests.extensions.sip.rigs import sip_call
 from tests.extensions.sip.sip_agents import user_agent
 from tests.extensions.sip.sip_phone import HERE, free_port, sip_phone
@@ -61,21 +60,6 @@ async def test_keys_that_come_as_messages_count_as_well() -> None:
         for body, kind in (("Signal=5\r\nDuration=160\r\n", "application/dtmf-relay"), ("*", "application/dtmf")):
             assert (await phone.ask(phone.request("INFO", body, kind))).status_code == 200
         assert keys == ["5", "*"]
-
-
-async def test_the_server_presses_keys_and_then_goes_on_speaking() -> None:
-    async with sip_call() as (transport, phone):
-        transport.play("a", tone(700, 600))
-        await asyncio.wait_for(transport.press("42#"), 5)
-        assert phone.keys == ["4", "2", "#"]
-        await until(lambda: len(phone.audible()) >= 28, 5)
-
-
-async def test_a_telephone_without_keys_cannot_have_them_pressed() -> None:
-    async with sip_call(offers_keys=False) as (transport, _):
-        assert LineAbility.KEYS not in transport.abilities
-        with pytest.raises(LineFailed):
-            await transport.press("1")
 
 
 async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on() -> None:
@@ -198,7 +182,7 @@ async def test_a_transfer_that_fails_is_reported_and_the_call_goes_on(status: in
 
 async def test_a_telephone_that_cannot_be_referred_is_not_offered_it() -> None:
     async with sip_call(headers={"Allow": "INVITE, ACK, BYE"}) as (transport, _):
-        assert LineAbility.TRANSFER not in transport.abilities
+        assert not transport.transfers
 
 
 async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:

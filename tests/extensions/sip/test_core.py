@@ -12,7 +12,7 @@ from aiosipua.headers import parse_auth, stringify_auth
 from backend.errors import BadOffer, BadRequest
 from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.gate import Admitted, Gate, Refused, caller_of
-from backend.extensions.sip.keys import KeyReader, KeyWriter
+from backend.extensions.sip.keys import KeyReader
 from backend.extensions.sip.links import address_towards
 from backend.extensions.sip.messages import note_source, read_message, response_to, transaction_key
 from backend.extensions.sip.sdp import CodecName, Here, read_description, write_answer, write_offer
@@ -261,19 +261,6 @@ def test_a_key_counts_once_however_many_of_its_packets_come() -> None:
     ]
     assert reader.read(packet(5, 3_000, True)) == "5"  # its beginning was lost
     assert reader.read(packet(99, 5_000)) is None and reader.read(Packet(101, 0, 1, 7, b"")) is None
-
-
-def test_keys_of_ours_grow_end_three_times_and_pause() -> None:
-    writer = KeyWriter(8_000)
-    writer.press("1#")
-    slots = []
-    while writer.busy:
-        slots.append(writer.next())
-    assert len(slots) == 20
-    first = [payload for payloads, _ in slots[:10] for payload in payloads]
-    assert [int.from_bytes(payload[2:], "big") for payload in first] == [160, 320, 480, 640, 800, 960, 960, 960]
-    assert [payload[1] >> 7 for payload in first] == [0, 0, 0, 0, 0, 1, 1, 1]
-    assert slots[10][0][0][0] == 11
 
 
 def test_peers_get_the_address_on_the_way_to_them() -> None:

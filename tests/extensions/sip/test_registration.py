@@ -13,7 +13,7 @@ from aiosipua import SipMessage, SipRequest
 
 from backend.extensions.sip.digest import DigestAuth, DigestVerdict
 from backend.extensions.sip.messages import response_to
-from backend.extensions.sip.registration import Registration, Trunk
+from backend.extensions.sip.registration import Registration
 from tests.extensions.sip.sip_agents import user_agent
 from tests.extensions.sip.sip_phone import HERE
 from tests.support.offline_peer import running_peer
@@ -81,7 +81,7 @@ async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registra
         listening(**options) as (registrar, account),
         user_agent(lambda call: call.refuse(486), trunk=account, trunk_password=PASSWORD) as agent,
     ):
-        registration = Registration(agent, Trunk.named(account))
+        registration = Registration(agent, account)
         running = asyncio.create_task(registration.run())
         try:
             yield registrar, registration
@@ -127,10 +127,3 @@ async def test_the_server_shows_how_its_registration_stands() -> None:
                 registrar.refuses = refuses
                 with running_server(peer, **settings, SIP__TRUNK=trunk) as server:
                     await until(partial(shows, server, state), 10)
-
-
-def test_a_trunk_is_read_from_its_address() -> None:
-    trunk = Trunk.named("sip:account@sip.example.com:5070;transport=tcp")
-    assert (trunk.account.user, trunk.account.host, trunk.account.port) == ("account", "sip.example.com", 5070)
-    assert trunk.protocol == "TCP" and trunk.domain == "sip:sip.example.com:5070"
-    assert Trunk.named("sip:account@sip.example.com").protocol == "UDP"

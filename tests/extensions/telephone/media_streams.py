@@ -46,13 +46,6 @@ class TwilioStream(MediaStream):
         assert message["event"] == "clear", message
         return "clear", None
 
-    async def _mark(self, name: str) -> None:
-        """Say that everything before a mark was played."""
-        await self._send({"event": "mark", "mark": {"name": name}})
-
-    def _stopping(self) -> list[dict[str, Any]]:
-        return [{"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": self.call}}]
-
     def _chunk(self, number: int) -> str | int:
         return str(number)
 
@@ -87,12 +80,6 @@ class TelnyxStream(MediaStream):
         assert message == {"event": "clear"}, message
         return "clear", None
 
-    async def _mark(self, name: str) -> None:
-        await self._send({"event": "mark", "mark": {"name": name}})
-
-    def _stopping(self) -> list[dict[str, Any]]:
-        return [{"event": "stop", "stop": {"user_id": TELNYX_ACCOUNT, "call_control_id": self.call}}]
-
     def _envelope(self) -> dict[str, Any]:
         return {"sequence_number": str(self._sequence), "stream_id": TELNYX_STREAM}
 
@@ -102,6 +89,7 @@ class PlivoStream(MediaStream):
     """One stream that Plivo opens. Nothing comes back of a checkpoint that was cleared, nor when the stream ends."""
 
     call: str = PLIVO_CALL
+    stops: bool = False
 
     def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
         start = {
@@ -131,9 +119,6 @@ class PlivoStream(MediaStream):
 
     async def _cleared(self, name: str) -> None:
         pass
-
-    def _stopping(self) -> list[dict[str, Any]]:
-        return []
 
     def _envelope(self) -> dict[str, Any]:
         return {"sequenceNumber": self._sequence, "streamId": PLIVO_STREAM}

@@ -36,6 +36,8 @@ class MediaStream(ABC):
 
     call: str = CALL
     law: g711.Law = g711.Law.MU
+    stops: bool = True
+    """Whether the provider says that the stream ends."""
     delay_s: float = 0.0
     """Seconds that the provider's buffer holds back before it begins to play."""
     heard: list[Frame] = field(default_factory=list)
@@ -73,8 +75,8 @@ class MediaStream(ABC):
 
     async def hang_up(self) -> None:
         """Hang up: the stream stops, and the provider closes its socket."""
-        for message in self._stopping():
-            await self._send(message)
+        if self.stops:
+            await self._send({"event": "stop", "stop": {}})
         await self.close()
 
     async def close(self) -> None:
@@ -163,17 +165,13 @@ class MediaStream(ABC):
     def _understand(self, message: dict[str, Any]) -> Understood:
         """What a message of the server's says."""
 
-    @abstractmethod
     async def _mark(self, name: str) -> None:
         """Say that everything before a mark was played."""
+        await self._send({"event": "mark", "mark": {"name": name}})
 
     async def _cleared(self, name: str) -> None:
         """Answer a mark after its sound was dropped."""
         await self._mark(name)
-
-    @abstractmethod
-    def _stopping(self) -> list[dict[str, Any]]:
-        """The messages with which a stream ends."""
 
     @abstractmethod
     def _envelope(self) -> dict[str, Any]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Column, MetaData, Table, text
+from sqlalchemy import text
 
 from backend.errors import SettingsError
-from backend.storage.ledger.database import address, open_engine, upgrade
-from backend.storage.ledger.entries import ENTRIES, Entry, of_message
+from backend.storage.ledger.database import address, open_engine
+from backend.storage.ledger.entries import Entry, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import current_work, working
 from backend.storage.messages import Message, StoredCall
@@ -103,21 +102,6 @@ def test_what_has_no_words_is_no_message() -> None:
     call = StoredCall("c1", "get_current_weather", "{}")
     assert of_message(Message("assistant", " ", 1000.5, "chat", tool_calls=(call,)), "ann", "trip") is None
     assert of_message(Message("tool", "{}", 1000.7, "chat", tool_call_id="c1"), "ann", "trip") is None
-
-
-async def test_a_ledger_of_an_earlier_version_keeps_its_costs(url: str) -> None:
-    engine = open_engine(address(url, Path("unused")))
-    old = said("m1", "Hello.").row() | {"details": {"cost_usd": 0.25}}
-    del old["cost_usd"]
-    table = Table("ledger_entries", MetaData(), *(Column(name, ENTRIES.c[name].type) for name in old))
-    try:
-        async with engine.begin() as connection:
-            await connection.run_sync(partial(upgrade, to="0001"))
-            await connection.execute(table.insert(), [old, old | {"entry_id": "m2", "details": {}}])
-    finally:
-        await engine.dispose()
-    async with opened(url) as ledger:
-        assert [each.get("cost_usd") for each in await ledger.entries("ann", "trip")] == [0.25, None]
 
 
 async def test_an_older_version_uses_the_tables_of_a_newer_one(url: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -138,7 +138,7 @@ def _is_named(name: str, sentence: str) -> bool:
     return all(
         words_of(part) <= words_of(plain)
         or any(part.startswith(form) and len(part) - len(form) <= (3 if len(form) > 3 else 0) for form in said)
-        or any(len(form) > 3 and part.removesuffix("s").endswith(form) for form in said)
+        or any(len(form) > 3 and part.removesuffix("s").endswith(form.removesuffix("d")) for form in said)
         for part in parts
     )
 

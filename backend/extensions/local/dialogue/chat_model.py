@@ -135,6 +135,8 @@ class ChatModelDialogue:
                     for found in text.feed(delta.text):
                         yield found
                 elif isinstance(delta, ToolCall):
+                    for found in text.finish():
+                        yield found
                     yield Call(delta.name, delta.arguments or "{}")
         for found in text.finish():
             yield found
@@ -143,18 +145,18 @@ class ChatModelDialogue:
         """Yield the answer's deltas; where a server refuses tools, ask once more with the tools as text."""
         if tools and self._knows_tools:
             try:
-                async for delta in self._stream(messages, tools):
-                    yield delta
+                async with aclosing(self._stream(messages, tools)) as deltas:
+                    async for delta in deltas:
+                        yield delta
                 return
             except ModelUnavailable as error:
                 if error.retryable or error.reason != "refused":
                     raise
-        async for delta in self._stream(with_tools_as_text(messages, tools) if tools else messages, []):
-            self._knows_tools = self._knows_tools and not tools
-            yield delta
-
-    async def _stream(self, messages: Sequence[Json], tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
-        given = cast("Sequence[ChatMessage]", messages)
-        async with aclosing(self._chat.stream(given, model=self.name, tools=tools)) as deltas:
+        told = with_tools_as_text(messages, tools) if tools else messages
+        async with aclosing(self._stream(told, [])) as deltas:
             async for delta in deltas:
+                self._knows_tools = self._knows_tools and not tools
                 yield delta
+
+    def _stream(self, messages: Sequence[Json], tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
+        return self._chat.stream(cast("Sequence[ChatMessage]", messages), model=self.name, tools=tools)

@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("model", sa.String(128), nullable=False, server_default=""),
         sa.Column("tokens", sa.Integer),
         sa.Column("took_ms", sa.Integer),
+        sa.Column("cost_usd", sa.Float(53)),
         sa.Column("details", sa.JSON, nullable=False),
         sa.UniqueConstraint("user_id", "conversation_id", "entry_id", name="ledger_entries_once"),
     )
