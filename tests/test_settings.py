@@ -58,6 +58,13 @@ def test_the_provider_cannot_converse_without_a_key() -> None:
         settings(RESPONDERS="openai")
 
 
+def test_hearing_is_set_by_nested_variables() -> None:
+    vad = settings(VAD__THRESHOLD="0.5", VAD__HANGOVER_FRAMES="20", VAD__ENABLED="false").vad
+    assert (vad.threshold, vad.hangover_frames, vad.enabled) == (0.5, 20, False)
+    assert settings().vad.pre_roll_ms == 300
+    assert settings(VAD__VAD_FRAME_MS="32", VAD__VAD_SAMPLE_RATE="16000").vad.vad_frame_ms == 32
+
+
 def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(
         "REALTIME_VOICE=alloy\nTHINKER_MODEL=from-file\nUNKNOWN_THING=1\nVAD__PRE_ROLL_MS=60\n"

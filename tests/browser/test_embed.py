@@ -104,7 +104,7 @@ async def test_a_spoken_question_is_asked_and_answered_through_the_embed(tmp_pat
     assert typed["conversation"] and typed["over"]
 
 
-async def test_a_page_that_the_token_was_not_made_for_gets_no_call(tmp_path: Path) -> None:
+async def test_a_page_that_gets_no_token_gets_no_call(tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "call.wav", 1.0)
     async with (
         real_server(**KEYED) as server,
