@@ -220,7 +220,7 @@ class RecordingWriter:
 
     async def _write(self, recording: ActiveRecording) -> EndReason:
         """Write what comes, until the recording is to end, or there is no room for it: then return why."""
-        if self._is_full:
+        if self._is_full():
             return "full"
         self._files[recording] = files = await self.in_turn(_Files, recording)
         while True:
@@ -231,10 +231,9 @@ class RecordingWriter:
             await self.in_turn(files.write, recording, until, last=ending is not None)
             if ending is not None:
                 return ending
-            if self._is_full:
+            if self._is_full():
                 return "full"
 
-    @property
     def _is_full(self) -> bool:
         under_way = sum(files.ogg.bytes_written for files in self._files.values())
         return bool(self._limit) and self.kept_bytes + under_way >= self._limit
