@@ -60,7 +60,7 @@ async def two_voices(store: RecordingStore) -> str:
     recording.add_line(reply)
     recording.add_line(typed)
     recording.end("call_ended")
-    await store.settle([recording])
+    await store.writer.settle([recording], 5.0)
     return recording.begin.id
 
 
@@ -83,7 +83,7 @@ async def listening(
         await tab.press("open-past")
         await tab.press("open-recordings")
         yield tab, store, recording_id
-    store.writer.close()
+    await store.writer.close()
 
 
 async def open_player(tab: Tab) -> None:
