@@ -32,13 +32,13 @@ class ModelPrice(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text_in: float = Field(ge=0)
-    audio_in: float | None = Field(None, ge=0)
-    image_in: float | None = Field(None, ge=0)
-    cached_text_in: float | None = Field(None, ge=0)
-    cached_audio_in: float | None = Field(None, ge=0)
-    cached_image_in: float | None = Field(None, ge=0)
+    audio_in: float | None = Field(default=None, ge=0)
+    image_in: float | None = Field(default=None, ge=0)
+    cached_text_in: float | None = Field(default=None, ge=0)
+    cached_audio_in: float | None = Field(default=None, ge=0)
+    cached_image_in: float | None = Field(default=None, ge=0)
     text_out: float = Field(ge=0)
-    audio_out: float | None = Field(None, ge=0)
+    audio_out: float | None = Field(default=None, ge=0)
 
     def micro_usd(self, tokens: Mapping[str, int]) -> int:
         """Return what these tokens cost, by their kind, in millionths of a dollar: a cached one its own price only."""
