@@ -290,8 +290,8 @@ FOLLOW = """() => new Promise(async (resolve) => {
   const seen = [];
   const receive = (type) => {
     seen.push(type);
-    if (type === "session_ended") resolve(seen);
-    throw new Error("a fault of the page's");
+    if (type === "session_ended") return resolve(seen);
+    throw new Error("a fault of the page");
   };
   new EventStream({ url: "" }, { id: "s1", token: "t" }, receive, () => {}, () => {});
 })"""
@@ -301,3 +301,4 @@ async def test_a_fault_of_the_page_costs_one_event_and_the_stream_goes_on(tab: T
     events = "id: 1\nevent: floor\ndata: {}\n\nid: 2\nevent: session_ended\ndata: {}\n\n"
     await tab.page.route("**/api/events/s1", lambda route: route.fulfill(body=events, content_type="text/event-stream"))
     assert await tab.page.evaluate(FOLLOW) == ["floor", "session_ended"]
+    assert tab.complaints.pop() == "a fault of the page"
