@@ -21,8 +21,6 @@ from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
 from backend.testing.offline.unscripted import complete as complete_unscripted
 
-MAX_SCRIPT_BYTES = 1024 * 1024
-
 
 class ScriptedPeer(serving.Service):
     """Follows a script; without one it hears and says nothing."""
@@ -98,11 +96,8 @@ async def debug_script(request: Request) -> Response:
     """Replace the script."""
     if not _is_local(request):
         return Response(status_code=404)
-    body = await request.body()
-    if len(body) > MAX_SCRIPT_BYTES:
-        return JSONResponse({"error": "the script is over 1 MiB"}, status_code=413)
     try:
-        script = parse(body)
+        script = parse(await request.body())
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service

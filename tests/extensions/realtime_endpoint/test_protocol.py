@@ -144,12 +144,6 @@ def test_a_recording_counts_by_its_transcript() -> None:
     assert isinstance(added, ev.MessageAdded) and added.text == "Hello"
 
 
-def test_a_message_that_is_no_text_gets_an_error() -> None:
-    call = Call()
-    call.protocol.refuse_binary()
-    assert call.sent[-1]["error"]["code"] == "invalid_event"
-
-
 def test_a_client_may_forbid_interruptions_and_allow_them_again() -> None:
     call = Call()
     for wanted in (False, False, True):
