@@ -35,9 +35,6 @@ class EventSocket:
         self.open = True
         """False once the client has left."""
 
-    def __repr__(self) -> str:
-        return f"EventSocket({'open' if self.open else 'closed'}, {self._outbox_bytes} bytes wait)"
-
     def send(self, event: Json) -> None:
         """Send an event after those before it."""
         if self._outbox_bytes > OUTBOX_BYTES:

@@ -95,9 +95,6 @@ class ClientProtocol:
             session, self._items, lambda: milliseconds(self.heard_bytes), buffers=audio is None
         )
 
-    def __repr__(self) -> str:
-        return f"ClientProtocol({self.session!r}, {self.translator!r})"
-
     def begin(self) -> None:
         """Greet the client."""
         self.send({"type": "session.created", "session": self.session.shown()})
