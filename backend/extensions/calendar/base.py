@@ -69,9 +69,6 @@ class EventStore(Protocol):
     """A store of events, each user's apart. Every method may raise `CalendarUnavailable`,
     `CalendarRefused` or `MemoryUnavailable`."""
 
-    label: str
-    """The place where events are stored, in words for the user."""
-
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         """Return all events that may happen between two aware moments, and perhaps some more."""
 

@@ -51,8 +51,6 @@ _MARGIN = timedelta(days=1)
 class CalDavStore:
     """An `EventStore` below `url`, which is the account's calendar home, e.g. https://cal.example.com/voice/."""
 
-    label = "kept on the calendar server"
-
     def __init__(self, http: httpx2.AsyncClient, url: str, username: str, password: str) -> None:
         self._http = http
         self._url = url.rstrip("/")
@@ -164,10 +162,8 @@ def _refuse(status: int) -> NoReturn:
             raise NoSuchEvent("There is no such event.")
         case 409 | 412:
             raise EventChanged("The event was changed by somebody else meanwhile.")
-        case 423 | 429:
-            raise CalendarUnavailable(f"The calendar server is busy ({status}).")
-        case _ if status >= 500 and status != 507:
-            raise CalendarUnavailable(f"The calendar server has a fault of its own ({status}).")
+        case 423 | 429 | 500 | 502 | 503 | 504:
+            raise CalendarUnavailable(f"The calendar server cannot answer now ({status}).")
         case _:
             raise CalendarRefused(f"The calendar server refuses the request ({status}).")
 

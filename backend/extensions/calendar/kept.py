@@ -17,7 +17,6 @@ class KeptEvents(UserLists[Stored]):
 
     name = "calendar"
     kind = Stored
-    label = "kept on this server"
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         return [stored for stored in await self.read(user_id) if may_touch(stored.text, start, end)]

@@ -89,7 +89,7 @@ async def calendar_list_events(
     more = {"more": len(found) - len(events)} if len(events) < len(found) else {}
     left_out = {"left_out": f"{listing.unreadable} that cannot be read"} if listing.unreadable else {}
     span = {"from": first.isoformat(), "to": last.isoformat()}
-    data = {"events": events, **span, **more, **left_out, "calendar": calendars.store.label}
+    data = {"events": events, **span, **more, **left_out}
     said = listed([f"{one.title}, {as_said(one.start, zone)}" for one in found])
     spoken = f"In your calendar: {said}." if found else "There is nothing in your calendar then."
     return Result(data, note="" if zone else NO_ZONE, spoken=spoken)
@@ -125,7 +125,7 @@ async def calendar_create_event(
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
     made = await calendars.create(context.user_id, draft, now, once=f"{context.conversation_id} {context.turn}")
     return Result(
-        {"created": shown(made, zone), "calendar": calendars.store.label},
+        {"created": shown(made, zone)},
         note="" if zone else NO_ZONE,
         spoken=f"It is in your calendar: {made.title}, {as_said(made.start, zone)}.",
     )
@@ -175,7 +175,7 @@ async def calendar_update_event(
         changed["when"] = words(begins, zone)
     note = NO_ZONE if begins and not zone else ""
     spoken = f"Done. It is now on {as_said(begins, zone)}." if begins else "Done."
-    return Result({"changed": changed, "calendar": calendars.store.label}, note=note, spoken=spoken)
+    return Result({"changed": changed}, note=note, spoken=spoken)
 
 
 @private_tool(
@@ -195,7 +195,7 @@ async def calendar_delete_event(
     await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
     spoken = "Done. It is no longer in your calendar."
-    return Result({"deleted": deleted, "calendar": calendars.store.label}, spoken=spoken)
+    return Result({"deleted": deleted}, spoken=spoken)
 
 
 def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:

@@ -19,7 +19,6 @@ from backend.http.errors import refuse
 from backend.runtime.json_objects import Json
 from backend.transports.base import Transport
 
-CANDIDATES_LIMIT = 64
 SOCKET = "/api/rtvi"
 
 router = APIRouter(tags=["rtvi"])
@@ -39,7 +38,7 @@ class RtviCandidates(BaseModel):
     """`PATCH /api/rtvi/offer`."""
 
     pc_id: Annotated[str, Field(max_length=64)] | None = None
-    candidates: Annotated[list[Json], Field(max_length=CANDIDATES_LIMIT)] = []
+    candidates: list[Json] = []
 
 
 @router.websocket(SOCKET)
