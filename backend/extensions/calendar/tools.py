@@ -5,7 +5,7 @@ Times are read on the user's own clock. Changing and deleting needs the user's a
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -26,7 +26,7 @@ from backend.extensions.calendar.edits import after
 from backend.extensions.calendar.events import DAY
 from backend.extensions.calendar.settings import CalendarSettings
 from backend.language.dates import parse_days, parse_when
-from backend.language.moments import Moment, as_datetime, as_said, read_moment, settled, words, written
+from backend.language.moments import Moment, as_datetime, as_said, read_moment, words, written
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.own_profile import NO_ZONE, OwnProfile, When, Zone
@@ -234,11 +234,11 @@ def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
 def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
     """Return the two moments on the reader's clock, a last day included. Raise `BadMoment`."""
     begins, last_day = parse_days(start or "today", now, zone)
-    first = _moment(begins, zone)
+    first = as_datetime(begins, zone)
     if not end and last_day == begins:
-        return first, _moment(first.date(), zone) + SPAN
+        return first, as_datetime(first.date(), zone) + SPAN
     if not end:
-        return first, _moment(last_day + DAY, zone)
+        return first, as_datetime(last_day + DAY, zone)
     last = _end(end, now, zone)
     if last <= first:  # "at five", after tomorrow at three
         last = _end(end, first, zone)
@@ -251,11 +251,4 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
 
 def _end(said: str, now: datetime, zone: ZoneInfo | None) -> datetime:
     _, until = parse_days(said, now, zone)
-    return _moment(until if isinstance(until, datetime) else until + DAY, zone)
-
-
-def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
-    """Return a time with a zone: for a day its beginning, for a floating time the same in UTC."""
-    if not isinstance(moment, datetime):
-        return settled(datetime.combine(moment, time()), zone or UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return as_datetime(until if isinstance(until, datetime) else until + DAY, zone)

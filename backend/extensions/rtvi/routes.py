@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Request, WebSocket
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, Field
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
@@ -16,7 +16,6 @@ from backend.http.bodies import NewSession, documented, read_body
 from backend.http.calls import admit_call, answer_offer, reserve_for
 from backend.http.context import Caller, Context, Here, billing_of, context_of, principal_of
 from backend.http.errors import refuse
-from backend.runtime.json_objects import Json
 from backend.transports.base import Transport
 
 SOCKET = "/api/rtvi"
@@ -28,17 +27,14 @@ class RtviOffer(BaseModel):
     """`POST /api/rtvi/offer`."""
 
     sdp: str = Field(min_length=1)
-    type: str = "offer"
     pc_id: Annotated[str, Field(max_length=64)] | None = None
     """The call that this connection continues."""
-    restart_pc: StrictBool = False
 
 
 class RtviCandidates(BaseModel):
     """`PATCH /api/rtvi/offer`."""
 
     pc_id: Annotated[str, Field(max_length=64)] | None = None
-    candidates: list[Json] = []
 
 
 @router.websocket(SOCKET)
