@@ -190,9 +190,8 @@ async def test_closing_the_dialog_silences_the_player(browser: Browser, tmp_path
         await tab.press("player-play")
         await tab.sees("player-play", "Pause")
         audio = await tab.page.query_selector(".player audio")
-        assert audio
         await tab.page.keyboard.press("Escape")
-        assert await audio.evaluate("each => each.paused")
+        await tab.page.wait_for_function("(each) => each.paused", arg=audio)
 
 
 async def test_list_and_player_fit_and_are_accessible(browser: Browser, tmp_path: Path) -> None:
