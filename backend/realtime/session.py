@@ -49,7 +49,7 @@ class SemanticVad(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
 
 
 class Format(Struct, frozen=True):
-    """A format of audio; of G.711 the rate is known, and 8000 may be said all the same."""
+    """A format of audio; of G.711 the rate is known, and may still be named."""
 
     type: str
     rate: int | None = None
