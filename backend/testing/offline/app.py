@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -37,22 +37,14 @@ class ScriptedPeer(serving.Service):
         self.records = Records()
         self._conversation = conversation
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         """The counts since the script was set."""
 
     def take_script(self, script: Script) -> None:
         """Follow another script from the next connection on, with an empty log."""
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         self.records.clear()
-
-    def refusal(self, connection: HTTPConnection) -> Response | None:
-        """Refuse a wrong key, and as many overloads as the script says."""
-        self._handshakes += 1
-        refusal = self.wrong_key(connection)
-        if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            return serving.failure(503, "The server is overloaded (scripted).", "server_error")
-        return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
         """Return a connection with its part of the script, and its record."""
