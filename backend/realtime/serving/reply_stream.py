@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Iterator, Sequence
-from functools import lru_cache
 
 from backend.realtime.conversation import Conversation
 from backend.realtime.ids import random_id
@@ -28,8 +27,6 @@ from backend.realtime.session import PCM
 
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
-CHUNKS_KEPT = 512
-"""The latest encoded pieces of sound; a script says the same ones again and again."""
 
 
 class ReplyStream:
@@ -67,7 +64,7 @@ class ReplyStream:
             case ReplySound(pcm):
                 item = yield from self._ensure_open()
                 item.audio_bytes += len(pcm)
-                yield self._shown.sound(item.id, self._shown.place(item), _encoded(pcm))
+                yield self._shown.sound(item.id, self._shown.place(item), base64.b64encode(pcm).decode())
             case NextMessage():
                 yield from self._close("completed")
             case Call(name, arguments):
@@ -110,8 +107,3 @@ def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:
 def _tokens(items: Sequence[Item], audio_ms: int) -> Tokens:
     characters = (len(item.words) + len(item.arguments) + len(item.output) for item in items)
     return Tokens(sum((each + 3) // 4 for each in characters), sum(item.audio_ms // audio_ms for item in items))
-
-
-@lru_cache(CHUNKS_KEPT)
-def _encoded(pcm: bytes) -> str:
-    return base64.b64encode(pcm).decode()
