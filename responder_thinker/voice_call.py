@@ -98,8 +98,7 @@ class VoiceCall:
             await asyncio.wait([self._listening], timeout=LAST_WORD_WITHIN_S)
         return self._progress.answered
 
-    async def listen(self, on_event: OnEvent | None) -> None:
-        """Follow the call's events until it is over. `place_call` runs it."""
+    async def _listen(self, on_event: OnEvent | None) -> None:
         async with aclosing(page_events(self._signalling.http, self._ticket)) as events:
             async for event in events:
                 self._progress.on_event(event.type, event.data, asyncio.get_running_loop().time())
@@ -109,7 +108,7 @@ class VoiceCall:
     @asynccontextmanager
     async def following(self, on_event: OnEvent | None) -> AsyncGenerator[None, None]:
         """Follow the events within the block; an error of `on_event` is raised at its end."""
-        self._listening = asyncio.create_task(self.listen(on_event), name="events of a call")
+        self._listening = asyncio.create_task(self._listen(on_event), name="events of a call")
         try:
             yield
         finally:

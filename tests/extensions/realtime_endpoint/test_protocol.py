@@ -93,7 +93,7 @@ def message(text: str = "Hi", **fields: Any) -> Json:
         ('{"type": "input_audio_buffer.append", "audio": "%%%"}', "invalid_value"),
         ('{"type": "input_audio_buffer.append"}', "missing_required_parameter"),
         ('{"type": "session.update", "session": {"type": "realtime", "tools": 7}}', "invalid_type"),
-        ('{"type": "session.update", "session": {"type": "realtime", "thinkers": "no"}}', "invalid_value"),
+        ('{"type": "session.update", "session": {"type": "realtime", "thinkers": "no"}}', "invalid_type"),
         ('{"type": "session.update", "session": {"type": "transcription"}}', "invalid_value"),
         ('{"type": "conversation.item.create"}', "missing_required_parameter"),
         ('{"type": "conversation.item.delete", "item_id": "nobody"}', "item_delete_invalid_item_id"),
