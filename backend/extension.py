@@ -133,7 +133,7 @@ class Extension:
     """Path of a WebSocket with clients that show their token in the address → what writes why one is refused."""
     credentials: tuple[OwnCredential, ...] = ()
     """The credentials that it makes and reads itself."""
-    services: Callable[[Settings, httpx2.AsyncClient], Mapping[type[Any], Any]] = lambda settings, http: NOTHING
+    services: Callable[[Settings, httpx2.AsyncClient, Memory], Mapping[type[Any], Any]] = lambda *given: NOTHING
     """Makes what its tools and steps are given, by type."""
     tools: tuple[str, ...] = ()
     """The modules with its tools."""

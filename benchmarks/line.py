@@ -54,7 +54,8 @@ class Line:
         self._sender = sender
         self._receiver: Any = peer._transceiver.receiver
         self._next_payload, self._keep = next_payload, keep
-        sender.slot.leave()
+        slot = sender.slot
+        slot.leave()
         pair: Any = peer._ice._nominated[1]
         self._sockets = [_unwatched(pair.protocol)]
         self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
@@ -62,7 +63,7 @@ class Line:
         self._to = pair.remote_addr
         self._cover, self._uncover = Protection(sender.transport._tx_srtp), Protection(sender.transport._rx_srtp)
         self._sequence = sender._sequence
-        self._origin = sender._origin + (sender.slot._number + 1) * SLOT_TICKS
+        self._origin = sender._origin + (slot.phase._number - (slot._first or 0) + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0

@@ -23,6 +23,7 @@ from backend.middleware.pipeline import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
 from backend.settings.unknown import prefixes
+from backend.storage.memory import Memory
 from backend.tools.discovery import folder_modules, imported_module
 from backend.tools.registry import tools_of
 
@@ -74,11 +75,11 @@ class Installed:
         names = (name for each in self.extensions for name in getattr(each, part))
         return (*(imported_module(name) for name in names), *self.plugins)
 
-    def services(self, settings: Settings, http: httpx2.AsyncClient) -> dict[Any, Any]:
+    def services(self, settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> dict[Any, Any]:
         """Return what tools and steps are given by type: settings, and what extensions make."""
         made: dict[Any, Any] = {kind: settings.of(kind) for kind in self.settings}
         for each in self.extensions:
-            made |= each.services(settings, http)
+            made |= each.services(settings, http, memory)
         return made
 
 

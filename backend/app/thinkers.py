@@ -107,7 +107,7 @@ async def open_thinkers(
 
         tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}
         here = installed(settings.agent.plugin_folders)
-        known = {**for_steps, **here.services(settings, models.http), **services}
+        known = {**for_steps, **here.services(settings, models.http, stores.memory), **services}
         pipeline = Pipeline(
             discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
         )
@@ -160,7 +160,7 @@ def build_thinkers(
         Memory: memory,
         Clock: Clock(clock),
         Modes: modes,
-        **here.services(settings, http),
+        **here.services(settings, http, memory),
         **services,
     }
     toolbox = tools.discover(known, here.modules("tools"), tool_sources, confirmations)

@@ -22,7 +22,7 @@ class MemorySettings(PluginSettings):
     )
     redis_password: SecretStr = Field(SecretStr(""), description="Its password, unless REDIS_URL holds one.")
     redis_password_file: Path | None = Field(None, description="A file with that password.")
-    data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
+    data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis and generated secrets.")
     database_url: SecretStr = Field(
         SecretStr(""),
         description="Database of the ledger: postgresql://… or sqlite:////…; unset: `ledger.db` in DATA_DIR.",

@@ -65,6 +65,11 @@ class Memory(RedisStore):
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages of a failed append, which Redis may still have carried out."""
 
+    @property
+    def redis(self) -> Redis:
+        """The client, for stores beside it."""
+        return self._client.redis
+
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
 

@@ -42,9 +42,9 @@ async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_sche
         box = tab.page.get_by_test_id("operation").filter(has_text="PATCH/api/me")
         await box.locator("summary").click()
         row = box.get_by_role("row").filter(has_text="changes")
-        await expect(row).to_contain_text("list of SetOne, or DropOne")
+        await expect(row).to_contain_text("list of SetPreference, or DropPreference")
         await expect(row).to_contain_text("1 to 50 entries.")
-        await row.get_by_role("link", name="SetOne").click()
-        opened = tab.page.locator("details[open]", has=tab.page.get_by_text("SetOne", exact=True)).last
+        await row.get_by_role("link", name="SetPreference").click()
+        opened = tab.page.locator("details[open]", has=tab.page.get_by_text("SetPreference", exact=True)).last
         await expect(opened.get_by_role("row").filter(has_text="value")).to_be_visible()
-        assert await tab.page.evaluate("document.activeElement.parentElement.id") == "schema-SetOne"
+        assert await tab.page.evaluate("document.activeElement.parentElement.id") == "schema-SetPreference"

@@ -157,7 +157,6 @@ async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatc
         for owner, step in (
             (call.live.parts.tool_calls, "close"),
             (call.transport, "close"),
-            (call.live.parts.uplink, "close"),
             (call.live.parts.observers._learner, "close"),
             (call.live.parts.observers._post_turn, "close"),
         ):

@@ -16,11 +16,11 @@ async def test_scores_come_in_batches_while_somebody_watches(here: World, browse
     levels = session.levels = Levels(0.7)
     async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
         events = Stream(answer)
-        await until(lambda: "1 watching" in repr(levels))
+        await until(lambda: len(levels._rings) == 1)
         for score in (0.1, 0.91234):
             levels.note(score)
         assert await events.next() == ("levels", {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]})
-    await until(lambda: "0 watching" in repr(levels))
+    await until(lambda: not levels._rings)
 
 
 async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: Path) -> None:

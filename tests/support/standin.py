@@ -236,7 +236,8 @@ class StandIn:
         about = {"kind": "research", "instruction": "Compare heat pumps", "progress": "", "result": "", "source": ""}
         more = {"state": "canceled", "citations": [], "error": "", "created_at": 0}
         tasks = [{"id": id_, **about, **more} for id_ in self.cancelled_tasks]
-        return JSONResponse({"tasks": tasks} | self._unreadable())
+        unreadable = {"unreadable": self.unreadable} if self.unreadable else {}
+        return JSONResponse({"tasks": tasks} | unreadable)
 
     async def _cancel_task(self, request: Request) -> Response:
         self.cancelled_tasks.append(request.path_params["id"])
@@ -258,10 +259,7 @@ class StandIn:
         return JSONResponse({"agreed": agreed})
 
     async def _reminders(self, _: Request) -> Response:
-        return JSONResponse({"notifications": self.reminders} | self._unreadable())
-
-    def _unreadable(self) -> dict[str, int]:
-        return {"unreadable": self.unreadable} if self.unreadable else {}
+        return JSONResponse({"notifications": self.reminders})
 
     async def _cancel_reminder(self, request: Request) -> Response:
         self.reminders = [each for each in self.reminders if each["id"] != request.path_params["id"]]

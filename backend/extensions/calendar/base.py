@@ -5,7 +5,6 @@ Ends are exclusive, as in iCalendar: an all-day event of the 24th ends on the 25
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -62,12 +61,13 @@ class Stored:
     id: str
     """The resource's name, e.g. '5f0c1e9ab2d4.ics'."""
     text: str
-    etag: str
-    """The version, which changes with the text."""
+    etag: str = ""
+    """The version that a server names; empty where the text itself is compared."""
 
 
 class EventStore(Protocol):
-    """A store of events, each user's apart. Every method may raise `CalendarUnavailable` or `CalendarRefused`."""
+    """A store of events, each user's apart. Every method may raise `CalendarUnavailable`,
+    `CalendarRefused` or `MemoryUnavailable`."""
 
     label: str
     """The place where events are stored, in words for the user."""
@@ -118,10 +118,3 @@ class EventChanged(_Final):
     """Another change of the event came at the same time; nothing was changed."""
 
     hint = "List the events again and tell the user how it stands now."
-
-
-def calendar_name(user_id: str) -> str:
-    """Return the name of a user's calendar: an opaque hash, safe in a path, the same after every restart."""
-    if not user_id:
-        raise CalendarRefused("There is no calendar for a user we do not know.")
-    return hashlib.sha256(f"calendar of {user_id}".encode()).hexdigest()[:32]

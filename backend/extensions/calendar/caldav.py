@@ -7,6 +7,7 @@ put into it. Every change names the version that it changes by its ETag.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,6 @@ from backend.extensions.calendar.base import (
     EventChanged,
     NoSuchEvent,
     Stored,
-    calendar_name,
 )
 from backend.extensions.calendar.events import with_time_zones
 
@@ -108,7 +108,10 @@ class CalDavStore:
         return await asyncio.to_thread(read_multistatus, text)
 
     def _calendar(self, user_id: str) -> str:
-        return f"{self._url}/{calendar_name(user_id)}/"
+        if not user_id:
+            raise CalendarRefused("There is no calendar for a user we do not know.")
+        name = hashlib.sha256(f"calendar of {user_id}".encode()).hexdigest()[:32]
+        return f"{self._url}/{name}/"
 
     def _event(self, user_id: str, event_id: str) -> str:
         if event_id in (".", "..") or not re.fullmatch(r"[^/\x00-\x1f\x7f]{1,255}", event_id):

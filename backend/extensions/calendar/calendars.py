@@ -24,11 +24,12 @@ from backend.extensions.calendar.base import (
     Stored,
 )
 from backend.extensions.calendar.caldav import CalDavStore
-from backend.extensions.calendar.local import LocalStore
+from backend.extensions.calendar.kept import KeptEvents
 from backend.extensions.calendar.settings import CalendarSettings
 from backend.language.moments import Moment, as_datetime
 from backend.language.repeats import checked
 from backend.settings.settings import Settings
+from backend.storage.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,11 @@ class Calendars:
         await self.store.erase(user_id)
 
 
-def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
-    """Return the calendars on the operator's CalDAV server, or in files without one. They need not be closed."""
+def open_calendars(settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> Calendars:
+    """Return the calendars on the operator's CalDAV server, or in Redis without one. They need not be closed."""
     account = settings.of(CalendarSettings)
     if account.url is None:
-        return Calendars(LocalStore(settings.memory.data_dir / "calendars"))
+        return Calendars(KeptEvents(memory.redis))
     return Calendars(CalDavStore(http, account.url, account.username, account.password.get_secret_value()))
 
 

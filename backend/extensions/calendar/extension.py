@@ -1,4 +1,4 @@
-"""A user's calendar, in files or by CalDAV."""
+"""A user's calendar, in Redis or by CalDAV."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from backend.extension import Extension, Ground, Opened
 from backend.extensions.calendar.calendars import Calendars, open_calendars
 from backend.extensions.calendar.settings import CalendarSettings
 from backend.settings.settings import Settings
+from backend.storage.memory import Memory
 
 
-def services(settings: Settings, http: httpx2.AsyncClient) -> Mapping[type[Any], Any]:
+def services(settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> Mapping[type[Any], Any]:
     """Return the calendars, for the tools."""
-    return {Calendars: open_calendars(settings, http)}
+    return {Calendars: open_calendars(settings, http, memory)}
 
 
 @asynccontextmanager
 async def open_calendar(ground: Ground) -> AsyncIterator[Opened]:
     """Have users' events exported and erased."""
-    yield Opened(user_data={"calendar": open_calendars(ground.settings, ground.http)})
+    yield Opened(user_data={"calendar": open_calendars(ground.settings, ground.http, ground.memory)})
 
 
 EXTENSION = Extension(

@@ -10,10 +10,11 @@ from backend.settings.plugin import PluginSettings
 
 
 class CalendarSettings(PluginSettings, env_prefix="CALENDAR__"):
-    """The place of the calendars: a CalDAV server, or files."""
+    """The place of the calendars: a CalDAV server, or Redis."""
 
     url: str | None = Field(
-        None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
+        None,
+        description="CalDAV home of one account, in which each user gets a calendar; unset: in Redis.",
     )
     username: str = Field("", description="User name of the CalDAV account.")
     password: SecretStr = Field(SecretStr(""), description="Password of the CalDAV account.")

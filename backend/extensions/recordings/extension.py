@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
@@ -13,10 +12,10 @@ from backend.extensions.recordings.recorder import CallRecorder
 from backend.extensions.recordings.routes import router
 from backend.extensions.recordings.settings import RecordingSettings
 from backend.extensions.recordings.store import RecordingStore
-from backend.extensions.recordings.writer import MEGABYTE, Bounds
 from backend.runtime.supervisor import supervising
 
 HOUR_S = 3_600
+MEGABYTE = 1_000_000
 
 
 @asynccontextmanager
@@ -25,9 +24,8 @@ async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
     recordings still expire, and are exported and erased.
     """
     given = ground.settings.of(RecordingSettings)
-    bounds = Bounds(*(round(each * MEGABYTE) for each in (given.user_mb, given.total_mb)))
     folder = given.folder or ground.settings.memory.data_dir / "recordings"
-    store = RecordingStore(folder, bounds, keep_s=given.keep_hours * HOUR_S or None)
+    store = RecordingStore(folder, round(given.total_mb * MEGABYTE), keep_s=given.keep_hours * HOUR_S or None)
     opened = Opened(
         services={RecordingStore: store},
         user_data={"recordings": store},
@@ -39,7 +37,7 @@ async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
         try:
             yield opened
         finally:
-            await asyncio.to_thread(store.writer.close)
+            await store.writer.close()
 
 
 EXTENSION = Extension(

@@ -7,6 +7,7 @@ PyAV lets go of the interpreter's lock while it encodes and decodes, so that cal
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,6 @@ BITRATE = 48_000
 """bit/s of both channels together."""
 PAGE_US = 500_000
 """Microseconds of sound in a page, the most that a killed process loses beside sound not encoded yet."""
-WAV_HEADER_BYTES = 44
 
 Stereo = NDArray[np.int16]
 """Samples in pairs, shape (samples, 2): left, right."""
@@ -75,29 +75,12 @@ def duration_ms(path: Path) -> int:
 
 def wav_pieces(path: Path) -> Iterator[bytes]:
     """Yield the file as a stereo WAV file of 24 kHz, its header first."""
-    samples = duration_ms(path) * SAMPLE_RATE // 1000
-    yield _wav_header(samples)
-    left = samples * 4
+    yield _wav_header(duration_ms(path) * SAMPLE_RATE // 1000)
     with av.open(str(path)) as container:
         resampler = av.AudioResampler(format="s16", layout="stereo", rate=SAMPLE_RATE)
-        for decoded in container.decode(audio=0):
+        for decoded in itertools.chain(container.decode(audio=0), [None]):
             for frame in resampler.resample(decoded):
-                piece = frame.to_ndarray().tobytes()[:left]
-                left -= len(piece)
-                yield piece
-        for frame in resampler.resample(None):
-            piece = frame.to_ndarray().tobytes()[:left]
-            left -= len(piece)
-            yield piece
-    while left:  # the header has promised them
-        piece = bytes(min(left, 65_536))
-        left -= len(piece)
-        yield piece
-
-
-def wav_bytes(path: Path) -> int:
-    """Return the size of what `wav_pieces` yields."""
-    return WAV_HEADER_BYTES + duration_ms(path) * SAMPLE_RATE // 1000 * 4
+                yield frame.to_ndarray().tobytes()
 
 
 def _wav_header(samples: int) -> bytes:

@@ -1,8 +1,8 @@
 """Records one call, from its caller's consent on: the sound received from the caller, and the sound really played to
 them.
 
-Frames and events are noted where they pass, with the time on the recording's clock, and put into the queue of the
-thread that writes (`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.
+Frames and events are noted where they pass, with the time on the recording's clock, and put into a queue
+(`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from backend import page_events as page
 from backend.errors import Forbidden
 from backend.extensions.recordings.journal import EndReason, Line
-from backend.extensions.recordings.side_clock import PlayedClock, ReceivedClock
+from backend.extensions.recordings.side_clock import SideClock
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import UtteranceTimes
 from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording
@@ -51,9 +51,8 @@ class CallRecorder:
         self.is_recording = False
         """Whether the call is being recorded."""
         self._recording: ActiveRecording | None = None
-        self._last: ActiveRecording | None = None
         self._times = UtteranceTimes()
-        self._received, self._played = ReceivedClock(), PlayedClock()
+        self._received, self._played = SideClock(), SideClock()
 
     def __repr__(self) -> str:
         return f"CallRecorder({self._recording!r})"
@@ -77,8 +76,8 @@ class CallRecorder:
         recording = self._store.begin(session.owner, session.conversation_id, session.id, ended)
         self._recording, self.is_recording = recording, True
         self._times = UtteranceTimes()
-        self._received = ReceivedClock(self._transport.inbox_frames)
-        self._played = PlayedClock()
+        self._received = SideClock(self._transport.inbox_frames + 1)
+        self._played = SideClock()
         self._transport.watch_played(self._on_played)
         self._publish(page.RecordingChanged(recording.begin.id, on=True))
         if self._notice:
@@ -113,25 +112,23 @@ class CallRecorder:
                 recording.add_line(Line(utterance=utterance))
 
     async def close(self, reason: str) -> None:
-        """End the recording with its call; with a call that was deleted, what was recorded of it is deleted."""
-        last = self._recording or self._last
+        """End the recording with its call."""
         self.stop("call_ended")
-        if last is not None and reason == "deleted":
-            last.discard()
-            await self._store.settle([last])
 
     def _on_played(self, frame: Frame | None) -> None:
         self._pass_on(frame)
         if (recording := self._recording) is not None:
-            position = self._played.place(recording.now(), silent=frame is None)
+            position = self._played.place(recording.now())
             if frame is not None:
                 recording.add_frame(ASSISTANT, position, frame)
                 self._times.on_played(_ms(position))
+            elif self._played.too_many:
+                self._played.leave_out()
 
     def _on_end(self, recording: ActiveRecording, reason: EndReason) -> None:
         """Show that the recording has stopped."""
         if recording is self._recording:
-            self._recording, self._last, self.is_recording = None, recording, False
+            self._recording, self.is_recording = None, False
             self._transport.watch_played(self._pass_on)
             self._publish(page.RecordingChanged(recording.begin.id, on=False, reason=reason))
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -15,7 +14,7 @@ from pydantic import BaseModel, StrictBool
 from starlette.responses import FileResponse, StreamingResponse
 
 from backend.errors import Forbidden, NotTheirs
-from backend.extensions.recordings.ogg import wav_bytes, wav_pieces
+from backend.extensions.recordings.ogg import wav_pieces
 from backend.extensions.recordings.store import RecordingStore, StoredRecording, no_recording
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here, OwnSession, context_of, principal_of
@@ -82,9 +81,8 @@ async def play_recording(
 ) -> Response:
     """Return the sound: left the caller, right the assistant. Opus in Ogg, of which ranges may be asked, or WAV."""
     if format == "wav":
-        size = await asyncio.to_thread(wav_bytes, recording.audio)
-        headers = _as_file(recording, "wav") | {"content-length": str(size)}
-        return StreamingResponse(_in_threads(wav_pieces(recording.audio)), media_type="audio/wav", headers=headers)
+        pieces = wav_pieces(recording.audio)  # Starlette takes them in threads
+        return StreamingResponse(pieces, media_type="audio/wav", headers=_as_file(recording, "wav"))
     if not await asyncio.to_thread(recording.audio.is_file):
         raise no_recording()
     headers = _as_file(recording, "ogg") if download else {}
@@ -103,9 +101,3 @@ def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
     """Return the header that has a browser save the answer under a name with the call's day and time."""
     at = datetime.fromtimestamp(recording.journal.begin.at, UTC)
     return {"content-disposition": f'attachment; filename="call-{at:%Y-%m-%d-%H%M%S}.{kind}"'}
-
-
-async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield pieces, each made in a thread: decoding and reading files would hold up the calls."""
-    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-        yield piece

@@ -17,6 +17,7 @@ class RecordingSettings(PluginSettings, env_prefix="RECORDING__"):
         None, description="Folder of the recordings; several machines share it. Unset: `recordings` in DATA_DIR."
     )
     keep_hours: float = Field(168, ge=0, description="Hours a recording is kept after its call; 0: for good.")
-    user_mb: float = Field(500, ge=0, description="Megabytes of one user's recordings (an hour has 22).")
-    total_mb: float = Field(5_000, ge=0, description="Megabytes of all recordings; then nothing more is recorded.")
+    total_mb: float = Field(
+        5_000, ge=0, description="Megabytes of all recordings (an hour has 22); then nothing more is recorded."
+    )
     notice: str = Field("", max_length=300, description="What is said when a recording begins; empty: nothing.")

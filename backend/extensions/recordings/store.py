@@ -11,28 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from backend.errors import NotFound, PeerError
-from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, JournalWriter, Line, read_journal
+from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, read_journal
 from backend.extensions.recordings.ogg import duration_ms
-from backend.extensions.recordings.writer import ActiveRecording, Bounds, RecordingWriter
+from backend.extensions.recordings.writer import ActiveRecording, RecordingWriter
 from backend.runtime.json_objects import Json
-
-log = logging.getLogger(__name__)
 
 SWEEP_EVERY_S = 300.0
 """Seconds between two sweeps."""
 SETTLE_WITHIN_S = 3.0
-"""Seconds the thread may take to release a recording that is deleted."""
+"""Seconds a recording that is deleted may take to end."""
 ID = re.compile(r"[A-Za-z0-9_-]{16}")
 LISTED = 500
 """Recordings listed of one user, the newest."""
@@ -69,39 +66,27 @@ class RecordingStore:
     """The recordings in one folder. Methods that touch files may raise `RecordingsUnavailable`."""
 
     def __init__(
-        self, folder: Path, bounds: Bounds, *, keep_s: float | None, clock: Callable[[], float] = time.time
+        self, folder: Path, limit: int = 0, *, keep_s: float | None, clock: Callable[[], float] = time.time
     ) -> None:
-        """Recordings expire `keep_s` seconds after their end; None: never. `clock` gives Unix time."""
+        """At most `limit` bytes are kept; 0: no limit. Recordings expire `keep_s` seconds after their end; None: never.
+        `clock` gives Unix time.
+        """
         self._folder = folder
         self._keep_s = keep_s
         self._clock = clock
-        self.writer = RecordingWriter(bounds, _size_of)
+        self.writer = RecordingWriter(limit)
 
     def __repr__(self) -> str:
         return f"RecordingStore({self.writer!r})"
 
-    # --- recording ------------------------------------------------------------------------------------
-
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:
-        """Begin a recording. Returns immediately; `on_end` is called on this event loop if it ends by itself."""
-        loop = asyncio.get_running_loop()
-
-        def ended(reason: EndReason) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(on_end, reason)
-
+        """Begin a recording. Returns immediately; `on_end` is called if it ends by itself."""
         begin = Begin(secrets.token_urlsafe(12), conversation_id, session_id, self._clock())
-        recording = ActiveRecording(begin, self._folder_of(owner), ended)
-        self.writer.begin(recording)
+        recording = ActiveRecording(begin, self._folder_of(owner))
+        self.writer.begin(recording, on_end)
         return recording
-
-    async def settle(self, recordings: Iterable[ActiveRecording]) -> None:
-        """Wait until the files of recordings that end are closed, for a moment at most."""
-        self.writer.hurry()
-        for recording in recordings:
-            await asyncio.to_thread(recording.ended.wait, SETTLE_WITHIN_S)
 
     # --- an owner's recordings ------------------------------------------------------------------------
 
@@ -145,48 +130,33 @@ class RecordingStore:
     # --- retention ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Sweep again and again: delete expired recordings, complete those of a killed process, count the rest."""
+        """Sweep again and again: delete expired recordings, and count the rest."""
         while True:
-            await asyncio.to_thread(self.sweep)
+            await self.sweep()
             await asyncio.sleep(SWEEP_EVERY_S)
 
-    def sweep(self) -> None:
-        """Sweep once; blocks for as long as the disk takes."""
+    async def sweep(self) -> None:
+        """Sweep once."""
+        kept = await self.writer.in_turn(self._sweep)
+        self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
+
+    def _sweep(self) -> int:
+        """Delete what has expired or holds no sound; return the bytes of the rest."""
         kept = 0
         for folder in self._folder.glob("*/"):
             for path in folder.glob("*.jsonl"):
-                self._sweep_one(path)
-            for path in folder.glob("*.ogg"):
-                if path.with_suffix(".jsonl").exists():
-                    kept += _bytes_of(path)
-                else:
-                    _unlink_if_old(path)  # a deletion that was cut
+                recording = self._load(path)
+                if recording is not None and (recording.journal.running or self._is_kept(recording)):
+                    kept += recording.size
+                elif recording is not None or _is_old(path):
+                    _unlink(path)
             _remove_if_empty(folder)
-        self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
+        return kept
 
-    def _sweep_one(self, path: Path) -> None:
-        journal = read_journal(path)
-        if journal is None:
-            _unlink_if_old(path)
-            return
-        if journal.running:
-            return
-        if journal.end is None:
-            journal.end = End("cut", duration_ms(path.with_suffix(".ogg")))
-            writer = JournalWriter(path)
-            writer.write(Line(end=journal.end))
-            writer.close()
-            log.warning("a recording that a killed process left was completed")
-        expires_at = self._expires_at(journal)
-        if not journal.end.duration_ms or (expires_at is not None and expires_at < self._clock()):
-            path.with_suffix(".ogg").unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
-
-    def _expires_at(self, journal: Journal) -> float | None:
-        """Return when a recording that has ended expires, in Unix time; None: never."""
-        if self._keep_s is None or journal.running:
-            return None
-        return journal.begin.at + (journal.end.duration_ms / 1000 if journal.end else 0) + self._keep_s
+    def _is_kept(self, recording: StoredRecording) -> bool:
+        """Return whether a recording that has ended holds sound, and has not expired."""
+        expired = recording.expires_at is not None and recording.expires_at < self._clock()
+        return not expired and bool(recording.shown()["duration_ms"])
 
     # --- files ----------------------------------------------------------------------------------------
 
@@ -201,35 +171,40 @@ class RecordingStore:
         return sorted(found, key=lambda each: -each.journal.begin.at)[:LISTED]
 
     def _read(self, path: Path) -> StoredRecording | None:
+        """Return a recording; None for one that does not exist, or has expired."""
+        found = self._load(path)
+        if found is None or (found.expires_at is not None and found.expires_at < self._clock()):
+            return None
+        return found
+
+    def _load(self, path: Path) -> StoredRecording | None:
+        """Return a recording, one that a killed process left included; None for one that cannot be read."""
         journal, audio = read_journal(path), path.with_suffix(".ogg")
         if journal is None:
             return None
         if journal.end is None:
             journal.end = End("cut", duration_ms(audio))
-        expires_at = self._expires_at(journal)
-        if expires_at is not None and expires_at < self._clock():
-            return None
+        ended_at = journal.begin.at + journal.end.duration_ms / 1000
+        expires_at = None if self._keep_s is None or journal.running else ended_at + self._keep_s
         return StoredRecording(journal, audio, _bytes_of(audio), expires_at)
 
     async def _drop(self, ids: list[str] | None, folder: Path) -> None:
         """Delete the recordings of these ids in a folder; None: everything in it."""
         active = [each for each in self._active_in(folder) if ids is None or each.begin.id in ids]
         for each in active:
-            each.discard()
-        await self.settle(active)
-        await self._in_thread(self._unlink_in, folder, ids)
-        if not all(each.ended.is_set() for each in active):
+            each.end("stopped")
+        if not await self.writer.settle(active, SETTLE_WITHIN_S):
             raise RecordingsUnavailable(
                 "A recording could not be stopped in time.", hint="Delete it again in a moment."
             )
+        await self._in_thread(self._unlink_in, folder, ids)
 
     def _unlink_in(self, folder: Path, ids: list[str] | None) -> None:
-        with self.writer.opening:
-            for path in folder.glob("*.*"):
-                if ids is None or path.stem in ids:
-                    self.writer.kept_bytes -= _bytes_of(path) if path.suffix == ".ogg" else 0
-                    path.unlink(missing_ok=True)
-            _remove_if_empty(folder)
+        for path in folder.glob("*.jsonl"):
+            if ids is None or path.stem in ids:
+                self.writer.kept_bytes -= _bytes_of(path.with_suffix(".ogg"))
+                _unlink(path)
+        _remove_if_empty(folder)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         try:
@@ -243,10 +218,6 @@ def no_recording() -> NotFound:
     return NotFound("No such recording.", hint="It may have expired, or been deleted.")
 
 
-def _size_of(folder: Path) -> int:
-    return sum(_bytes_of(path) for path in folder.glob("*.ogg"))
-
-
 def _bytes_of(path: Path) -> int:
     try:
         return path.stat().st_size
@@ -254,11 +225,17 @@ def _bytes_of(path: Path) -> int:
         return 0
 
 
-def _unlink_if_old(path: Path) -> None:
-    """Delete a file that belongs to nothing, unless it was made just now."""
+def _is_old(journal: Path) -> bool:
+    """Return whether a journal that cannot be read is none that is begun just now."""
     with suppress(OSError):
-        if time.time() - path.stat().st_mtime > SWEEP_EVERY_S:
-            path.unlink()
+        return time.time() - journal.stat().st_mtime > SWEEP_EVERY_S
+    return False
+
+
+def _unlink(journal: Path) -> None:
+    """Delete a recording; its journal goes last, so that a deletion that was cut is made again."""
+    journal.with_suffix(".ogg").unlink(missing_ok=True)
+    journal.unlink(missing_ok=True)
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -1,12 +1,13 @@
 """When each utterance of a call was said, and each of its words, on the recording's clock. Pure: times are arguments.
 
-What the assistant said sounded where its frames were played: pauses and what was never played are no part of it. What
-the caller said sounded between the onsets and pauses of their voice. Words share that time by their length.
+What the assistant said sounded while its frames were played: what was never played is no part of it. What the caller
+said sounded between the first onset and the last pause of their voice. Words share that time by their length.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TypedDict
 
 from backend import page_events as page
@@ -18,10 +19,8 @@ ONSET_MS = 120
 """Milliseconds after which an onset is reported: the voice began so much earlier."""
 SAME_TURN_MS = 3_000
 """The longest pause between two parts of one utterance."""
-SPANS_LIMIT = 200
-"""Spans of sound noted of one utterance."""
 ITEMS_LIMIT = 32
-"""Items of the assistant with sound and words noted at the same time."""
+"""Items of each side with times noted."""
 WORDS_LIMIT = 2_000
 """Words of one utterance that get a time each."""
 
@@ -50,11 +49,10 @@ class UtteranceTimes:
     """Follows a call's events, and makes an utterance of each item with final words."""
 
     def __init__(self) -> None:
-        self._voiced: list[Span] = []  # of the caller's utterance under way
-        self._voice_since: int | None = None
-        self._ended: list[list[Span]] = []  # the caller's utterances that are no item yet
-        self._of_user: dict[str, list[Span]] = {}
-        self._of_assistant: dict[str, list[Span]] = {}
+        self._voiced: Span | None = None  # what the caller has said that is no item yet
+        self._voice = False
+        self._of_user: dict[str, Span] = {}
+        self._of_assistant: dict[str, Span] = {}
         self._playing = ""
 
     def __repr__(self) -> str:
@@ -64,11 +62,11 @@ class UtteranceTimes:
         """Note the times in an event of the turn machine; most have none."""
         match event:
             case ev.SpeechStarted():
-                self._voiced, self._voice_since = [], max(0, at_ms - ONSET_MS)
+                self._start(max(0, at_ms - ONSET_MS))
             case ev.SpeechResumed():
-                self._voice_since = at_ms
-            case ev.SpeechPaused() | ev.SpeechStopped():
-                self._pause(at_ms, ended=isinstance(event, ev.SpeechStopped))
+                self._voice = True
+            case ev.SpeechPaused():
+                self._pause(at_ms)
             case ev.InputCommitted(item):
                 self._commit(item, at_ms)
             case ev.PlaybackStarted(item):
@@ -76,95 +74,68 @@ class UtteranceTimes:
 
     def on_played(self, at_ms: int) -> None:
         """Note that a frame of the item that plays sounds at `at_ms`."""
-        spans = self._of_assistant.setdefault(self._playing, [])
-        _forget_oldest(self._of_assistant)
-        if spans and 0 <= at_ms - spans[-1][1] <= FRAME_MS:
-            spans[-1] = (spans[-1][0], at_ms + FRAME_MS)
-        elif len(spans) < SPANS_LIMIT:
-            spans.append((at_ms, at_ms + FRAME_MS))
+        begin, _ = self._of_assistant.get(self._playing, (at_ms, at_ms))
+        _note(self._of_assistant, self._playing, (begin, at_ms + FRAME_MS))
 
     def settled(self, event: page.PageEvent, at_ms: int) -> RecordedUtterance | None:
         """Return the utterance that `event` completes, if any; one that is completed again has more words."""
         match event:
             case page.TranscriptCompleted("user", item, text):
-                spans = self._of_user.get(item, [])
-                return _utterance("user", item, text, spans, at_ms, typed=not spans)
+                span = self._of_user.get(item)
+                return _utterance("user", item, text, span or (at_ms, at_ms), typed=span is None)
             case page.TranscriptCompleted("assistant", item, text) | page.TranscriptInterrupted(item, text):
-                spans = self._of_assistant.get(item, [])
+                span = self._of_assistant.get(item)
                 cut = isinstance(event, page.TranscriptInterrupted)
-                return _utterance("assistant", item, text, spans, at_ms, interrupted=cut)
+                return _utterance("assistant", item, text, span, interrupted=cut) if span else None
         return None
 
-    def _pause(self, at_ms: int, *, ended: bool) -> None:
-        if self._voice_since is not None and len(self._voiced) < SPANS_LIMIT:
-            self._voiced.append((self._voice_since, max(at_ms, self._voice_since)))
-        self._voice_since = None
-        if ended and self._voiced:
-            self._ended = [*self._ended[-SPANS_LIMIT:], self._voiced]
-            self._voiced = []
+    def _start(self, at_ms: int) -> None:
+        """Begin an utterance, or go on with the last one after a short pause."""
+        self._voice = True
+        if self._voiced is None or at_ms - self._voiced[1] > SAME_TURN_MS:
+            self._voiced = (at_ms, at_ms)
+
+    def _pause(self, at_ms: int) -> None:
+        self._voice = False
+        if self._voiced is not None:
+            self._voiced = (self._voiced[0], at_ms)
 
     def _commit(self, item: str, at_ms: int) -> None:
-        """Give an item the utterances that led to it: the last, and those before it that follow each other closely."""
-        ended, self._ended = self._ended, []
-        if not ended and self._voiced:
-            ended = [self._voiced]
-        spans: list[Span] = []
-        for utterance in reversed(ended):
-            if spans and spans[0][0] - utterance[-1][1] > SAME_TURN_MS:
-                break
-            spans = utterance + spans
-        self._of_user[item] = spans
-        _forget_oldest(self._of_user)
+        """Give an item what was said until now."""
+        if self._voice:
+            self._pause(at_ms)
+        if self._voiced is not None:
+            _note(self._of_user, item, self._voiced)
+        self._voiced = None
 
 
-def _forget_oldest(items: dict[str, list[Span]]) -> None:
+def _note(items: dict[str, Span], item: str, span: Span) -> None:
+    items[item] = span
     if len(items) > ITEMS_LIMIT:
         del items[next(iter(items))]
 
 
 def _utterance(
-    role: Role,
-    item: str,
-    text: str,
-    spans: list[Span],
-    at_ms: int,
-    *,
-    interrupted: bool = False,
-    typed: bool = False,
+    role: Role, item: str, text: str, span: Span, *, interrupted: bool = False, typed: bool = False
 ) -> RecordedUtterance | None:
     text = text.strip()
-    if not text or (role == "assistant" and not spans):  # what never sounded is not part of a recording
+    if not text:
         return None
-    spans = spans or [(at_ms, at_ms)]
     return {
         "role": role,
         "item_id": item,
         "text": text,
-        "from_ms": spans[0][0],
-        "to_ms": spans[-1][1],
+        "from_ms": span[0],
+        "to_ms": span[1],
         "interrupted": interrupted,
         "typed": typed,
-        "words": [] if typed else _shared_out(text.split()[:WORDS_LIMIT], spans),
+        "words": [] if typed else _shared_out(text.split()[:WORDS_LIMIT], span),
     }
 
 
-def _shared_out(words: list[str], spans: list[Span]) -> list[TimedWord]:
-    """Return the words with shares of the spans' time, each by its letters and the pause behind it."""
-    weights = [len(re.sub(r"\W", "", word)) + 1 for word in words]
-    sounding = sum(end - begin for begin, end in spans)
-    total, so_far, timed = sum(weights) or 1, 0, []
-    for word, weight in zip(words, weights, strict=True):
-        begin = _moment(sounding * so_far // total, spans)
-        so_far += weight
-        timed.append((word, begin, max(begin, _moment(sounding * so_far // total, spans, end=True))))
-    return timed
-
-
-def _moment(sounded_ms: int, spans: list[Span], *, end: bool = False) -> int:
-    """Return when `sounded_ms` milliseconds of the spans have sounded; `end`: at the end of a span, not after it."""
-    for begin, until in spans:
-        length = until - begin
-        if sounded_ms < length or (end and sounded_ms == length):
-            return begin + sounded_ms
-        sounded_ms -= length
-    return spans[-1][1]
+def _shared_out(words: list[str], span: Span) -> list[TimedWord]:
+    """Return the words with shares of the span, each by its letters and the pause behind it."""
+    ends = list(accumulate(len(re.sub(r"\W", "", word)) + 1 for word in words))
+    begin, length = span[0], span[1] - span[0]
+    places = [begin + length * end // ends[-1] for end in (0, *ends)]
+    return list(zip(words, places, places[1:], strict=False))

@@ -1,21 +1,21 @@
-"""The one thread that writes all recordings of a process, and the queue of each through which its call reaches it.
+"""Recordings under way: a task for each writes what its call has put into its queue.
 
-A call puts frames and lines into its queue, which takes a microsecond, and goes on. The thread wakes every `PAUSE_S`,
-takes what has come, puts both sides together and encodes what is older than `HOLD_SAMPLES`, so that a frame that came
-late still finds its place. Where it cannot follow (a slow disk, a busy machine), the queue is full, frames are left
-out, and the gap is noted. Where it cannot write at all, the recording ends, and the call does not.
+A call puts frames and lines into the queue, which takes a microsecond, and goes on. The task wakes every `PAUSE_S` and
+has a thread put both sides together and encode what is older than `HOLD_SAMPLES`, so that a frame that came late still
+finds its place. Where the disk cannot follow, the queue is full, frames are left out, and the gap is noted. Where it
+cannot be written at all, the recording ends, and the call does not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, ParamSpec, TypeVar
 
 import av
 import numpy as np
@@ -27,32 +27,25 @@ from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 log = logging.getLogger(__name__)
 
 PAUSE_S = 0.25
-"""Seconds between two rounds of the thread."""
+"""Seconds between two rounds of writing."""
 HOLD_SAMPLES = SAMPLE_RATE
 """How long sound waits for the other side's sound: a second."""
+WINDOW_SAMPLES = SAMPLE_RATE * 4
+"""The sound that is put together at a time, and the most that is encoded in one step."""
 QUEUE_LIMIT = 1_500
-"""Frames and lines that wait for the thread, of one recording: ten seconds and more of both sides."""
+"""Frames and lines that wait to be written, of one recording: ten seconds and more of both sides."""
 LINES_LIMIT = 200
 """Lines that may wait beyond that: they are few, and frames do not displace them."""
-LONGEST_SAMPLES = SAMPLE_RATE * 5
-"""The most that is encoded in one step."""
 CLOSE_WITHIN_S = 5.0
 """Seconds a process that ends gives its recordings."""
-MEGABYTE = 1_000_000
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Channel = Literal[0, 1]
 CALLER: Channel = 0
 """Left."""
 ASSISTANT: Channel = 1
 """Right."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Bytes that may be kept; 0: no limit."""
-
-    of_user: int
-    of_all: int
 
 
 class _Sound(NamedTuple):
@@ -67,18 +60,14 @@ class ActiveRecording:
     `now()` and positions are samples since it began.
     """
 
-    def __init__(self, begin: Begin, folder: Path, on_end: Callable[[EndReason], object]) -> None:
-        """`folder` is its owner's; `on_end` is called from the thread when the recording ends by itself."""
+    def __init__(self, begin: Begin, folder: Path) -> None:
+        """`folder` is its owner's."""
         self.begin = begin
         self.folder = folder
-        self.on_end = on_end
         self.queue: deque[_Sound | Line] = deque()
         self.ending: EndReason | None = None
         """The reason for the recording's end; None while it goes on."""
-        self.discarded = False
-        """Whether the recording is to be deleted."""
-        self.ended = threading.Event()
-        """Set once its files are closed, or gone."""
+        self.ends = asyncio.Event()
         self.began_at = time.monotonic()
         self._gap_from: int | None = None
 
@@ -112,197 +101,149 @@ class ActiveRecording:
     def end(self, reason: EndReason) -> None:
         """Have all waiting frames and lines written, and the files closed. The first call counts."""
         self.ending = self.ending or reason
-
-    def discard(self) -> None:
-        """Have the files deleted."""
-        self.discarded = True
-        self.ending = self.ending or "stopped"
+        self.ends.set()
 
 
 class _Files:
-    """The files of one recording, in the hands of the thread."""
+    """The files of one recording; their methods block."""
 
     def __init__(self, recording: ActiveRecording) -> None:
         recording.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.ogg_path = recording.audio_path
-        self.journal_path = self.ogg_path.with_suffix(".jsonl")
-        self.journal = JournalWriter(self.journal_path)
+        self.journal = JournalWriter(recording.audio_path.with_suffix(".jsonl"))
         self.journal.write(Line(begin=recording.begin))
-        self.ogg = OggWriter(self.ogg_path)
-        self.written = self.placed = 0
-        """The encoded samples, and the end of the sound."""
-        self._waiting: Stereo = np.zeros((2 * HOLD_SAMPLES, 2), np.int16)
-        """What comes after them."""
+        self.ogg = OggWriter(recording.audio_path)
+        self._written = self._placed = 0  # the encoded samples, and the end of the sound
+        self._waiting: Stereo = np.zeros((WINDOW_SAMPLES, 2), np.int16)  # what comes after them
 
-    def place(self, sound: _Sound) -> None:
-        """Put a frame in its place; what is encoded already stays as it is."""
-        samples = np.frombuffer(sound.frame, "<i2")
-        at = sound.position - self.written
-        if at < 0:
-            samples, at = samples[-at:], 0
-        if at + len(samples) > len(self._waiting):
-            if at > LONGEST_SAMPLES:
-                return  # a fault in a clock: nothing is placed so far ahead
-            more = np.zeros((at + FRAME_SAMPLES + HOLD_SAMPLES - len(self._waiting), 2), np.int16)
-            self._waiting = np.concatenate([self._waiting, more])
-        self._waiting[at : at + len(samples), sound.channel] = samples
-        self.placed = max(self.placed, sound.position + FRAME_SAMPLES)
-
-    def encode_until(self, position: int) -> None:
-        """Encode everything before `position`."""
-        while (count := min(position - self.written, LONGEST_SAMPLES) // FRAME_SAMPLES * FRAME_SAMPLES) > 0:
-            piece = self._waiting[:count]
-            if len(piece) < count:
-                piece = np.concatenate([piece, np.zeros((count - len(piece), 2), np.int16)])
-            self.ogg.write(piece)
-            rest = self._waiting[count:]
-            self._waiting = np.concatenate([rest, np.zeros((max(0, 2 * HOLD_SAMPLES - len(rest)), 2), np.int16)])
-            self.written += count
-
-    def close(self, end: End | None) -> None:
-        """Close both files; with `end`, the journal gets its last line."""
-        try:
-            self.ogg.close()
-        finally:
-            if end is not None:
-                self.journal.write(Line(end=end))
-            self.journal.close()
-
-
-class RecordingWriter:
-    """The thread, and the recordings under way in this process."""
-
-    def __init__(self, bounds: Bounds, size_of: Callable[[Path], int] = lambda _: 0) -> None:
-        """`size_of` returns the bytes of a user's finished recordings, in their folder."""
-        self.bounds = bounds
-        self.kept_bytes = 0
-        """Bytes of all finished recordings, as the last sweep found them, and of those that ended since."""
-        self.opening = threading.Lock()
-        """Held while a recording's files are made: the erasure of a user's files holds it, too."""
-        self._size_of = size_of
-        self._active: list[ActiveRecording] = []
-        self._files: dict[str, _Files] = {}
-        self._of_user: dict[str, int] = {}
-        self._wake = threading.Event()
-        self._closing = False
-        self._thread: threading.Thread | None = None
-
-    def __repr__(self) -> str:
-        return f"RecordingWriter({len(self._active)} under way)"
-
-    @property
-    def active(self) -> tuple[ActiveRecording, ...]:
-        """The recordings under way."""
-        return tuple(self._active)
-
-    @property
-    def depth(self) -> int:
-        """Frames and lines that wait to be written."""
-        return sum(len(recording.queue) for recording in self._active)
-
-    def begin(self, recording: ActiveRecording) -> None:
-        """Write a recording from now on. Returns immediately."""
-        self._active.append(recording)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="recordings", daemon=True)
-            self._thread.start()
-
-    def hurry(self) -> None:
-        """Begin the next round now."""
-        self._wake.set()
-
-    def close(self) -> None:
-        """End all recordings, and the thread; blocks for a moment."""
-        for recording in self.active:
-            recording.end("call_ended")
-        self._closing = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(CLOSE_WITHIN_S)
-
-    def _run(self) -> None:
-        while not (self._closing and not self._active):
-            self._wake.wait(PAUSE_S)
-            self._wake.clear()
-            for recording in self.active:
-                self._serve(recording)
-
-    def _serve(self, recording: ActiveRecording) -> None:
-        """Write what has come of one recording; a fault ends that one."""
-        ending, until = recording.ending, recording.now()  # looked at first: what was queued before is written
-        try:
-            reason = self._write(recording, until, ending)
-        except (OSError, av.FFmpegError, ValueError) as error:
-            log.warning("a recording could not be written (%s) and has ended; its call goes on", type(error).__name__)
-            reason = "failed"
-        except Exception:
-            log.exception("a recording failed and has ended; its call goes on")
-            reason = "failed"
-        if reason is None:
-            return
-        recording.ending = recording.ending or reason
-        self._finish(recording, reason)
-        if ending is None:
-            recording.on_end(reason)
-
-    def _write(self, recording: ActiveRecording, until: int, ending: EndReason | None) -> EndReason | None:
-        """Return why the recording is over; None: it goes on."""
-        files = self._opened(recording)
-        if files is None:
-            return ending or "full"
+    def write(self, recording: ActiveRecording, until: int, *, last: bool) -> None:
+        """Write what has come; `last`: all of it, silence up to `until` included."""
         lines: list[Line] = []
         while recording.queue:
             queued = recording.queue.popleft()
             if isinstance(queued, Line):
                 lines.append(queued)
             else:
-                files.place(queued)
-        files.journal.write(*lines)
-        files.encode_until(max(until, files.placed) if ending else until - HOLD_SAMPLES)
-        return ending or self._over_bounds(recording, files)
+                self._place(queued)
+        self.journal.write(*lines)
+        self._encode_until(max(until, self._placed) if last else until - HOLD_SAMPLES)
 
-    def _opened(self, recording: ActiveRecording) -> _Files | None:
-        """Return its files, and make them if necessary; None without room for them, or if it is to be deleted."""
-        if (files := self._files.get(recording.begin.id)) is not None:
-            return files
-        with self.opening:
-            if recording.discarded or not self._has_room(recording):
-                return None
-            self._files[recording.begin.id] = files = _Files(recording)
-            return files
+    def close(self, reason: EndReason) -> None:
+        """Close both files; the journal gets its last line."""
+        try:
+            self.ogg.close()
+        finally:
+            self.journal.write(Line(end=End(reason, _ms(self._written))))
+            self.journal.close()
 
-    def _has_room(self, recording: ActiveRecording) -> bool:
-        bounds, of_user = self.bounds, self._size_of(recording.folder)
-        self._of_user[recording.begin.id] = of_user
-        return not (bounds.of_user and of_user >= bounds.of_user) and not self._is_full()
+    def _place(self, sound: _Sound) -> None:
+        """Put a frame in its place; what is encoded already stays as it is."""
+        if sound.position + FRAME_SAMPLES > self._written + WINDOW_SAMPLES:
+            self._encode_until(sound.position - HOLD_SAMPLES)
+        samples, at = np.frombuffer(sound.frame, "<i2"), sound.position - self._written
+        if at < 0:
+            samples, at = samples[-at:], 0
+        self._waiting[at : at + len(samples), sound.channel] = samples
+        self._placed = max(self._placed, sound.position + FRAME_SAMPLES)
+
+    def _encode_until(self, position: int) -> None:
+        """Encode everything before `position`."""
+        while (count := min(position - self._written, WINDOW_SAMPLES) // FRAME_SAMPLES * FRAME_SAMPLES) > 0:
+            self.ogg.write(self._waiting[:count])
+            self._waiting = np.concatenate([self._waiting[count:], np.zeros((count, 2), np.int16)])
+            self._written += count
+
+
+class RecordingWriter:
+    """The recordings under way in this process. Their files are written by one thread at a time."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: bytes that may be kept; 0: no limit."""
+        self.kept_bytes = 0
+        """Bytes of all finished recordings, as the last sweep found them, and of those that ended since."""
+        self._limit = limit
+        self._files: dict[ActiveRecording, _Files] = {}
+        self._tasks: dict[ActiveRecording, asyncio.Task[None]] = {}
+        self._turn = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"RecordingWriter({len(self._tasks)} under way)"
+
+    @property
+    def active(self) -> tuple[ActiveRecording, ...]:
+        """The recordings under way."""
+        return tuple(self._tasks)
+
+    @property
+    def depth(self) -> int:
+        """Frames and lines that wait to be written."""
+        return sum(len(recording.queue) for recording in self._tasks)
+
+    def begin(self, recording: ActiveRecording, on_end: Callable[[EndReason], object]) -> None:
+        """Write a recording from now on. Returns immediately; `on_end` is called if it ends by itself."""
+        self._tasks[recording] = asyncio.create_task(self._run(recording, on_end), name="recording")
+
+    async def settle(self, recordings: Iterable[ActiveRecording], within_s: float) -> bool:
+        """Return whether recordings that end were closed in time."""
+        tasks = [self._tasks[each] for each in recordings if each in self._tasks]
+        _, late = await asyncio.wait(tasks, timeout=within_s) if tasks else ((), ())
+        return not late
+
+    async def in_turn(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run `work` in a thread, while no recording is written."""
+        async with self._turn:
+            return await asyncio.to_thread(work, *arguments, **options)
+
+    async def close(self) -> None:
+        """End all recordings."""
+        for recording in self._tasks:
+            recording.end("call_ended")
+        await self.settle(self.active, CLOSE_WITHIN_S)
+
+    async def _run(self, recording: ActiveRecording, on_end: Callable[[EndReason], object]) -> None:
+        """Write one recording until it ends; a fault ends it."""
+        try:
+            reason = await self._write(recording)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call goes on
+            reason = _noted(error)
+        by_itself = recording.ending is None
+        recording.end(reason)
+        try:
+            if (files := self._files.pop(recording, None)) is not None:
+                await self.in_turn(files.close, reason)
+                self.kept_bytes += files.ogg.bytes_written
+        except Exception as error:  # noqa: BLE001
+            _noted(error)
+        del self._tasks[recording]
+        recording.queue.clear()
+        if by_itself:
+            on_end(reason)
+
+    async def _write(self, recording: ActiveRecording) -> EndReason:
+        """Write what comes, until the recording is to end, or there is no room for it: then return why."""
+        if self._is_full():
+            return "full"
+        self._files[recording] = files = await self.in_turn(_Files, recording)
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S):
+                    await recording.ends.wait()
+            ending, until = recording.ending, recording.now()  # looked at first: what was queued before is written
+            await self.in_turn(files.write, recording, until, last=ending is not None)
+            if ending is not None:
+                return ending
+            if self._is_full():
+                return "full"
 
     def _is_full(self) -> bool:
         under_way = sum(files.ogg.bytes_written for files in self._files.values())
-        return bool(self.bounds.of_all) and self.kept_bytes + under_way >= self.bounds.of_all
+        return bool(self._limit) and self.kept_bytes + under_way >= self._limit
 
-    def _over_bounds(self, recording: ActiveRecording, files: _Files) -> EndReason | None:
-        size, bounds = files.ogg.bytes_written, self.bounds
-        if bounds.of_user and self._of_user[recording.begin.id] + size >= bounds.of_user:
-            return "full"
-        return "full" if self._is_full() else None
 
-    def _finish(self, recording: ActiveRecording, reason: EndReason) -> None:
-        """Close the files, or delete them."""
-        files = self._files.pop(recording.begin.id, None)
-        self._of_user.pop(recording.begin.id, None)
-        try:
-            if files is not None:
-                duration_ms = _ms(files.written)
-                files.close(None if recording.discarded else End(reason, duration_ms))
-                self.kept_bytes += 0 if recording.discarded else files.ogg.bytes_written
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others are written
-            log.warning("a recording could not be closed (%s)", type(error).__name__)
-        if files is not None and recording.discarded:
-            files.ogg_path.unlink(missing_ok=True)
-            files.journal_path.unlink(missing_ok=True)
-        self._active.remove(recording)
-        recording.queue.clear()
-        recording.ended.set()
+def _noted(error: Exception) -> EndReason:
+    """Log why a recording cannot be written; with a traceback, where the disk cannot be the reason."""
+    ours = None if isinstance(error, OSError | av.FFmpegError | ValueError) else error
+    log.warning("a recording could not be written (%s) and has ended", type(error).__name__, exc_info=ours)
+    return "failed"
 
 
 def _ms(samples: int) -> int:

@@ -7,13 +7,11 @@ from contextlib import asynccontextmanager
 
 from backend.access.principal import Grant
 from backend.access.rates import Buckets
-from backend.access.secret_key import secret_keys
 from backend.access.store import AccessStore
 from backend.extension import Extension, Ground, Opened
-from backend.extensions.sharing.routes import router
+from backend.extensions.sharing.routes import READS_PER_MINUTE, Sharing, router
 from backend.extensions.sharing.settings import SharingSettings
 from backend.extensions.sharing.shared_links import SharedLinks
-from backend.extensions.sharing.sharing import READS_PER_MINUTE, LinkTokens, Sharing
 
 
 @asynccontextmanager
@@ -26,7 +24,7 @@ async def open_sharing(ground: Ground) -> AsyncIterator[Opened]:
     links = SharedLinks(ground.redis, ttl_s=ground.retention_s)
     shared = AccessStore(ground.redis) if settings.server.several_processes else None
     readers = Buckets(READS_PER_MINUTE, what="requests for shared transcripts", name="readers", shared=shared)
-    sharing = Sharing(links, LinkTokens(secret_keys(settings)), readers, days)
+    sharing = Sharing(links, readers, days)
     page = {"days": days} if days else None
     yield Opened(services={Sharing: sharing}, user_data={"shared links": links}, page=page)
 

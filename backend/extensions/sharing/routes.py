@@ -1,21 +1,24 @@
 """Shared transcripts: `/api/links` and `POST /api/conversations/{id}/links` for owners, `/shared/{token}` for all.
 
-A token is a link's signed id; a forged one is refused before any look-up. Readers get only words and the time of
-sharing: no id, no user, no other time, and no cookie.
+A token is a link's id, which cannot be guessed. Readers get only words and the time of sharing: no id, no user, no
+other time, and no cookie.
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse
 
 from backend.access.addresses import address_key
+from backend.access.rates import Buckets
 from backend.access.usage import WRITE
 from backend.citations import as_json
 from backend.errors import BadRequest, CallerError, Forbidden, Gone, NotFound
-from backend.extensions.sharing.shared_links import SharedLink
-from backend.extensions.sharing.sharing import ID, Sharing
+from backend.extensions.sharing.shared_links import SharedLink, SharedLinks
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, principal_of, spend
 from backend.http.long_answers import json_response
@@ -24,10 +27,24 @@ from backend.storage.ledger.recall import recall_until
 from backend.storage.messages import Message, without_retried
 
 USUAL_DAYS = 7.0
+READS_PER_MINUTE = 60
+"""Requests for shared transcripts that one address may make; the page makes two."""
+ID = re.compile(r"[A-Za-z0-9_-]{22}")
 UNLISTED = {"x-robots-tag": "noindex, nofollow, noarchive", "cache-control": "no-store"}
 """Headers that keep a shared transcript out of search engines and caches."""
 
 router = APIRouter(tags=["shared transcripts"])
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Shared transcripts of this server."""
+
+    links: SharedLinks
+    readers: Buckets
+    """The limits on readers of shared transcripts."""
+    days: float
+    """The longest that a link works; 0: sharing is off."""
 
 
 class NewLink(BaseModel):
@@ -54,14 +71,14 @@ async def share_conversation(request: Request, here: Here, conversation_id: str)
     if not await _said(here, owner, conversation_id):
         raise NotFound("No such conversation.", hint="It may have expired, or been deleted.")
     await spend(request, WRITE)
-    return _shown(here, await here.of(Sharing).links.share(owner, conversation_id, days=days))
+    return _shown(await here.of(Sharing).links.share(owner, conversation_id, days=days))
 
 
 @router.get("/api/links")
 async def list_links(request: Request, here: Here) -> Json:
     """List the caller's links that work, the newest first. `days`: the longest a new one may work; 0: none is made."""
     links = await here.of(Sharing).links.of(_owner(request))
-    return {"days": here.of(Sharing).days, "links": [_shown(here, link) for link in links]}
+    return {"days": here.of(Sharing).days, "links": [_shown(link) for link in links]}
 
 
 @router.delete("/api/links/{link_id}")
@@ -98,10 +115,9 @@ async def show_shared(request: Request, here: Here, token: str) -> Response:
 async def _shared(request: Request, here: Context, token: str) -> tuple[SharedLink, list[Message]]:
     """Return the link of a token, and its messages. Raises `NotFound`, `Gone`, `TooMany`."""
     await here.of(Sharing).readers.take(address_key(request), here.now())
-    link_id = here.of(Sharing).tokens.read(token)
-    if link_id is None:
+    if not ID.fullmatch(token):
         raise NotFound("There is no such page.", hint="Check that you have the whole address.")
-    found = await here.of(Sharing).links.find(link_id)
+    found = await here.of(Sharing).links.find(token)
     messages = await _said(here, found[0], found[1].conversation_id, found[1].shared_at) if found else []
     if found is None or not messages:
         hint = "The link has expired or was revoked. Ask the person who sent it for a new one."
@@ -126,11 +142,11 @@ def _owner(request: Request) -> str:
     return principal.user
 
 
-def _shown(here: Context, link: SharedLink) -> Json:
+def _shown(link: SharedLink) -> Json:
     return {
         "id": link.id,
         "conversation_id": link.conversation_id,
-        "path": f"/shared/{here.of(Sharing).tokens.sign(link)}",
+        "path": f"/shared/{link.id}",
         "shared_at": link.shared_at,
         "expires_at": link.expires_at,
     }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from backend.settings.settings import Settings, load_settings
+from backend.settings.settings import load_settings
 from tests.support.agents import call
 from tests.thinkers.world import NOWHERE, World, world
 
@@ -14,18 +13,14 @@ CREATE = [call("calendar_create_event", '{"title": "Dentist", "start": "2026-11-
 LIST = [call("calendar_list_events", "{}")]
 
 
-def kept_in(folder: Path) -> Settings:
-    return load_settings(_env_file=None, data_dir=folder, **NOWHERE)
-
-
 def told(w: World) -> Any:
     """The last tool result the model was shown."""
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
 
-async def test_nobody_sees_anothers_calendar_nor_a_cached_answer(tmp_path: Path) -> None:
+async def test_nobody_sees_anothers_calendar_nor_a_cached_answer() -> None:
     scenes = (CREATE, ["It is in."], LIST, ["The dentist."], LIST, ["Nothing."], LIST, ["Still the dentist."])
-    async with world(*scenes, settings=kept_in(tmp_path)) as w:
+    async with world(*scenes) as w:
         await w.ask("assistant", "Put the dentist in for tomorrow at three.")
         await w.ask("assistant", "What is on?")
         assert (await w.ask("assistant", "What is on?", user="bob")).text == "Nothing."
@@ -34,24 +29,22 @@ async def test_nobody_sees_anothers_calendar_nor_a_cached_answer(tmp_path: Path)
         assert (again.text, again.source) == ("Still the dentist.", "live")
 
 
-async def test_a_caller_we_do_not_know_is_told_to_sign_in(tmp_path: Path) -> None:
-    async with world(LIST, ["Please sign in."], settings=kept_in(tmp_path)) as w:
+async def test_a_caller_we_do_not_know_is_told_to_sign_in() -> None:
+    async with world(LIST, ["Please sign in."]) as w:
         await w.ask("assistant", "What is on?", user="")
         assert told(w)["error"]["type"] == "not_allowed"
 
 
-async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it(tmp_path: Path) -> None:
-    async with world(["Nothing is on."], settings=kept_in(tmp_path)) as w:
+async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it() -> None:
+    async with world(["Nothing is on."]) as w:
         await w.memory.update_user_context("ada", lambda known: {"preferences": {"time_zone": "Asia/Tokyo"}})
         await w.ask("assistant", "What is on?")
         assert "21:00 (time zone Asia/Tokyo)" in w.system()
         assert "list it first" in w.system()
 
 
-async def test_a_calendar_server_out_of_reach_is_told_to_the_model(tmp_path: Path) -> None:
-    settings = load_settings(
-        _env_file=None, data_dir=tmp_path, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE
-    )
+async def test_a_calendar_server_out_of_reach_is_told_to_the_model() -> None:
+    settings = load_settings(_env_file=None, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE)
     async with world(LIST, ["I cannot reach your calendar."], settings=settings) as w:
         answer = await w.ask("assistant", "What is on?")
         assert "cannot be reached" in told(w)["error"]["message"]

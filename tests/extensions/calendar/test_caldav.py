@@ -124,6 +124,8 @@ async def test_an_etag_a_proxy_has_weakened_still_matches() -> None:
 async def test_requests_name_a_user_by_a_hash_only() -> None:
     async with store_on(lambda request: text_reply("", 404)) as (store, server):
         await everything(store)
+        with pytest.raises(CalendarRefused):
+            await store.everything("")
     assert all("ada" not in request.path for request in server.requests)
 
 

@@ -1,29 +1,30 @@
-"""What every `EventStore` does: files on this machine, and a real CalDAV server."""
+"""What every `EventStore` does: Redis, and a real CalDAV server."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import httpx2
 import pytest
+from fakeredis import FakeAsyncRedis
 
+from backend.extensions.calendar import kept
 from backend.extensions.calendar.base import CalendarRefused, EventChanged, EventDraft, EventStore, NoSuchEvent, Stored
 from backend.extensions.calendar.caldav import CalDavStore
 from backend.extensions.calendar.events import write
-from backend.extensions.calendar.local import LocalStore
+from backend.extensions.calendar.kept import KeptEvents
 from tests.support.radicale import PASSWORD, USERNAME
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 START, END = NOW, NOW + timedelta(days=7)
 
 
-@pytest.fixture(params=["files", "caldav"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventStore]:
-    if request.param == "files":
-        yield LocalStore(tmp_path)
+@pytest.fixture(params=["kept", "caldav"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[EventStore]:
+    if request.param == "kept":
+        yield KeptEvents(FakeAsyncRedis())
         return
     url = request.getfixturevalue("server").url
     async with httpx2.AsyncClient() as http:
@@ -74,11 +75,6 @@ async def test_users_never_see_each_others_events(store: EventStore) -> None:
             await work
     await store.erase("bob")
     assert titles(await store.between("ada", START, END)) == ["Dentist"]
-
-
-async def test_nobody_in_particular_has_no_calendar(store: EventStore) -> None:
-    with pytest.raises(CalendarRefused):
-        await store.create("", "a.ics", text("Dentist"))
 
 
 async def test_an_id_is_taken_once(store: EventStore) -> None:
@@ -134,3 +130,12 @@ async def test_any_user_id_is_safe(store: EventStore, user_id: str) -> None:
         assert titles(await store.between(user_id, START, END)) == ["Dentist"]
     finally:
         await store.erase(user_id)
+
+
+async def test_a_full_calendar_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "EVENT_LIMIT", 1)
+    store = KeptEvents(FakeAsyncRedis())
+    await store.create("ada", "0.ics", text("Dentist"))
+    with pytest.raises(CalendarRefused, match="full"):
+        await store.create("ada", "1.ics", text("Dentist"))
+    await store.create("bob", "1.ics", text("Dentist"))

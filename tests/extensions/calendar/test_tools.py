@@ -1,4 +1,4 @@
-"""The four calendar tools as a model uses them: through the runner, on files and on a real CalDAV server."""
+"""The four calendar tools as a model uses them: through the runner, on Redis and on a real CalDAV server."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
+from fakeredis import FakeAsyncRedis
 
 from backend.errors import SettingsError
 from backend.extensions.calendar.base import CalendarUnavailable, EventStore
 from backend.extensions.calendar.caldav import CalDavStore
 from backend.extensions.calendar.calendars import Calendars, open_calendars
-from backend.extensions.calendar.local import LocalStore
+from backend.extensions.calendar.kept import KeptEvents
 from backend.extensions.calendar.settings import CalendarSettings
 from backend.extensions.calendar.tools import (
     calendar_create_event,
@@ -89,10 +89,10 @@ class Desk:
         return [event["start"][:16] for event in await self.events(**arguments)]
 
 
-@pytest.fixture(params=["files", "caldav"])
-async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+@pytest.fixture(params=["kept", "caldav"])
+async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
     async with httpx2.AsyncClient() as http:
-        store: EventStore = LocalStore(tmp_path)
+        store: EventStore = KeptEvents(FakeAsyncRedis())
         if request.param == "caldav":
             store = CalDavStore(http, request.getfixturevalue("server").url, USERNAME, PASSWORD)
         desk = Desk(store)
@@ -233,9 +233,9 @@ async def test_the_last_day_is_included(desk: Desk, span: dict[str, str], expect
     ],
 )
 async def test_the_end_of_a_span_is_read_from_today_unless_that_is_before_its_beginning(
-    tmp_path: Path, start: str, end: str, first: str, last: str
+    start: str, end: str, first: str, last: str
 ) -> None:
-    desk = Desk(LocalStore(tmp_path), now=datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK))
+    desk = Desk(KeptEvents(FakeAsyncRedis()), now=datetime(2026, 11, 25, 10, 0, tzinfo=NEW_YORK))
     await desk.live_in("America/New_York")
     listed = await desk.call("list_events", start=start, end=end)
     assert (listed["from"], listed["to"]) == (first, last)
@@ -251,8 +251,8 @@ async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None
     assert await desk.starts() == ["2026-11-23T09:00"]
 
 
-async def test_a_change_of_what_has_changed_meanwhile_is_reported(tmp_path: Path) -> None:
-    class Rival(LocalStore):
+async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
+    class Rival(KeptEvents):
         """Somebody else writes between our reading and our writing."""
 
         async def get(self, user_id: str, event_id: str) -> Any:
@@ -260,15 +260,15 @@ async def test_a_change_of_what_has_changed_meanwhile_is_reported(tmp_path: Path
             await self.replace(user_id, known, known.text.replace("SUMMARY:Dentist", "SUMMARY:Optician"))
             return known
 
-    desk = Desk(Rival(tmp_path))
+    desk = Desk(Rival(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
     assert "changed by somebody else" in told["error"]["message"]
     assert [event["title"] for event in await desk.events()] == ["Optician"]
 
 
-async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: Path) -> None:
-    class Lossy(LocalStore):
+async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event() -> None:
+    class Lossy(KeptEvents):
         """Keeps the event, and loses the first answer."""
 
         answers = 0
@@ -279,7 +279,7 @@ async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: 
             if self.answers == 1:
                 raise CalendarUnavailable("The calendar server does not answer.")
 
-    desk = Desk(Lossy(tmp_path))
+    desk = Desk(Lossy(FakeAsyncRedis()))
     context = tool_context("ada", "ada's", turn="a turn")
     arguments = json.dumps({"title": "Dentist", "start": "2026-11-23T15:00"})
     lost = await desk.box.run("calendar_create_event", arguments, context)
@@ -290,8 +290,8 @@ async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: 
     assert len(await desk.events()) == 2
 
 
-async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said(tmp_path: Path) -> None:
-    desk = Desk(LocalStore(tmp_path))
+async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said() -> None:
+    desk = Desk(KeptEvents(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="tomorrow at three")
     assert "time zone is not known" in made["note"]
     assert made["created"]["start"] == "2026-11-22T15:00:00"
@@ -300,14 +300,14 @@ async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said
         assert await desk.starts() == ["2026-11-22T15:00"]
 
 
-async def test_memory_that_does_not_answer_costs_the_zone_and_not_the_calendar(tmp_path: Path) -> None:
-    desk = Desk(LocalStore(tmp_path))
+async def test_memory_that_does_not_answer_costs_the_zone_and_not_the_calendar() -> None:
+    desk = Desk(KeptEvents(FakeAsyncRedis()))
     desk.memory.down = True
     assert "created" in await desk.call("create_event", title="Dentist", start="tomorrow at three")
 
 
-async def test_a_full_week_is_shown_as_far_as_there_is_room_and_the_rest_is_counted(tmp_path: Path) -> None:
-    desk = Desk(LocalStore(tmp_path))
+async def test_a_full_week_is_shown_as_far_as_there_is_room_and_the_rest_is_counted() -> None:
+    desk = Desk(KeptEvents(FakeAsyncRedis()))
     for number in range(30):
         await desk.call("create_event", title="x" * 150, start=f"2026-11-23T{number % 24:02}:00", notes="y" * 500)
     listed = await desk.call("list_events")
@@ -315,8 +315,8 @@ async def test_a_full_week_is_shown_as_far_as_there_is_room_and_the_rest_is_coun
     assert listed["events"][0]["start"] < listed["events"][-1]["start"]
 
 
-async def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Path) -> None:
-    desk = Desk(LocalStore(tmp_path))
+async def test_an_event_that_cannot_be_read_is_left_out_and_counted() -> None:
+    desk = Desk(KeptEvents(FakeAsyncRedis()))
     await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     await desk.store.create("ada", "b.ics", "garbage")
     listed = await desk.call("list_events")
@@ -324,16 +324,13 @@ async def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Pa
     assert listed["left_out"] == "1 that cannot be read"
 
 
-async def test_settings_choose_the_server_and_fall_back_on_files(tmp_path: Path, server: Radicale) -> None:
+async def test_settings_choose_the_server_and_fall_back_on_redis(server: Radicale) -> None:
     async with httpx2.AsyncClient() as http:
-        local = load_settings(_env_file=None, data_dir=tmp_path)
-        remote = load_settings(
-            _env_file=None,
-            data_dir=tmp_path,
-            calendar={"url": server.url, "username": USERNAME, "password": PASSWORD},
-        )
+        local = load_settings(_env_file=None)
+        account = {"url": server.url, "username": USERNAME, "password": PASSWORD}
+        remote = load_settings(_env_file=None, calendar=account)
         for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
-            calendars = open_calendars(settings, http)
+            calendars = open_calendars(settings, http, FakeMemory())
             assert calendars.store.label == label
             await calendars.erase("nobody yet")
         assert PASSWORD not in repr(remote) + repr(calendars)

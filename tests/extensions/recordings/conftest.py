@@ -16,4 +16,4 @@ async def store(tmp_path: Path) -> AsyncIterator[RecordingStore]:
     """A store that keeps for good, in a folder of its own."""
     kept = store_in(tmp_path)
     yield kept
-    kept.writer.close()
+    await kept.writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,19 +15,17 @@ from backend.extensions.recordings.journal import EndReason, Line
 from backend.extensions.recordings.recorder import CallRecorder
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import RecordedUtterance
-from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording, Bounds, Channel
+from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording, Channel
 from backend.media.frame import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE, Frame
 from backend.sessions.recorder import OpenRecorder
 from tests.support.tones import tone
 
-NO_BOUNDS = Bounds(0, 0)
-
 
 def store_in(
-    folder: Path, bounds: Bounds = NO_BOUNDS, *, keep_s: float | None = None, clock: Callable[[], float] | None = None
+    folder: Path, limit: int = 0, *, keep_s: float | None = None, clock: Callable[[], float] = time.time
 ) -> RecordingStore:
     """A store in `folder`, which by default keeps for good."""
-    return RecordingStore(folder, bounds, keep_s=keep_s, **({"clock": clock} if clock else {}))
+    return RecordingStore(folder, limit, keep_s=keep_s, clock=clock)
 
 
 def recording_into(store: RecordingStore, notice: str = "") -> OpenRecorder:
@@ -68,7 +67,7 @@ async def recorded(
     add_tone(recording, ASSISTANT, 1000, ms // 2, ms // 2)
     recording.add_line(said("i1", "good morning", 0, ms // 2))
     recording.end(end)
-    await store.settle([recording])
+    await store.writer.settle([recording], 5.0)
     return recording.begin.id
 
 

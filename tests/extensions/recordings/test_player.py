@@ -60,7 +60,7 @@ async def two_voices(store: RecordingStore) -> str:
     recording.add_line(reply)
     recording.add_line(typed)
     recording.end("call_ended")
-    await store.settle([recording])
+    await store.writer.settle([recording], 5.0)
     return recording.begin.id
 
 
@@ -83,7 +83,7 @@ async def listening(
         await tab.press("open-past")
         await tab.press("open-recordings")
         yield tab, store, recording_id
-    store.writer.close()
+    await store.writer.close()
 
 
 async def open_player(tab: Tab) -> None:
@@ -190,9 +190,8 @@ async def test_closing_the_dialog_silences_the_player(browser: Browser, tmp_path
         await tab.press("player-play")
         await tab.sees("player-play", "Pause")
         audio = await tab.page.query_selector(".player audio")
-        assert audio
         await tab.page.keyboard.press("Escape")
-        assert await audio.evaluate("each => each.paused")
+        await tab.page.wait_for_function("(each) => each.paused", arg=audio)
 
 
 async def test_list_and_player_fit_and_are_accessible(browser: Browser, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ async def recording_world(folder: Path, **more: Any) -> AsyncIterator[tuple[Worl
         async with world(folder, services_with=services, **more) as here:
             yield here, store
     finally:
-        store.writer.close()
+        await store.writer.close()
 
 
 async def own_recording(here: World, store: RecordingStore, browser: httpx2.AsyncClient) -> str:
@@ -50,7 +50,7 @@ async def test_an_owner_lists_reads_hears_downloads_and_deletes_a_recording(tmp_
         part = await browser.get(f"/api/recordings/{recording_id}/audio", headers={"range": "bytes=4-9"})
         assert part.status_code == 206 and part.content == audio.content[4:10]
         wav = await browser.get(f"/api/recordings/{recording_id}/audio?format=wav")
-        assert wav.content.startswith(b"RIFF") and len(wav.content) == int(wav.headers["content-length"])
+        assert wav.content.startswith(b"RIFF") and len(wav.content) >= 44 + 600 * 24 * 4
         assert 'attachment; filename="call-' in wav.headers["content-disposition"]
         assert (await browser.delete(f"/api/recordings/{recording_id}")).json() == {"ok": True}
         assert (await browser.get("/api/recordings")).json()["recordings"] == []

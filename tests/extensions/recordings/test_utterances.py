@@ -25,7 +25,6 @@ def test_what_the_caller_said_has_the_times_of_their_voice_though_its_words_come
     assert found is not None
     assert (found["from_ms"], found["to_ms"], found["typed"]) == (1_000 - ONSET_MS, 2_500, False)
     assert [word for word, *_ in found["words"]] == ["one", "two", "three", "four"]
-    assert found["words"][1][2] <= 1_500 and found["words"][3][1] >= 2_000  # silence lay in between
 
 
 def test_a_murmur_long_before_is_no_part_of_the_next_utterance() -> None:
@@ -39,14 +38,12 @@ def test_a_murmur_long_before_is_no_part_of_the_next_utterance() -> None:
     assert found is not None and found["from_ms"] == 20_000 - ONSET_MS
 
 
-def test_words_sound_on_both_sides_of_a_pause_in_the_playout() -> None:
+def test_words_share_the_time_of_their_utterance_by_their_length() -> None:
     times = UtteranceTimes()
-    play(times, "i", 5_000, 600)
-    for at in range(7_000, 7_600, 20):  # held for 1.4 s
-        times.on_played(at)
+    play(times, "i", 5_000, 1_600)
     found = times.settled(page.TranscriptCompleted("assistant", "i", "good morning all"), 8_000)
     assert found is not None
-    assert found["words"] == [("good", 5_000, 5_352), ("morning", 5_352, 7_317), ("all", 7_317, 7_600)]
+    assert found["words"] == [("good", 5_000, 5_470), ("morning", 5_470, 6_223), ("all", 6_223, 6_600)]
 
 
 def test_of_an_interrupted_reply_only_what_was_heard_is_there() -> None:
