@@ -49,10 +49,10 @@ class SemanticVad(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
 
 
 class Format(Struct, frozen=True):
-    """A format of audio."""
+    """A format of audio; of G.711 the rate is known, and may still be named."""
 
     type: str
-    rate: Literal[24_000] = 24_000
+    rate: int | None = None
 
 
 class CustomVoice(Struct, frozen=True):
@@ -286,7 +286,7 @@ class RealtimeSession:
         heard, spoken = given.get("input") or {}, given.get("output") or {}
         for end, fields in (("input", heard), ("output", spoken)):
             if (kind := fields.get("format")) is not None:
-                draft[end]["format"] = self._format(kind["type"], f"session.audio.{end}.format.type")
+                draft[end]["format"] = self._format(kind, f"session.audio.{end}.format")
         for name in ("transcription", "noise_reduction"):
             if name in heard:
                 draft["input"][name] = heard[name]
@@ -297,10 +297,15 @@ class RealtimeSession:
         if (voice := spoken.get("voice")) is not None:
             draft["output"]["voice"] = self._voice(voice if isinstance(voice, str) else voice["id"])
 
-    def _format(self, kind: str, param: str) -> Json:
+    def _format(self, given: Json, param: str) -> Json:
+        kind = given["type"]
         if kind not in self._takes.formats:
-            raise invalid(param, f"supported values are: {', '.join(self._takes.formats)}.")
-        return dict(PCM) if kind == PCM["type"] else {"type": kind}
+            raise invalid(f"{param}.type", f"supported values are: {', '.join(self._takes.formats)}.")
+        if kind != PCM["type"]:
+            return {"type": kind}
+        if given.get("rate") not in (None, PCM["rate"]):
+            raise invalid(f"{param}.rate", f"the supported value is: {PCM['rate']}.")
+        return dict(PCM)
 
     def _voice(self, voice: str) -> str:
         if self.begun and voice != self.voice:

@@ -75,6 +75,14 @@ async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_i
         assert outcomes == [1, 1]
 
 
+async def test_callers_of_one_time_zone_share_what_may_rest_on_the_time() -> None:
+    async with world(["By scattering."], ["By scattering."]) as w:
+        for user, zone in (("ada", "Europe/Oslo"), ("bob", "Europe/Oslo"), ("eve", "America/Lima")):
+            await learn(w, user, time_zone=zone)
+        answers = [await w.ask("knowledge", "Why is the sky blue?", user=user) for user in ("ada", "bob", "eve")]
+    assert [answer.source for answer in answers] == ["model", "cache", "model"]
+
+
 async def test_a_thinker_is_told_the_time_unless_it_says_it_needs_none(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(MANIFEST.format(more="history_turns=0, preferences=('time_zone',)"))
     async with world(["Yes."], ["No."], folders=(tmp_path,)) as w:

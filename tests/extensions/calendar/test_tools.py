@@ -329,9 +329,9 @@ async def test_settings_choose_the_server_and_fall_back_on_redis(server: Radical
         local = load_settings(_env_file=None)
         account = {"url": server.url, "username": USERNAME, "password": PASSWORD}
         remote = load_settings(_env_file=None, calendar=account)
-        for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
+        for settings, kind in ((local, KeptEvents), (remote, CalDavStore)):
             calendars = open_calendars(settings, http, FakeMemory())
-            assert calendars.store.label == label
+            assert isinstance(calendars.store, kind)
             await calendars.erase("nobody yet")
         assert PASSWORD not in repr(remote) + repr(calendars)
 
