@@ -53,9 +53,6 @@ class VoiceCall:
         self._progress = Progress(QUIET_AFTER_S)
         self._listening: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"VoiceCall({self.session_id[:6]}, {self._progress!r})"
-
     @property
     def is_over(self) -> bool:
         """True when the server has hung up, or the connection is lost."""

@@ -101,7 +101,7 @@ async def test_another_date_and_another_unit_part_answers() -> None:
     assert [answer.source for answer in answers] == ["live"] * 3
 
 
-async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() -> None:
+async def test_what_an_answer_teaches_and_its_topic_reach_the_profile_also_from_the_cache() -> None:
     async with weather(SEATTLE, ["Mild."]) as w:
         await learn(w, "bob", default_location="Lima")
         await w.ask("weather", "Seattle?", user="ada")
@@ -110,6 +110,7 @@ async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() 
     assert ada.preferences.default_location == "Seattle", "the first place is taken as the home of who stated none"
     assert bob.preferences.default_location == "Lima"
     assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
+    assert ada.signals.topics == bob.signals.topics == {"weather": 1}
 
 
 async def test_forgetting_a_user_forgets_their_answers() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -20,8 +20,6 @@ from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
 from backend.testing.offline.unscripted import complete as complete_unscripted
-
-MAX_SCRIPT_BYTES = 1024 * 1024
 
 
 class ScriptedPeer(serving.Service):
@@ -39,22 +37,14 @@ class ScriptedPeer(serving.Service):
         self.records = Records()
         self._conversation = conversation
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         """The counts since the script was set."""
 
     def take_script(self, script: Script) -> None:
         """Follow another script from the next connection on, with an empty log."""
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         self.records.clear()
-
-    def refusal(self, connection: HTTPConnection) -> Response | None:
-        """Refuse a wrong key, and as many overloads as the script says."""
-        self._handshakes += 1
-        refusal = self.wrong_key(connection)
-        if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            return serving.failure(503, "The server is overloaded (scripted).", "server_error")
-        return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
         """Return a connection with its part of the script, and its record."""
@@ -98,11 +88,8 @@ async def debug_script(request: Request) -> Response:
     """Replace the script."""
     if not _is_local(request):
         return Response(status_code=404)
-    body = await request.body()
-    if len(body) > MAX_SCRIPT_BYTES:
-        return JSONResponse({"error": "the script is over 1 MiB"}, status_code=413)
     try:
-        script = parse(body)
+        script = parse(await request.body())
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service

@@ -138,8 +138,6 @@ class Script(ConnectionScript):
 
     connections: list[ConnectionScript] = []
     """By order of connection; the last repeats. Empty: this very object."""
-    refuse_connections: int = Field(default=0, ge=0)
-    """The first so many handshakes are refused with HTTP 503."""
     chat: list[ChatReply] | None = None
     """Consumed one a request, the last repeating; absent: the demonstration answers."""
 
