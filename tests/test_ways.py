@@ -36,15 +36,20 @@ async def test_an_offer_passes_so_many_files_before_any_webrtc(tmp_path: Path) -
 
 
 async def test_a_microphone_frame_passes_the_files_listed() -> None:
+    listed = set(documented("microphone frame"))
     async with real_call() as (_, _transport, caller, provider):
         caller.say(speech("Please tell me about the weather in Seattle, and about the weather in Paris."))
         await until(lambda: provider.appended > 1, 10)
         with files_passed_within(MediaClock._read) as readings:
-            await until(lambda: provider.appended > 12, 10)
-    # A frame in mid-speech, at which nothing begins or ends: those that do also pass the turn machine.
-    passed: set[str] = set().union(*(files for files in readings if TURN_MACHINE not in files))
-    assert sorted(passed) == sorted(documented("microphone frame"))
-    assert len(passed) <= MICROPHONE_MOST
+
+            def passed() -> set[str]:
+                # A frame in mid-speech, at which nothing begins or ends: those that do also pass the turn machine.
+                return set().union(*(files for files in readings if TURN_MACHINE not in files))
+
+            # Not so many messages: a slow machine cuts the sentence, and sends less of it.
+            await until(lambda: sum(RECEIVING in files for files in readings) >= 50 and passed() >= listed, 10)
+    assert passed() == listed
+    assert len(listed) <= MICROPHONE_MOST
 
 
 async def test_reply_audio_passes_the_files_listed() -> None:
