@@ -12,6 +12,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.media.frame import FRAME_MS, Frame
+from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
@@ -19,7 +20,6 @@ from backend.transports.websocket import WebSocketTransport
 from responder_thinker.caller import cut_frames
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
-from tests.support.fake_transport import FakeTransport
 from tests.support.http_server import serve
 from tests.support.tones import audible
 from tests.support.waiting import until
