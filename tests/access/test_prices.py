@@ -11,9 +11,9 @@ from openai.types.realtime import RealtimeSessionCreateRequest
 from backend.access.prices import price_table
 from backend.settings.budgets import BudgetSettings, ModelPrice
 from backend.settings.settings import load_settings
-from backend.testing.responder import ScriptedResponder
 from backend.turns import events as ev
 from tests.call.world import placed_call, settle
+from tests.support.scripted_responder import ScriptedResponder
 
 USAGE = ev.TokenUsage(text_in=1000, audio_in=500, cached_text_in=400, cached_audio_in=200, text_out=50, audio_out=300)
 

@@ -31,7 +31,7 @@ def with_detection(**changes: Any) -> Realtime:
 
 
 def test_speech_over_room_noise_is_found_with_its_times() -> None:
-    detector = TurnDetector({"type": "server_vad"})
+    detector = TurnDetector({"silence_duration_ms": 500})
     found = detector.feed(noise(1000, 100) + noise(800, 3000) + noise(1000, 100))
     assert found == [VoiceBegan(1000), VoiceEnded(2300)]
 

@@ -82,7 +82,7 @@ class CalDavStore:
         url, text = self._event(user_id, event_id), await asyncio.to_thread(with_time_zones, text)
         status, _, _ = await self._ask("PUT", url, text, headers, expected=(*WRITTEN, 404, 409))
         if status in (404, 409):  # no calendar yet: RFC 4918 wants 409, some say 404
-            made = (200, 201, 405, 409)  # the last two: somebody else has just made it
+            made = (200, 201, 405, 409)  # the last two: another request has just made it
             await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML, expected=made)
             await self._ask("PUT", url, text, headers, expected=WRITTEN)
 
@@ -158,7 +158,7 @@ def _refuse(status: int) -> NoReturn:
         case 404 | 410:
             raise NoSuchEvent("There is no such event.")
         case 409 | 412:
-            raise EventChanged("The event was changed by somebody else meanwhile.")
+            raise EventChanged("The event was changed by another client meanwhile.")
         case 423 | 429 | 500 | 502 | 503 | 504:
             raise CalendarUnavailable(f"The calendar server cannot answer now ({status}).")
         case _:

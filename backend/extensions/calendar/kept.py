@@ -44,7 +44,7 @@ class KeptEvents(UserLists[Stored]):
     async def _exchange(self, user_id: str, known: Stored, new: list[Stored]) -> None:
         def exchanged(kept: list[Stored]) -> list[Stored]:
             if known not in kept:
-                raise EventChanged("The event was changed by somebody else meanwhile.")
+                raise EventChanged("The event was changed by another client meanwhile.")
             return [stored for stored in kept if stored != known] + new
 
         await self.change(user_id, exchanged)

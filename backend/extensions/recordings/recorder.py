@@ -54,9 +54,6 @@ class CallRecorder:
         self._times = UtteranceTimes()
         self._received, self._played = SideClock(), SideClock()
 
-    def __repr__(self) -> str:
-        return f"CallRecorder({self._recording!r})"
-
     @property
     def is_possible(self) -> bool:
         """Return whether this call may be recorded, once its caller agrees."""

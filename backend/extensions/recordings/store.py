@@ -83,9 +83,6 @@ class RecordingStore:
         self._clock = clock
         self.writer = RecordingWriter(limit)
 
-    def __repr__(self) -> str:
-        return f"RecordingStore({self.writer!r})"
-
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:

@@ -26,7 +26,7 @@ from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 
 log = logging.getLogger(__name__)
 
-PAUSE_S = 0.25
+PAUSE_S = 0.5
 """Seconds between two rounds of writing."""
 HOLD_SAMPLES = SAMPLE_RATE
 """How long sound waits for the other side's sound: a second."""
@@ -164,9 +164,6 @@ class RecordingWriter:
         self._files: dict[ActiveRecording, _Files] = {}
         self._tasks: dict[ActiveRecording, asyncio.Task[None]] = {}
         self._turn = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"RecordingWriter({len(self._tasks)} under way)"
 
     @property
     def active(self) -> tuple[ActiveRecording, ...]:

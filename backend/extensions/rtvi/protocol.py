@@ -38,9 +38,6 @@ class RtviProtocol:
         self._client_ready = self._call_started = self._greeted = False
         self._translator = RtviTranslator(lambda name: self._session.options.is_client_tool(name))
 
-    def __repr__(self) -> str:
-        return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
-
     def attach(self, control: LiveCall) -> None:
         """Act on the call from now on."""
         self._control = control

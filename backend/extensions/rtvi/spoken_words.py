@@ -43,9 +43,6 @@ class SpokenWords:
         self._items: dict[str, _Item] = {}
         self._next = 0
 
-    def __repr__(self) -> str:
-        return f"SpokenWords({len(self._items)} items)"
-
     def grew(self, name: str, delta: str) -> Iterator[Json]:
         """Take more words of an item."""
         item = self._item(name)

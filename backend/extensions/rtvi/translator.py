@@ -69,9 +69,6 @@ class RtviTranslator:
         self._speaking = False
         self._out: list[Json] = []
 
-    def __repr__(self) -> str:
-        return f"RtviTranslator({self._floor}, {len(self._calls)} calls under way)"
-
     @property
     def awaits_client(self) -> bool:
         """Return whether the client still has functions to carry out."""

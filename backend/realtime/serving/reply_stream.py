@@ -30,10 +30,6 @@ ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
 CHUNKS_KEPT = 512
 """The latest encoded pieces of sound; a script says the same ones again and again."""
-RATE_LIMITS = [
-    {"name": "requests", "limit": 5000, "remaining": 4999, "reset_seconds": 0.01},
-    {"name": "tokens", "limit": 400000, "remaining": 399000, "reset_seconds": 0.15},
-]
 
 
 class ReplyStream:
@@ -47,7 +43,7 @@ class ReplyStream:
         named = None if order.out_of_band else "conv"
         self._shown = Response(order.response_id, order.modality, audio, named, order.metadata)
         self._conversation = conversation
-        self._begun = self._done = False
+        self._begun = False
         self._open: Item | None = None
 
     @property
@@ -86,10 +82,8 @@ class ReplyStream:
         """End the response; a cancellation wins over any other end."""
         status, details = ("cancelled", {"reason": self.cancelled}) if self.cancelled else (end.status, end.details)
         yield from self._close("completed" if status == "completed" else "incomplete")
-        self._done = True
         shown_details = {"type": status, **details} if status != "completed" else None
         yield self._shown.done(status, shown_details, usage(self.order.items, self._shown.output))
-        yield {"type": "rate_limits.updated", "rate_limits": RATE_LIMITS}
 
     def _ensure_open(self) -> Generator[Event, None, Item]:
         if self._open is None:

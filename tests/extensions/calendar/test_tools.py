@@ -253,7 +253,7 @@ async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None
 
 async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
     class Rival(KeptEvents):
-        """Somebody else writes between our reading and our writing."""
+        """Another client writes between our reading and our writing."""
 
         async def get(self, user_id: str, event_id: str) -> Any:
             known = await super().get(user_id, event_id)
@@ -263,7 +263,7 @@ async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
     desk = Desk(Rival(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
-    assert "changed by somebody else" in told["error"]["message"]
+    assert "changed by another client" in told["error"]["message"]
     assert [event["title"] for event in await desk.events()] == ["Optician"]
 
 

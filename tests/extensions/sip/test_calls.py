@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -21,7 +24,7 @@ from backend.turns.events import ReplyFinished, ReplyStarted, ToolCalled
 from tests.call.world import placed_call
 from tests.extensions.sip.rigs import sip_call
 from tests.extensions.sip.sip_agents import user_agent
-from tests.extensions.sip.sip_phone import HERE, free_port, sip_phone
+from tests.extensions.sip.sip_phone import HERE, sip_phone
 from tests.support.tones import audible, pitch, tone
 from tests.support.waiting import until
 
@@ -265,15 +268,25 @@ async def test_without_a_free_port_for_sound_a_call_is_refused() -> None:
             refused.append(str(error))
             call.refuse(503, 10)
 
-    port = free_port() // 2 * 2
-    async with (
-        user_agent(answer, rtp_ports=f"{port}-{port + 1}") as agent,
-        sip_phone((HERE, agent.port)) as first,
-        sip_phone((HERE, agent.port)) as second,
-    ):
-        assert await first.call() == 200
-        assert await second.call() == 503
-        assert refused == ["All RTP ports are in use."]
+    with taken_even_port() as port:
+        async with (
+            user_agent(answer, rtp_ports=f"{port}-{port + 1}") as agent,
+            sip_phone((HERE, agent.port)) as phone,
+        ):
+            assert await phone.call() == 503
+    assert refused == ["All RTP ports are in use."]
+
+
+@contextmanager
+def taken_even_port() -> Iterator[int]:
+    """An even UDP port that this test holds."""
+    with ExitStack() as sockets:
+        port = 1
+        while port % 2:
+            taken = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            taken.bind((HERE, 0))
+            port = taken.getsockname()[1]
+        yield port
 
 
 async def test_garbage_is_dropped_and_calls_go_on(caplog: pytest.LogCaptureFixture) -> None:
