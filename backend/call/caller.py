@@ -35,11 +35,6 @@ class Caller:
         self.mode = dependencies.knowledge.mode(UserProfile())
 
     @property
-    def user(self) -> str:
-        """The user's id; empty where nothing of the owner's own may be used."""
-        return "" if self._session.shared else self._session.owner
-
-    @property
     def preferences(self) -> Preferences:
         """Return the caller's choices for every call."""
         return self._background.profile.preferences
@@ -92,5 +87,5 @@ class Caller:
         """Return a question of the caller's, with their rights and still without words; `ToolRights` has the flags."""
         session = self._session
         rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
-        conversation = session.conversation_id
-        return Question("", "", session.id, self.user, mode=self.mode, conversation_id=conversation, rights=rights)
+        user, conversation = "" if session.shared else session.owner, session.conversation_id
+        return Question("", "", session.id, user, mode=self.mode, conversation_id=conversation, rights=rights)
