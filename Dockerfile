@@ -12,10 +12,10 @@ COPY frontend frontend
 RUN uv build --wheel --out-dir dist && uv pip install --no-cache --no-deps dist/*.whl
 
 FROM python:3.13-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8
-# libopus0: the codec. Debian keeps only its newest version, so none is pinned.
+# libopus0: the codec; libc++1: TEN VAD. Debian keeps only the newest version of each, so none is pinned.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libopus0 \
+    && apt-get install -y --no-install-recommends libc++1 libopus0 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin voice \
     && install -d -o voice -g voice -m 0700 /app/var

@@ -27,6 +27,7 @@ from backend.call.utterance_tap import Reader
 from backend.http.context import Context
 from backend.http.services import UserDataStore
 from backend.media.echo import EchoGuard
+from backend.media.vad import VadEngine
 from backend.models.embedding import Embedder
 from backend.notifications.deletions import DeletionTarget
 from backend.observability.call_metrics import CallMetrics
@@ -78,6 +79,8 @@ class Opened:
     """Reads short utterances by their sound; None: this extension does not."""
     echo_guard: Callable[[], EchoGuard] | None = None
     """Makes the echo guard of each call; None: this extension has none."""
+    vad_engine: type[VadEngine] | None = None
+    """Detects speech in place of Silero; None: this extension does not."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None

@@ -50,9 +50,9 @@ class Voices:
 
 def script() -> dict[str, Any]:
     """For the offline Responder; see `backend/testing/offline/script/schema.py`."""
-    long = {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": LONG_REPLY_MS}
-    story: dict[str, Any] = {"text": "A long story. " * 20, "chirp": long, "pace": PACE}
-    answer = {"text": "It is sunny.", "chirp": {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": CHIRP.ms}}
+    rise = {"hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz}
+    story: dict[str, Any] = {"text": "A long story. " * 20, "tone": rise | {"ms": LONG_REPLY_MS}, "pace": PACE}
+    answer = {"text": "It is sunny.", "tone": rise | {"ms": CHIRP.ms}}
     turns = [story, answer, story | {"late_ms": LATE_MS}, answer]
     delayed = [{"hear": HEARD, "reply": turn | {"first_audio_delay_ms": PROVIDER_DELAY_MS}} for turn in turns]
     return {"turns": delayed, "loop": True}

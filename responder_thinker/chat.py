@@ -8,8 +8,9 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 
 import httpx2
@@ -22,8 +23,6 @@ from responder_thinker.signalling import CallRefused, Signalling, restore_cookie
 
 SILENT_FOR_S = 60.0
 """Seconds without even a heartbeat after which a stream counts as dead."""
-LINES_WAITING = 100
-"""Lines read ahead of the answers; a pipe that holds more waits."""
 HELLO = "[dim]Type /help for the commands. Ctrl-C stops an answer, /quit ends the chat.[/]"
 COMMANDS = {
     "/help": "lists the commands",
@@ -33,6 +32,8 @@ COMMANDS = {
     "/quit": "ends the chat",
 }
 NOT_CONNECTED = 2
+END = ""
+"""What is read after the last line, as of a file."""
 
 
 async def chat(
@@ -68,9 +69,8 @@ class Conversation:
         self._narrator = Narrator(console)
         self._answering: asyncio.Task[None] | None = None
         self._cancelling: asyncio.Task[Any] | None = None
-        self._over = asyncio.Event()
-        self._ready = threading.Semaphore(1)
-        """Counts the lines that may be asked for."""
+        self._line: asyncio.Future[str] | None = None
+        """The line that is being typed."""
         self._written = ""
 
     async def run(self, stdin: TextIO) -> None:
@@ -78,17 +78,29 @@ class Conversation:
         self._console.print(HELLO)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        echo = not stdin.isatty()
+        read = stdin.readline if echo else _prompt
         try:
-            echo = not stdin.isatty()
-            async for line in _lines(stdin if echo else _prompted(self._ready), self._over):
-                if line == "/quit":
-                    break
-                await (self.say(line) if echo else self._handle(line))
-                self._ready.release()
+            while (line := await self._next(read)) != END and (words := line.strip()) != "/quit":
+                await (self.say(words) if echo else self._handle(words))
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if self._id:
             self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
+
+    async def _next(self, read: Callable[[], str]) -> str:
+        """Return the next line, or `END`; a thread of its own waits for it, and ends with the program."""
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+        self._line = line
+
+        def wait() -> None:
+            typed = read()
+            with suppress(RuntimeError):  # the conversation is over
+                loop.call_soon_threadsafe(partial(_settle, line, typed))
+
+        threading.Thread(target=wait, name="stdin", daemon=True).start()
+        return await line
 
     async def say(self, line: str) -> None:
         """Show a line that was not typed here, and answer it. Raises `TransportLost`."""
@@ -121,7 +133,8 @@ class Conversation:
     def _interrupt(self) -> None:
         """Stop the answer on Ctrl-C; without one, end."""
         if self._answering is None:
-            self._over.set()
+            if self._line:
+                _settle(self._line, END)
         elif self._id and (self._cancelling is None or self._cancelling.done()):
             self._cancelling = asyncio.create_task(self._cancel(self._id), name="cancel")
 
@@ -203,45 +216,15 @@ class Conversation:
             self._console.print("[dim]Answered without the earlier conversation: memory is not available.[/]")
 
 
-def _prompted(ready: threading.Semaphore) -> Iterator[str]:
-    """Yield what is typed at the prompt; with the arrow keys, lines are edited, and earlier ones come back."""
+def _prompt() -> str:
+    """Return what is typed at the prompt; with the arrow keys, lines are edited, and earlier ones come back."""
     importlib.import_module("readline")
-    while ready.acquire():
-        try:
-            yield input("you: ")
-        except EOFError:
-            return
-
-
-async def _lines(source: Iterable[str], over: asyncio.Event) -> AsyncIterator[str]:
-    """Yield the lines of `source`; a thread of its own waits for them, and ends with the program."""
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](LINES_WAITING)
-
-    def enqueue(line: str | None) -> bool:
-        putting = queue.put(line)
-        try:
-            asyncio.run_coroutine_threadsafe(putting, loop).result()
-        except (RuntimeError, CancelledError):  # the conversation is over
-            putting.close()
-            return False
-        return True
-
-    def read() -> None:
-        if all(enqueue(line.strip()) for line in source):
-            enqueue(None)
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
-    ended = asyncio.ensure_future(over.wait())
     try:
-        while True:
-            coming = asyncio.ensure_future(queue.get())
-            await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
-            if not coming.done():
-                coming.cancel()
-                return
-            line = coming.result()
-            if line is None:
-                return
-            yield line
-    finally:
-        ended.cancel()
+        return input("you: ") + "\n"
+    except EOFError:
+        return END
+
+
+def _settle(line: asyncio.Future[str], typed: str) -> None:
+    if not line.done():
+        line.set_result(typed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx2
 from rich.console import Console
 
 from backend.errors import VoiceError
@@ -28,14 +27,13 @@ async def talk(
     url: str = "http://127.0.0.1:8000",
     transport: Transport = "webrtc",
     conversation: str | None = None,
-    cookies: httpx2.Cookies | None = None,
     quiet_after_s: float = QUIET_AFTER_S,
     within_s: float = ANSWER_WITHIN_S,
     console: Console | None = None,
 ) -> int:
     """Play a sound file to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
 
-    `conversation` continues one of ours, typed or spoken; without `cookies` we are the user of the last call.
+    `conversation` continues one of ours, typed or spoken, as the user of the last call.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:
@@ -44,7 +42,6 @@ async def talk(
             url,
             transport=transport,
             conversation=conversation,
-            cookies=cookies,
             on_event=lambda event: narrator.on_event(event.type, event.data),
         )
         async with placing as call:

@@ -1,27 +1,11 @@
-"""The names for testing a Thinker, a tool or a step without a key. See docs/howto/testing.md."""
+"""The names for testing a Thinker, a tool or a step without a key. See docs/howto/testing.md.
 
-from backend.testing import (
-    FakeMemory,
-    FakeTracer,
-    FakeTransport,
-    ScriptedModel,
-    ScriptedResponder,
-    World,
-    run_step,
-    run_thinker,
-    run_tool,
-    tool_call,
-)
+`run_thinker`, `run_tool` and `run_step` run one plugin as the server would. `ScriptedModel` plays the text model, and
+`FakeMemory` Redis.
+"""
 
-__all__ = [
-    "FakeMemory",
-    "FakeTracer",
-    "FakeTransport",
-    "ScriptedModel",
-    "ScriptedResponder",
-    "World",
-    "run_step",
-    "run_thinker",
-    "run_tool",
-    "tool_call",
-]
+from backend.testing.memory import FakeMemory
+from backend.testing.model import ScriptedModel, tool_call
+from backend.testing.plugins import World, run_step, run_thinker, run_tool
+
+__all__ = ["FakeMemory", "ScriptedModel", "World", "run_step", "run_thinker", "run_tool", "tool_call"]

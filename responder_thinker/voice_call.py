@@ -53,9 +53,6 @@ class VoiceCall:
         self._progress = Progress(QUIET_AFTER_S)
         self._listening: asyncio.Task[None] | None = None
 
-    def __repr__(self) -> str:
-        return f"VoiceCall({self.session_id[:6]}, {self._progress!r})"
-
     @property
     def is_over(self) -> bool:
         """True when the server has hung up, or the connection is lost."""
@@ -98,8 +95,7 @@ class VoiceCall:
             await asyncio.wait([self._listening], timeout=LAST_WORD_WITHIN_S)
         return self._progress.answered
 
-    async def listen(self, on_event: OnEvent | None) -> None:
-        """Follow the call's events until it is over. `place_call` runs it."""
+    async def _listen(self, on_event: OnEvent | None) -> None:
         async with aclosing(page_events(self._signalling.http, self._ticket)) as events:
             async for event in events:
                 self._progress.on_event(event.type, event.data, asyncio.get_running_loop().time())
@@ -109,7 +105,7 @@ class VoiceCall:
     @asynccontextmanager
     async def following(self, on_event: OnEvent | None) -> AsyncGenerator[None, None]:
         """Follow the events within the block; an error of `on_event` is raised at its end."""
-        self._listening = asyncio.create_task(self.listen(on_event), name="events of a call")
+        self._listening = asyncio.create_task(self._listen(on_event), name="events of a call")
         try:
             yield
         finally:

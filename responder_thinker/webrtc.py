@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from dataclasses import dataclass
 
 from backend.errors import TransportLost
-from backend.media.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
+from backend.media.opus import SILENCE_PACKET, OpusEncoder
 from backend.media.receive import VoiceDecoder
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from backend.transports.webrtc.srtp import Packet
-from responder_thinker.caller import KEPT_FRAMES, Caller, cut_frames
-
-
-@dataclass(frozen=True, slots=True)
-class ArrivedPacket:
-    """One packet as it came: `at` in seconds on the loop's clock, `timestamp` on Opus' 48 kHz clock."""
-
-    at: float
-    sequence: int
-    timestamp: int
-    silent: bool
+from responder_thinker.caller import Caller, cut_frames
 
 
 class WebRTCCaller(Caller):
@@ -30,7 +18,6 @@ class WebRTCCaller(Caller):
 
     def __init__(self, config: IceConfig | None = None) -> None:
         super().__init__()
-        self.packets: deque[ArrivedPacket] = deque(maxlen=KEPT_FRAMES)
         self._news = asyncio.Event()
         self._decoder = VoiceDecoder()
         self._closed = False
@@ -66,12 +53,8 @@ class WebRTCCaller(Caller):
     def say(self, pcm: bytes) -> None:
         """Speak after what is being said. Encodes immediately (0.1 ms a frame)."""
         encoder = OpusEncoder()
-        self.say_packets([encoder.encode(frame) for frame in cut_frames(pcm)])
+        self._speak([encoder.encode(frame) for frame in cut_frames(pcm)])
         encoder.close()
-
-    def say_packets(self, packets: list[bytes]) -> None:
-        """Speak what is encoded already: 20 ms Opus packets."""
-        self._speak(packets)
 
     @property
     def hung_up(self) -> bool:
@@ -97,8 +80,6 @@ class WebRTCCaller(Caller):
         if self._closed:
             return
         now = asyncio.get_running_loop().time()
-        silent = packet.payload in SILENCE_PACKETS
-        self.packets.append(ArrivedPacket(now, packet.sequence_number, packet.timestamp, silent))
         frames = self._decoder.expire(now)
         frames += self._decoder.receive(packet.sequence_number, packet.timestamp, packet.payload, now)
         for frame in frames:

@@ -18,6 +18,7 @@ has_library() { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep "$1"
 
 missing_packages() {
   has_library libopus.so.0 || echo libopus0
+  [ "$(uname -m)" != x86_64 ] || has_library 'libc++.so.1' || echo libc++1
   [ "$level" = test ] || return 0
   have redis-server || echo redis-server
   have nginx || [ -x /usr/sbin/nginx ] || echo nginx-light

@@ -11,8 +11,8 @@ import pytest
 from backend.app.extensions import Installed, installed
 from backend.errors import BadPlugin, SetupError
 from backend.http.app import build_app
-from backend.testing import World, run_tool
 from backend.tools.registry import tools_of
+from responder_thinker.testing import World, run_tool
 from tests.http.world import settings_with
 from tests.support.http_server import serve
 from tests.support.services import services_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -18,9 +19,11 @@ from backend.settings.unknown import unknown_settings
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
+from backend.tools.base import Result, tool
 from backend.tools.discovery import folder_modules
+from tests.support.agents import toolbox
 from tests.support.offline_peer import offline_peer
-from tests.support.running_server import placed_call, running_server
+from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.waiting import until
 
 THINKER = """
@@ -57,11 +60,24 @@ def events_of(connection: dict[str, Any], type_: str) -> list[dict[str, Any]]:
     return [entry["event"] for entry in connection["received"] if entry["type"] == type_]
 
 
-async def test_two_files_in_a_folder_answer_a_call(tmp_path: Path) -> None:
-    (tmp_path / "moon.py").write_text(THINKER)
-    (tmp_path / "moon_phase.py").write_text(TOOL)
+async def tells(server: RunningServer, path: str, words: str) -> bool:
+    """Whether the server's answer holds the words."""
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
+        return words in (await http.get(path)).text
+
+
+async def test_two_files_in_a_folder_answer_a_call_as_they_were_saved_last(tmp_path: Path) -> None:
+    thinker = tmp_path / "moon.py"
+    thinker.write_text(THINKER.replace('"moon_phase",', "").replace("the phases of", "cheese on"))
     async with offline_peer(SCRIPT) as peer:
-        with running_server(peer, PLUGIN_FOLDERS=str(tmp_path)) as server:
+        with running_server(peer, PLUGIN_FOLDERS=str(tmp_path), RELOAD="true") as server:
+            (tmp_path / "moon_phase.py").write_text(TOOL)
+            await until(lambda: tells(server, "/api/tools", "moon_phase"), 10)
+            thinker.write_text(THINKER)
+            await until(lambda: tells(server, "/api/config", "the phases of the moon"), 10)
+            thinker.write_text(THINKER + "broken = nowhere\n")
+            fault = f"moon.py:{THINKER.count(chr(10)) + 1} cannot be loaded"
+            await until(lambda: fault in (server.folder / "stderr.log").read_text(), 10)
             async with placed_call(server, transport="ws") as call:
                 config = (await call.http.get("/api/config")).json()
                 headers = {"Authorization": f"Bearer {call.ticket.token}"}
@@ -167,3 +183,24 @@ def test_a_file_that_is_saved_twice_in_a_second_is_loaded_as_it_is_now(tmp_path:
         os.utime(file, (1, 1))  # as old, and as long
         [module] = folder_modules(tmp_path)
         assert words == module.WORDS
+
+
+async def test_a_tool_call_under_way_goes_on_with_the_tool_it_has() -> None:
+    may_end = asyncio.Event()
+
+    @tool("waits", "Waits.")
+    async def older() -> Result:
+        await may_end.wait()
+        return Result({"version": "old"})
+
+    @tool("waits", "Waits no more.")
+    async def newer() -> Result:
+        may_end.set()
+        return Result({"version": "new"})
+
+    box = toolbox(older)
+    under_way = asyncio.create_task(box.call_tool("waits", {}))
+    await asyncio.sleep(0)
+    box.take_over(toolbox(newer))
+    results = [await box.call_tool("waits", {}), await under_way]
+    assert [json.loads(each.content)["version"] for each in results] == ["new", "old"]

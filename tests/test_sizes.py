@@ -14,11 +14,11 @@ from scripts.structure import sizes_of
 
 MOST = {
     "lines of Python: core": 53_000,
-    "lines of Python: all that ships": 77_200,
+    "lines of Python: all that ships": 76_000,
     "lines of Python: the local Responder": 6_000,
     "lines of Python: benchmarks": 8_000,
     "lines of Python: tests": 64_000,
-    "required packages": 34,
+    "required packages": 31,
     "fields of the largest class": 20,
     "words of the documents": 46_500,
 }

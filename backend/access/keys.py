@@ -1,8 +1,9 @@
 """API keys and the tokens they sign: JSON Web Tokens (RFC 7519) that say who asks, and what they may do.
 
-The server decides about the algorithm, HS256, never the token (RFC 8725, 3.1). A token shows in `iat` and `exp` how
-long it lives: an hour at most, or a year if it grants only what programs do that keep it in their settings. The users
-that a key names are that key's alone.
+The key decides about the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key reads
+what its private half signed with RS256, ES256 or EdDSA. A token shows in `iat` and `exp` how long it lives: an hour at
+most, or a year if it grants only what programs do that keep it in their settings. The users that a key names are that
+key's alone.
 """
 
 from __future__ import annotations
@@ -11,13 +12,20 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
 from backend.access.principal import PROGRAM_GRANTS, Grant
 from backend.errors import NotAdmitted, SettingsError
+from backend.settings.access import KEY_FILE
 
 LIFE_S = 3_600
 """Seconds a token may live."""
@@ -27,10 +35,12 @@ LEEWAY_S = 30
 """Seconds by which the signer's clock may differ from ours."""
 LONGEST = 8_192
 """Characters a token may have; longer ones are not even looked at."""
+RSA_BITS_MIN = 2_048
 SHAPE = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 """How a JSON Web Token looks, and none of our other tokens: a header that begins with {", and two dots."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 class GrantsClaim(BaseModel):
@@ -96,22 +106,26 @@ class ApiKeys:
     """The keys that sign the tokens that are taken."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
-        """`keys` are secrets by their ids."""
-        self._keys = keys
+        """`keys` are secrets by their ids, or `file:` and the path of a public key.
+
+        Raises `SettingsError` for a file that holds no usable key.
+        """
+        self._keys = {key_id: _usable(key_id, value) for key_id, value in keys.items()}
 
     def __repr__(self) -> str:
         return f"ApiKeys({', '.join(self._keys)})"
 
     def sign(self, key_id: str, claims: Mapping[str, object], life_s: int = LIFE_S) -> str:
-        """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for an unknown key."""
-        key = self._keys.get(key_id)
-        if key is None and not self._keys:
+        """Return a token of `claims` that lives `life_s` seconds. Raises `SettingsError` for a key that cannot sign."""
+        if not self._keys:
             raise SettingsError("API_KEYS is not set.", hint="Set it to ID:SECRET: see docs/howto/access.md.")
-        if key is None:
-            raise SettingsError(f"API_KEYS has no key {key_id}.", hint=f"There are: {', '.join(self._keys)}.")
+        secrets = {name: key for name, (key, _) in self._keys.items() if isinstance(key, str)}
+        if key_id not in secrets:
+            hint = f"Keys that can sign: {', '.join(secrets) or 'none'}."
+            raise SettingsError(f"API_KEYS has no secret for {key_id}.", hint=hint)
         now = int(time.time())
         times = {"iat": now, "exp": now + life_s}
-        return jwt.encode({**claims, **times}, key, algorithm="HS256", headers={"kid": key_id})
+        return jwt.encode({**claims, **times}, secrets[key_id], algorithm="HS256", headers={"kid": key_id})
 
     def read(self, token: str) -> Signed:
         """Return what `token` says. Raises `NotAdmitted`, which says what is wrong with it and shows none of it."""
@@ -119,10 +133,10 @@ class ApiKeys:
             raise _refused("is too long")
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
-            key = self._keys.get(key_id) if isinstance(key_id, str) else None
-            if key is None or not isinstance(key_id, str):
+            if not isinstance(key_id, str) or key_id not in self._keys:
                 raise _refused("names no key of this server in `kid`")
-            payload = jwt.decode(token, key, ["HS256"], {"verify_aud": False}, leeway=LEEWAY_S)
+            key, algorithm = self._keys[key_id]
+            payload = jwt.decode(token, key, [algorithm], {"verify_aud": False}, leeway=LEEWAY_S)
             claims = Claims.model_validate(payload)
         except jwt.ExpiredSignatureError:
             raise _refused("has expired") from None
@@ -147,3 +161,24 @@ def looks_signed(token: str) -> bool:
 
 def _refused(why: str) -> NotAdmitted:
     return NotAdmitted(f"The token {why}.", hint="Create a new one with a key from API_KEYS: see docs/howto/access.md.")
+
+
+def _usable(key_id: str, value: str) -> tuple[str | PublicKey, str]:
+    """Return the secret itself, or the public key in the file, and its algorithm. Raises `SettingsError`."""
+    if not value.startswith(KEY_FILE):
+        return value, "HS256"
+    try:
+        match load_pem_public_key(Path(value.removeprefix(KEY_FILE)).read_bytes()):
+            case RSAPublicKey() as key if key.key_size >= RSA_BITS_MIN:
+                return key, "RS256"
+            case EllipticCurvePublicKey(curve=SECP256R1()) as key:
+                return key, "ES256"
+            case Ed25519PublicKey() as key:
+                return key, "EdDSA"
+        why = "is of an unsupported kind"
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        why = f"cannot be read ({type(error).__name__})"
+    raise SettingsError(
+        f"The public key of {key_id} in API_KEYS {why}.",
+        hint=f"Name a PEM file with a public key: RSA of {RSA_BITS_MIN} bits or more, P-256 or Ed25519.",
+    )

@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from heapq import nlargest
@@ -159,7 +159,7 @@ class DayCounts(RedisStore):
 
     async def _write(self, amounts: Mapping[Subject, Usage]) -> None:
         """Add the amounts, which no longer wait once they are written, and learn what each subject has used."""
-        async with self._writing:
+        async with self._writing if any(amounts.values()) else nullcontext():  # requests that read wait for none
             self._turn_day()
             written = {subject: usage.copy() for subject, usage in amounts.items()}
             pipe = self._client.pipeline(transaction=False)

@@ -193,7 +193,7 @@ def _dependencies(
         learning=LearnerDependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
-        open_endpointing=partial(open_endpointing, settings.vad),
+        open_endpointing=partial(open_endpointing, settings.vad, foundation.vad_engine),
         open_echo_guard=foundation.open_echo_guard,
         limits=limits,
         max_s=settings.limits.session_max_minutes * 60,

@@ -18,6 +18,8 @@ from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.call.utterance_tap import Reader
 from backend.extension import Ground, Opened
 from backend.media.echo import EchoGuard
+from backend.media.vad import VadEngine
+from backend.media.vad_silero import SileroEngine
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -55,6 +57,11 @@ class Foundation:
     def open_echo_guard(self) -> Callable[[], EchoGuard]:
         """Return the maker of the echo guards of calls."""
         return next((each.echo_guard for each in self.extensions.values() if each.echo_guard), EchoGuard)
+
+    @property
+    def vad_engine(self) -> type[VadEngine]:
+        """Return what detects speech."""
+        return next((each.vad_engine for each in self.extensions.values() if each.vad_engine), SileroEngine)
 
     @property
     def open_recorder(self) -> OpenRecorder | None:

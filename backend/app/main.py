@@ -110,7 +110,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         f"Responder  {_responder(foundation)}",
         f"Memory     {opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in foundation.thinkers.registry.manifests)}",
-        f"Detector   {'silero' if calls.finds_turns else 'the provider’s own'}",
+        f"Detector   {foundation.vad_engine.name if calls.finds_turns else 'the provider’s own'}",
         *further,
     ]
     if summary := mcp_summary(settings.mcp, keyed="key" in settings.access.access):

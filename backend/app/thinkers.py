@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from backend.app.extensions import installed
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
+from backend.app.reload import reload_saved
 from backend.app.stores import Stores
 from backend.middleware.pipeline import NO_STEPS, Pipeline, discover
 from backend.models.base import ChatModel
@@ -30,6 +32,7 @@ from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.observability.work_metrics import WorkMetrics
 from backend.reasoning.reasoner import Reasoner
+from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
@@ -112,7 +115,8 @@ async def open_thinkers(
             discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
         )
         stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
-        dispatcher = build_thinkers(
+        load = partial(
+            build_thinkers,
             settings,
             model=models.model,
             memory=stores.memory,
@@ -125,6 +129,10 @@ async def open_thinkers(
             services=services | for_tools,
             without_model=without_model,
         )
+        dispatcher = load()
+        if settings.agent.reload:
+            watch = partial(reload_saved, settings.agent.plugin_folders, lambda: load().registry, dispatcher.registry)
+            await stack.enter_async_context(supervising("plugins", watch))
         summarizer = None if "chat" in without_model else models.model
         summaries = Summaries(summarizer, settings.models.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)

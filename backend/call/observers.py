@@ -111,9 +111,8 @@ class CallObservers:
     def _on_thinker(self, event: page.ThinkerChanged) -> None:
         if event.stage == "working":
             return
-        if event.stage == "routed" and event.work:
-            self._learner.on_question(event.work.domain)
-            self._session.note(event)
+        if event.stage == "routed":
+            self._session.counts["thinkers"] += 1
         self._post_turn.on_thinker(event)
         self.trace.on_event(event)
 

@@ -87,7 +87,6 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
     tap = UtteranceTap(dependencies.reader, board.dispatch)
     view = CallView(
         question=caller.question,
-        machine=machine,
         dispatch=board.dispatch,
         publish=board.publish,
         record=record,

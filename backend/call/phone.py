@@ -1,4 +1,4 @@
-"""The telephone side of a call: keys become messages, and the Responder may hang up and transfer.
+"""The telephone side of a call: keys become messages, and the Responder may hang up, transfer, and press keys.
 
 Hanging up and transferring wait until what is being said has been heard; a caller who speaks up meanwhile is answered
 instead. What the line refuses comes back to the Responder as the call's result, to be said in its own words.
@@ -7,8 +7,10 @@ instead. What the line refuses comes back to the Responder as the call's result,
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Annotated
 
 import msgspec
 
@@ -21,10 +23,10 @@ from backend.runtime.timer import Alarm
 from backend.transports.base import Transport
 from backend.transports.phone_line import PhoneLine, phone_line
 from backend.turns.commands import RunThinker
-from backend.turns.events import ThinkerFailed, TransportClosed
+from backend.turns.events import ThinkerFailed, ThinkerFinished, TransportClosed
 from backend.turns.turn import TurnMachine
 
-HANG_UP, TRANSFER = "hang_up", "transfer_call"
+HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0
 """Seconds to wait at most for the end of what is being said."""
 LOOK_EVERY_S = 0.1
@@ -34,6 +36,7 @@ ORDER_WITHIN_S = 8.0
 """Seconds an order to the line may take."""
 KEYS_LIMIT = 32
 """Keys in one message; the caller's next key begins another."""
+PRESSABLE = f"^[0-9*#A-D]{{1,{KEYS_LIMIT}}}$"
 KEY_PAUSE_S = 1.5
 """Seconds after a key in which the next one belongs to the same number."""
 LAST_KEY = "#"
@@ -47,10 +50,15 @@ words in the same reply. Keys that the caller presses reach you as a message in 
 TRANSFERRING = """\
 If the caller asks for somebody you can transfer to, say in a few words that you are connecting them, and call \
 {transfer} in the same reply. Never promise another transfer."""
+PRESSING = "If a machine at the other end asks for keys, press them with {press}."
 
 
 class _Transfer(msgspec.Struct, frozen=True):
     to: str
+
+
+class _Press(msgspec.Struct, frozen=True):
+    keys: Annotated[str, msgspec.Meta(pattern=PRESSABLE)]
 
 
 class PhoneCall:
@@ -88,6 +96,7 @@ class PhoneCall:
         parts = [briefing.instructions, PHONE.format(hang_up=HANG_UP)]
         names = {tool.name for tool in self.tools}
         parts += [TRANSFERRING.format(transfer=TRANSFER)] if TRANSFER in names else []
+        parts += [PRESSING.format(press=PRESS)] if PRESS in names else []
         return replace(briefing, instructions="\n\n".join(parts), tools=(*briefing.tools, *self.tools))
 
     def run(self, command: RunThinker) -> None:
@@ -115,6 +124,9 @@ class PhoneCall:
         if self._line.transfers and self._transfers:
             to = {"type": "string", "enum": sorted(self._transfers), "description": "Whom to connect the caller with."}
             tools.append(ToolSchema(TRANSFER, "Connect the caller with somebody else; you leave.", _object(to=to)))
+        if self._line.presses_keys:
+            keys = {"type": "string", "pattern": PRESSABLE, "description": "The keys in their order, without spaces."}
+            tools.append(ToolSchema(PRESS, "Press keys of the telephone (DTMF).", _object(keys=keys)))
         return tuple(tools)
 
     async def _run(self, call_id: str, name: str, arguments: str) -> None:
@@ -122,6 +134,12 @@ class PhoneCall:
         assert line is not None
         try:
             async with asyncio.timeout(HEARD_WITHIN_S + ORDER_WITHIN_S):
+                if name == PRESS:
+                    keys = _keys(arguments)
+                    sent = await line.press(keys)
+                    result = json.dumps({"pressed": keys[:sent], "not_pressed": keys[sent:]})
+                    self._board.dispatch(ThinkerFinished(call_id, result))
+                    return
                 target = self._target(arguments) if name == TRANSFER else ""
                 if not await self._was_heard():
                     self._board.dispatch(ThinkerFailed(call_id, MOVED_ON))
@@ -174,3 +192,10 @@ class PhoneCall:
 def _object(**properties: object) -> dict[str, object]:
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _keys(arguments: str) -> str:
+    try:
+        return msgspec.json.decode(arguments, type=_Press).keys.strip()  # `$` lets a newline pass
+    except msgspec.MsgspecError:
+        raise LineFailed(f"Only digits, *, # and A to D can be pressed, {KEYS_LIMIT} at most, no spaces.") from None

@@ -26,7 +26,6 @@ from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
-from backend.turns.turn import TurnMachine
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
@@ -56,8 +55,6 @@ class CallView(Struct, frozen=True):
 
     question: Callable[[bool, bool], Question]
     """(untrusted, unsure) → a question of the caller's, still without words; see `ToolRights` for the flags."""
-    machine: TurnMachine
-    """Knows the caller's latest turn: a Thinker that serves an earlier one is late."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
@@ -86,33 +83,28 @@ class ToolCallDispatcher:
         self._dismissed: set[str] = set()
 
     @property
-    def untrusted(self) -> bool:
-        """Return whether text of others has entered the caller's latest turn, with the answer of a Thinker."""
-        turn = self._call.machine.turn
-        return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
-
-    @property
     def _working(self) -> list[ThinkerCall]:
         return [call for call in self._calls.values() if call.working]
 
     def run(self, command: RunThinker) -> None:
         """Begin to work on a tool call; if it is unsure, what it would write is read back to the caller first."""
         with self._call.traced(command.call):
-            self._run(command.call, command.name, command.arguments, command.unsure)
+            self._run(command)
 
-    def _run(self, call_id: str, name: str, arguments: str, unsure: bool) -> None:
+    def _run(self, command: RunThinker) -> None:
+        name, arguments = command.name, command.arguments
         call = ThinkerCall(
-            call_id,
-            self._call.question(self.untrusted, unsure),
+            command.call,
+            self._call.question(self._is_untrusted(command.turn), command.unsure),
             name[:64],
             self._call.publish,
             self._on_end,
-            turn=self._call.machine.turn,
-            into_turn_ms=self._call.machine.turn_age_ms(asyncio.get_running_loop().time()),
+            turn=command.turn,
+            into_turn_ms=command.into_turn_ms,
         )
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
-        self._call.record.on_tool_call(call_id, name, arguments)
+        self._call.record.on_tool_call(call.id, name, arguments)
         if name == DELEGATE:
             self._delegate(call, arguments, is_full=is_full)
             return
@@ -128,6 +120,10 @@ class ToolCallDispatcher:
             self._refuse(call, TOO_MANY)
             return
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
+
+    def _is_untrusted(self, turn: int) -> bool:
+        """Return whether text of others has entered that turn of the caller's, with the answer of a Thinker."""
+        return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
         """Work on what the model has handed over, unless it has done so in this turn already."""

@@ -1,11 +1,10 @@
-"""Updates a user's profile from their typed turns: names and homes they state, topics, and the rolling summary.
+"""Updates a user's profile from their typed turns: names and homes they state, and the rolling summary.
 
 The rules are those of a call (`users/profile_learner.py`), so that a call knows what its user typed before.
 """
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
@@ -14,7 +13,7 @@ from backend.responders.base import PastMessage
 from backend.storage.outbox import Enqueue
 from backend.users.extraction import stated
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, IngestUtterance
-from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
+from backend.users.profile_updates import update_profile
 from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
@@ -45,9 +44,7 @@ class ChatProfileUpdater:
             return
         if self._ingest and request.user_id:
             self._ingest(request.user_id, request.text, "chat")
-        topics = (CountTopic(domain, time.time()) for domain in reply.thinkers)
-        updates: tuple[ProfileUpdate, ...] = (*stated(request.text), *topics)
-        if updates:
+        if updates := stated(request.text):
             self._enqueue(lambda memory: update_profile(memory, request.user_id, *updates))
         key = (request.user_id, request.conversation_id)
         recent = self._recent.setdefault(key, _Recent())

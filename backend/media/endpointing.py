@@ -17,13 +17,11 @@ from backend.media.frame import Frame
 from backend.media.onset_hint import OnsetHint
 from backend.media.primary_speaker import PrimarySpeaker
 from backend.media.segmenter import Segmenter, SegmenterState
-from backend.media.vad import HopVad, RestingVad, RoomGate, Vad
+from backend.media.vad import HopVad, RestingVad, RoomGate, Vad, VadEngine
 from backend.media.vad_silero import SileroEngine
 from backend.settings.vad import VadSettings
 from backend.turns import events as ev
 
-ONSET = 0.5
-"""The score from which a frame after silence counts as speech: a first sound may be doubtful."""
 HELD_MS = 500
 """The most of a voice in doubt that is sent once it is the caller's."""
 RING_FRAMES = 250
@@ -37,18 +35,24 @@ Ring = deque[float]
 class LocalEndpointing:
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
-    name = "silero"
-
-    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, near: PrimarySpeaker | None = None) -> None:
-        """Take a frame for speech from a score of `threshold` on; in silence `ONSET` is enough if that is lower.
+    def __init__(
+        self,
+        vad: Vad,
+        segmenter: Segmenter,
+        threshold: float,
+        near: PrimarySpeaker | None = None,
+        engine: type[VadEngine] = SileroEngine,
+    ) -> None:
+        """Take a frame for speech from a score of `threshold` on; in silence the engine's `onset` is enough, if lower.
 
         With `near`, speech is the caller's only: other voices in the room are silence.
         """
+        self.name = engine.name
         self._near = near
         self._vad = vad
         self._segmenter = segmenter
         self._threshold = threshold
-        self._onset = min(ONSET, threshold)
+        self._onset = min(engine.onset, threshold)
         self._hint = OnsetHint()
         self.near_sound = False
         """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
@@ -162,9 +166,9 @@ class Levels:
             self._rings = tuple(other for other in self._rings if other is not ring)
 
 
-def open_endpointing(settings: VadSettings) -> LocalEndpointing:
+def open_endpointing(settings: VadSettings, engine: type[VadEngine] = SileroEngine) -> LocalEndpointing:
     """Return our own endpointing as the settings have it, new for each call."""
-    vad = RestingVad(HopVad(SileroEngine(), settings.threshold), RoomGate())
+    vad = RestingVad(HopVad(engine(), settings.threshold), RoomGate())
     near = PrimarySpeaker() if settings.primary_speaker else None
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, HELD_MS if near else 0)
-    return LocalEndpointing(vad, segmenter, settings.threshold, near)
+    return LocalEndpointing(vad, segmenter, settings.threshold, near, engine)

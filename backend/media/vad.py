@@ -1,6 +1,7 @@
 """Voice activity detection: how likely it is that a frame is speech.
 
-The network (`vad_silero`) scores hops of 32 ms. `HopVad` feeds it 20 ms frames and keeps the last score between hops.
+The network (`vad_silero`, or an extension's) scores hops of 32 ms. `HopVad` feeds it 20 ms frames and keeps the last
+score between hops.
 
 `RestingVad` spares the network what is known without it, since it costs more than everything else done to a frame:
 
@@ -27,10 +28,9 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from math import log10
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, SILENCE, Frame
-from backend.media.vad_silero import SileroEngine
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
@@ -67,6 +67,25 @@ class Vad(Protocol):
 
     def score(self, frame: Frame) -> float:
         """Return the probability of speech (0 to 1) as of this frame; the last score stands until a hop is complete."""
+        ...
+
+
+class VadEngine(Protocol):
+    """One caller's state of a network that scores PCM at 24 kHz, for `HopVad`."""
+
+    name: ClassVar[str]
+    onset: ClassVar[float]
+    """The score from which a frame after silence counts as speech."""
+    hop_bytes: int
+    context_bytes: int
+    """Bytes of the sound before a hop that it is given with it."""
+
+    def score_hop(self, pcm: bytes) -> float:
+        """Return the probability of speech in the next hop: its context, then the hop."""
+        ...
+
+    def peek(self, pcm: bytes) -> float:
+        """Score a hop that is not the next one, and forget it; 0 where a network cannot."""
         ...
 
 
@@ -113,7 +132,7 @@ class HopVad(Vad):
     it: an onset is found up to a hop earlier, and depends less on where the hops happen to lie.
     """
 
-    def __init__(self, engine: SileroEngine, sure: float = 1.0) -> None:
+    def __init__(self, engine: VadEngine, sure: float = 1.0) -> None:
         """Take a call's state of the network; `sure` is the probability from which a frame is speech."""
         self._engine = engine
         self._sure = sure

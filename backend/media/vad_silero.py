@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import tanh
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]  # `np.fft.rfft` without its wrapper
@@ -81,6 +81,9 @@ class Layers:
 
 class SileroEngine:
     """One caller's state. The weights and one place to work in are shared by all."""
+
+    name: ClassVar[str] = "silero"
+    onset: ClassVar[float] = 0.5  # a first sound may be doubtful
 
     def __init__(self, rate: int = 24_000) -> None:
         """Take PCM of that rate, `hop_bytes` at a time, each hop with `context_bytes` of the sound before it."""

@@ -26,7 +26,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from backend.errors import MemoryUnavailable, PeerError, VoiceError
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.reminders import Reminder, Way, begun, delivered, notice_of
-from backend.notifications.repository import ReminderKey, ReminderRepository
+from backend.notifications.repository import ReminderKey, ReminderRepository, UnreadableReminder
 from backend.notifications.webhooks import WebhookClient
 from backend.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
@@ -43,6 +43,8 @@ AT_ONCE = 32
 """Attempts that one process makes at the same time."""
 REST_S = 60.0
 """Seconds a reminder is left alone that cannot be decoded here, or that has a fault in its delivery."""
+RETRY_S = 1.0
+"""Seconds after a failure before it is begun again here: Redis may be away for a moment only."""
 EXECUTE_LIMIT = 200
 """Reminders one `execute` delivers."""
 
@@ -185,14 +187,18 @@ class ReminderDelivery:
         return self._working[key]
 
     async def _attempt(self, key: ReminderKey) -> Outcome:
+        rests = True
         try:
             return await self.deliver(*key)
         except VoiceError as error:
+            rests = isinstance(error, UnreadableReminder) or not isinstance(error, MemoryUnavailable)
             log.warning("a reminder could not be delivered, and is tried again: %s", type(error).__name__)
         except Exception as error:
             log.error("a reminder's delivery has a fault: %s", type(error).__name__, exc_info=error)
-        with contextlib.suppress(MemoryUnavailable):
-            await self.reminders.put_off(key, self.clock() + REST_S)
+        if rests:
+            with contextlib.suppress(MemoryUnavailable):
+                await self.reminders.put_off(key, self.clock() + REST_S)
+        await asyncio.sleep(RETRY_S)
         return "failed"
 
     async def _reach(self, reminder: Reminder) -> Outcome:

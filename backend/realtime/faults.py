@@ -50,7 +50,7 @@ def error_event(
     }
 
 
-def not_json(why: str = "The event is not valid JSON.") -> Fault:
+def not_json(why: str) -> Fault:
     """Return the fault of a message that cannot be read."""
     return Fault(why, code="invalid_json")
 

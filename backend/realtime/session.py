@@ -8,9 +8,7 @@ unknown ones are ignored: newer clients may send them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -27,6 +25,8 @@ INSTRUCTIONS_LIMIT = 64_000
 """Characters."""
 NULLABLE = frozenset({"tracing", "prompt"})
 """Fields of a session in which null is a value."""
+UNCHANGED = frozenset({"type", "model"})
+"""Fields of a session that an update cannot change."""
 
 
 class ServerVad(Struct, frozen=True, tag_field="type", tag="server_vad"):
@@ -49,10 +49,10 @@ class SemanticVad(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
 
 
 class Format(Struct, frozen=True):
-    """A format of audio."""
+    """A format of audio; of G.711 the rate is known, and may still be named."""
 
     type: str
-    rate: Literal[24_000] = 24_000
+    rate: int | None = None
 
 
 class CustomVoice(Struct, frozen=True):
@@ -135,20 +135,16 @@ class ResponseFields(SharedFields, frozen=True, kw_only=True):
     ) = None
 
 
-@dataclass(frozen=True, slots=True)
-class Takes:
-    """What an end takes of a client; it may be less than the API, or more."""
-
-    formats: tuple[str, ...] = FORMATS[:1]
-    """Of audio."""
-    reserved: frozenset[str] = frozenset()
-    """Names that a tool cannot have."""
-    own: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    """Fields that the API does not have, and their values; the first is the default."""
-
-
 class RealtimeSession:
-    """One session, as its client sees it."""
+    """One session, as its client sees it; a subclass may take more of a client, or less."""
+
+    fields: ClassVar[type[SessionFields]] = SessionFields
+    formats: ClassVar[tuple[str, ...]] = FORMATS[:1]
+    """The formats of audio that are taken."""
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    """Names that a tool cannot have."""
+    own: ClassVar[Json] = {}
+    """Fields that the API does not have, with their defaults."""
 
     def __init__(
         self,
@@ -158,10 +154,8 @@ class RealtimeSession:
         voice: str = "alloy",
         transcription: str = "",
         expires_at: int | None = None,
-        takes: Takes | None = None,
     ) -> None:
         """`transcription` is the model that transcribes from the start; `expires_at` is a Unix time in seconds."""
-        self._takes = takes or Takes()
         self.begun = False
         """True once the voice is settled."""
         self._shown: Json = {
@@ -185,19 +179,18 @@ class RealtimeSession:
                 },
                 "output": {"format": dict(PCM), "voice": voice, "speed": 1.0},
             },
-            **{name: values[0] for name, values in self._takes.own.items()},
+            **self.own,
         }
 
     def update(self, given: Any) -> None:
         """Take the fields of a `session.update`, all or none. Raises `Fault`."""
-        self._check_tools(read(given, SessionFields, "session"), "session")
+        self._check_tools(read(given, self.fields, "session"), "session")
         draft = copy.deepcopy(self._shown)
+        taken = frozenset(self.fields.__struct_fields__) - UNCHANGED
         for name, value in given.items():
-            if name in self._takes.own:
-                draft[name] = self._own(name, value)
-            elif name == "audio":
+            if name == "audio":
                 self._audio(draft["audio"], value or {})
-            elif name in SHOWN and (value is not None or name in NULLABLE):
+            elif name in taken and (value is not None or name in NULLABLE):
                 draft[name] = value
         self._shown = draft
 
@@ -270,23 +263,17 @@ class RealtimeSession:
 
     def _check_tools(self, given: SharedFields, at: str) -> None:
         """Refuse tools with a name that is taken."""
-        names = set(self._takes.reserved)
+        names = set(self.reserved)
         for number, tool in enumerate(given.tools or ()):
             if tool.name in names:
                 raise invalid(f"{at}.tools[{number}].name", f"{tool.name} is taken.")
             names.add(tool.name)
 
-    def _own(self, name: str, value: object) -> object:
-        allowed = self._takes.own[name]
-        if value not in allowed:
-            raise invalid(f"session.{name}", f"supported values are: {', '.join(map(repr, allowed))}.")
-        return value
-
     def _audio(self, draft: Json, given: Json) -> None:
         heard, spoken = given.get("input") or {}, given.get("output") or {}
         for end, fields in (("input", heard), ("output", spoken)):
             if (kind := fields.get("format")) is not None:
-                draft[end]["format"] = self._format(kind["type"], f"session.audio.{end}.format.type")
+                draft[end]["format"] = self._format(kind, f"session.audio.{end}.format")
         for name in ("transcription", "noise_reduction"):
             if name in heard:
                 draft["input"][name] = heard[name]
@@ -297,20 +284,21 @@ class RealtimeSession:
         if (voice := spoken.get("voice")) is not None:
             draft["output"]["voice"] = self._voice(voice if isinstance(voice, str) else voice["id"])
 
-    def _format(self, kind: str, param: str) -> Json:
-        if kind not in self._takes.formats:
-            raise invalid(param, f"supported values are: {', '.join(self._takes.formats)}.")
-        return dict(PCM) if kind == PCM["type"] else {"type": kind}
+    def _format(self, given: Json, param: str) -> Json:
+        kind = given["type"]
+        if kind not in self.formats:
+            raise invalid(f"{param}.type", f"supported values are: {', '.join(self.formats)}.")
+        if kind != PCM["type"]:
+            return {"type": kind}
+        if given.get("rate") not in (None, PCM["rate"]):
+            raise invalid(f"{param}.rate", f"the supported value is: {PCM['rate']}.")
+        return dict(PCM)
 
     def _voice(self, voice: str) -> str:
         if self.begun and voice != self.voice:
             message = "Cannot update a conversation's voice once it has begun."
             raise Fault(message, code="cannot_update_voice", param="session.audio.output.voice")
         return voice
-
-
-SHOWN = frozenset(SessionFields.__struct_fields__) - {"type", "model", "audio"}
-"""Fields of a session that are shown as they were given."""
 
 
 def _turn_detection(given: Json | None) -> Json | None:

@@ -1,6 +1,6 @@
 """The protocol of a Responder: what a call needs of any speech-to-speech model.
 
-`realtime` is the real one (OpenAI's Realtime API or anything that speaks it); `testing.responder` is for tests.
+`realtime` is the real one (OpenAI's Realtime API or anything that speaks it); tests have a scripted one.
 """
 
 from __future__ import annotations

@@ -294,6 +294,12 @@ class RealtimeConnection(ClientConnection):
         if self.paused and self._behind is None:
             self._behind = asyncio.get_running_loop().call_later(SEND_WITHIN_S, self._look_behind)
 
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._behind is not None:
+            self._behind.cancel()
+            self._behind = None
+
     def _look_behind(self) -> None:
         self._behind = None
         if self.paused:

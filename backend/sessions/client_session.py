@@ -7,10 +7,11 @@ settings decide are shown as given, and change nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from backend.media.g711 import Law
-from backend.realtime.session import FORMATS, RealtimeSession, Takes
+from backend.realtime.session import FORMATS, RealtimeSession, SessionFields
+from backend.runtime.json_objects import Json
 from backend.turns.call_options import OUR_TOOLS, CallOptions, ClientTool
 from backend.turns.end_of_turn import EndpointingStyle
 
@@ -21,25 +22,23 @@ EAGERNESS: Mapping[str, EndpointingStyle] = {
     "high": EndpointingStyle.EAGER,
 }
 """Any other value, such as `auto`, means the server's settings."""
-TAKES = Takes(
-    formats=FORMATS,
-    reserved=OUR_TOOLS,
-    own={"thinkers": (True, False)},
-)
+
+
+class ClientFields(SessionFields, frozen=True, kw_only=True):
+    """The fields of a `session.update` to this server."""
+
+    thinkers: bool | None = None
 
 
 class ClientSession(RealtimeSession):
     """The session as its client sees it; `options` is what it means for the call."""
 
-    def __init__(
-        self, session_id: str, model: str, *, voice: str = "", transcription: str = "", expires_at: int = 0
-    ) -> None:
-        """`expires_at` is a Unix time in seconds."""
-        super().__init__(
-            session_id, model, voice=voice, transcription=transcription, expires_at=expires_at, takes=TAKES
-        )
-        self.voice_chosen = False
-        """Whether the client has chosen the voice."""
+    fields = ClientFields
+    formats = FORMATS
+    reserved = OUR_TOOLS
+    own: ClassVar[Json] = {"thinkers": True}
+    voice_chosen = False
+    """Whether the client has chosen the voice."""
 
     def update(self, given: Any) -> None:
         """Take the fields of a `session.update`, all or none. Raises `Fault`."""

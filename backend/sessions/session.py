@@ -17,7 +17,6 @@ from backend.page_events import (
     ErrorShown,
     PageEvent,
     ReplyWorded,
-    ThinkerChanged,
     TranscriptCompleted,
     TranscriptDelta,
     TranscriptInterrupted,
@@ -222,8 +221,6 @@ class Session:
                 self.transcript.add(event)
             case ReplyWorded():
                 self.counts["replies"] += 1
-            case ThinkerChanged(stage="routed"):
-                self.counts["thinkers"] += 1
             case ErrorShown():
                 self.counts["errors"] += 1
 

@@ -18,12 +18,14 @@ AccessMode = Literal["open", "key", "oidc"]
 KEY_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SECRET_MIN = 32
 """Characters a secret must have at least: HS256 takes keys of 256 bits (RFC 7518, 3.2)."""
+KEY_FILE = "file:"
+"""How the value of a key begins that is no secret, but names the file of a public key."""
 RESERVED = frozenset({"oidc"})
 """Ids that would make the users of a key look like those of another way in."""
 
 
 def key_pairs(value: SecretStr | None) -> dict[str, str]:
-    """Return the secrets by key id. Raises `ValueError`, which repeats no secret."""
+    """Return the secrets, or `file:` and a path, by key id. Raises `ValueError`, which repeats no secret."""
     keys: dict[str, str] = {}
     for number, part in enumerate(split(value.get_secret_value()) if value else [], 1):
         key_id, colon, secret = part.partition(":")
@@ -31,7 +33,7 @@ def key_pairs(value: SecretStr | None) -> dict[str, str]:
             raise ValueError(
                 f"number {number} is not id:secret with an id of its own, of lower-case letters, digits and hyphens"
             )
-        if len(secret) < SECRET_MIN:
+        if not secret.startswith(KEY_FILE) and len(secret) < SECRET_MIN:
             raise ValueError(
                 f"the secret of {key_id} needs at least {SECRET_MIN} characters, e.g. from `openssl rand -hex 32`"
             )
@@ -52,7 +54,7 @@ class AccessSettings(PluginSettings):
         [], description="Extra browser origins, comma-separated; our own is always allowed."
     )
     api_keys: SecretStr | None = Field(
-        None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated."
+        None, description="Keys that sign tokens (ACCESS=key), id:secret, comma-separated; id:file:PATH: a public key."
     )
     secret_key: SecretStr | None = Field(
         None,

@@ -51,6 +51,7 @@ class AgentSettings(PluginSettings):
     plugin_folders: Annotated[list[Path], NoDecode, BeforeValidator(as_list)] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
     )
+    reload: bool = Field(False, description="Make saved Thinkers and tools of plugins live; for development.")
     router: RouterSettings = Field(default_factory=RouterSettings)  # type: ignore[arg-type]
     pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]

@@ -23,25 +23,37 @@ class DayBudget(BaseModel):
 
 
 class ModelPrice(BaseModel):
-    """The price of a model, in US dollars for a million tokens of each kind; a kind that is left out costs nothing."""
+    """The price of a model, in US dollars for a million tokens of each kind.
+
+    A kind that is left out costs what text does in its direction, and a cached one what it costs uncached: a limit in
+    dollars counts every token.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text_in: float = Field(ge=0)
-    audio_in: float = Field(0, ge=0)
-    image_in: float = Field(0, ge=0)
-    cached_text_in: float = Field(0, ge=0)
-    cached_audio_in: float = Field(0, ge=0)
-    cached_image_in: float = Field(0, ge=0)
+    audio_in: float | None = Field(default=None, ge=0)
+    image_in: float | None = Field(default=None, ge=0)
+    cached_text_in: float | None = Field(default=None, ge=0)
+    cached_audio_in: float | None = Field(default=None, ge=0)
+    cached_image_in: float | None = Field(default=None, ge=0)
     text_out: float = Field(ge=0)
-    audio_out: float = Field(0, ge=0)
+    audio_out: float | None = Field(default=None, ge=0)
 
     def micro_usd(self, tokens: Mapping[str, int]) -> int:
         """Return what these tokens cost, by their kind, in millionths of a dollar: a cached one its own price only."""
-        cost: float = sum(getattr(self, kind) * count for kind, count in tokens.items())
+        cost = sum(self._usd(kind) * count for kind, count in tokens.items())
         for kind in ("text_in", "audio_in", "image_in"):
-            cost -= getattr(self, kind) * min(tokens.get(f"cached_{kind}", 0), tokens.get(kind, 0))
+            cost -= self._usd(kind) * min(tokens.get(f"cached_{kind}", 0), tokens.get(kind, 0))
         return round(cost)
+
+    def _usd(self, kind: str) -> float:
+        named: float | None = getattr(self, kind)
+        if named is not None:
+            return named
+        if kind.startswith("cached_"):
+            return self._usd(kind.removeprefix("cached_"))
+        return self.text_out if kind.endswith("_out") else self.text_in
 
 
 class BudgetSettings(PluginSettings, env_prefix="BUDGETS__", nested_model_default_partial_update=True):

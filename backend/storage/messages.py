@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from backend.citations import Citation
@@ -20,9 +21,8 @@ class StoredCall:
     arguments: str
 
 
-def new_message_id() -> str:
-    """Return a random id of 64 bits, for a message that came without one."""
-    return f"msg_{secrets.token_hex(8)}"
+new_message_id = partial(secrets.token_hex, 8)
+"""Returns a random id of 64 bits, for a message that came without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,3 @@
-"""Public: what the author of a Thinker, a tool or a step needs to test it without a key. See docs/howto/testing.md.
-
-`run_thinker`, `run_tool` and `run_step` run one plugin as the server would. `ScriptedModel` plays the text model,
-`ScriptedResponder` the Realtime API, `FakeTransport` a caller, `FakeMemory` Redis, and `FakeTracer` keeps traces.
+"""What the author of a Thinker, a tool or a step needs to test it without a key, under the names of
+`responder_thinker.testing` (docs/howto/testing.md), and what our own tests and benchmarks share.
 """
-
-from backend.testing.memory import FakeMemory
-from backend.testing.model import ScriptedModel, tool_call
-from backend.testing.plugins import World, run_step, run_thinker, run_tool
-from backend.testing.responder import ScriptedResponder
-from backend.testing.tracer import FakeTracer
-from backend.testing.transport import FakeTransport
-
-__all__ = [
-    "FakeMemory",
-    "FakeTracer",
-    "FakeTransport",
-    "ScriptedModel",
-    "ScriptedResponder",
-    "World",
-    "run_step",
-    "run_thinker",
-    "run_tool",
-    "tool_call",
-]

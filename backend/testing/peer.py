@@ -41,10 +41,10 @@ class OfflinePeer:
         """Return the WebSocket address, without a query."""
         return self.url.replace("http", "ws", 1) + "/v1/realtime"
 
-    async def connections(self, *, audio: bool = False) -> list[dict[str, Any]]:
+    async def connections(self) -> list[dict[str, Any]]:
         """Return the records of `/debug/connections`, one per accepted connection, oldest first."""
         async with httpx2.AsyncClient(timeout=5) as http:
-            answer = await http.get(self.url + "/debug/connections", params={"audio": "1"} if audio else None)
+            answer = await http.get(self.url + "/debug/connections")
             answer.raise_for_status()
             connections: list[dict[str, Any]] = answer.json()["connections"]
             return connections

@@ -1,4 +1,4 @@
-"""Sound for tests and benchmarks: speech by flite, tones and noise by numpy, as 24 kHz mono PCM16."""
+"""Speech for tests and benchmarks, said by flite, as 24 kHz mono PCM16."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
 from backend.media.sound_file import read_audio
@@ -40,18 +39,6 @@ def trimmed(pcm: bytes) -> bytes:
     return bytes(-len(voiced) % FRAME_BYTES) + voiced
 
 
-def tone(hertz: float, ms: int, *, dbfs: float = -12.0, rate: int = SAMPLE_RATE) -> bytes:
-    """Return a sine; `dbfs` is its peak below full scale."""
-    t = np.arange(ms * rate // 1000) / rate
-    return pcm_of(32767 * 10 ** (dbfs / 20) * np.sin(2 * np.pi * hertz * t))
-
-
-def noise(ms: int, *, dbfs: float, seed: int = 1) -> bytes:
-    """Return white noise; `dbfs` is its power below a full-scale square wave."""
-    generator = np.random.default_rng(seed)
-    return pcm_of(32767 * 10 ** (dbfs / 20) * generator.standard_normal(ms * SAMPLE_RATE // 1000))
-
-
 def silence(ms: int) -> bytes:
     """Return silence."""
     return bytes(2 * (ms * SAMPLE_RATE // 1000))
@@ -60,22 +47,6 @@ def silence(ms: int) -> bytes:
 def frames_of(pcm: bytes) -> list[Frame]:
     """Return the whole frames of PCM16."""
     return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
-
-
-def samples_of(pcm: bytes) -> NDArray[np.float64]:
-    """Return PCM16 as numbers from -32768 to 32767."""
-    return np.frombuffer(pcm, "<i2").astype(np.float64)
-
-
-def pcm_of(samples: NDArray[np.float64]) -> bytes:
-    """Return PCM16 from such numbers."""
-    return bytes(np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes())
-
-
-def power(pcm: bytes) -> float:
-    """Return the mean square of PCM16."""
-    samples = samples_of(pcm)
-    return float(np.mean(samples**2)) if len(samples) else 0.0
 
 
 def _voiced(pcm: bytes) -> bytes:

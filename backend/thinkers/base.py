@@ -101,7 +101,7 @@ class Manifest:
     cache_ttl_s: int = 120
     """Seconds an answer may be served again; 0: never."""
     cache_scope: Literal["user", "time", "date"] = "time"
-    """Who may be served a cached answer: its user alone, or all users with the same time of day, or the same date.
+    """Who may be served a cached answer: its user alone, or all users of the same time zone, or with the same date.
     Personalised answers are always kept to their user."""
     deadline_s: float | None = None
     """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""

@@ -57,15 +57,15 @@ class CacheKey:
 def key_of(manifest: Manifest, question: Question, situation: Situation, day: str) -> CacheKey | None:
     """Return the key of a question's answer; None: it is not kept. `day` is the user's date, as in 'tomorrow'.
 
-    The user's time zone counts as personal where the answer may rest on the time of day; else the date says it all.
+    Where the answer may rest on the time of day, users of one time zone share it; else the date says it all.
     """
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]
     known = situation.profile.stored()
     preferences = situation.profile.preferences.of_user()
     shareable = [preferences.pop(name, "") for name in SHAREABLE]
-    if manifest.cache_scope == "date":
-        preferences.pop("time_zone", None)
+    zone = preferences.pop("time_zone", "")
+    shareable.append("" if manifest.cache_scope == "date" else zone)
     known.pop("preferences", None)
     personal = [preferences, known, list(situation.history), own]
     material = [

@@ -31,7 +31,7 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.thinkers.cache import AnswerCache, key_of
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from backend.users.profile_updates import update_profile
+from backend.users.profile_updates import CountTopic, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -248,11 +248,12 @@ class ThinkerDispatcher:
         return self._learnt(question, answer)
 
     def _learnt(self, question: Question, answer: Answer) -> Answer:
-        """Have what the answer teaches added to the user's profile, and return the answer."""
+        """Have the question's topic and what the answer teaches added to the user's profile; return the answer."""
         took_ms, tokens = answer.latency_ms, answer.tokens
         log.info("thinker_end: %s from %s, %d ms, %d tokens", question.domain, answer.source, took_ms, tokens)
-        enqueue, updates = self.registry.dependencies.enqueue, answer.update.allowed() if answer.update else ()
-        if enqueue and updates and question.user_id:
+        enqueue, topic = self.registry.dependencies.enqueue, CountTopic(question.domain, time.time())
+        if enqueue and question.user_id:
+            updates = (topic, *(answer.update.allowed() if answer.update else ()))
 
             async def learn(memory: Memory) -> None:
                 await update_profile(memory, question.user_id, *updates)

@@ -107,6 +107,11 @@ class ThinkerRegistry:
             [one for one in found if _can_serve(one.manifest, dependencies.toolbox)], dependencies, without_model
         )
 
+    def take_over(self, newer: ThinkerRegistry) -> None:
+        """Serve what `newer` found; questions under way go on with the Thinkers and tools they have."""
+        self.dependencies.toolbox.take_over(newer.dependencies.toolbox)
+        self._by_domain = newer._by_domain
+
     @property
     def manifests(self) -> tuple[Manifest, ...]:
         """The manifests in the alphabetical order of their domains."""

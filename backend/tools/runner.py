@@ -195,6 +195,11 @@ class Toolbox:
 
         self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
+    def take_over(self, newer: Toolbox) -> None:
+        """Hold the tools of `newer`; calls under way, and boxes made of this one before, go on with theirs."""
+        self._own, self._services = newer._own, newer._services
+        self._untrusted, self.left_out = newer._untrusted, newer.left_out
+
     def offered(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Tool]:
         """Return the tools that `client` (None: any) may see and that are within `reach`."""
         return [

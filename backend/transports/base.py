@@ -1,6 +1,6 @@
 """The protocol of a transport, which carries a caller's audio both ways, and the queue each implementation receives by.
 
-Implementations are `webrtc` (the browser), `websocket` (networks without UDP) and `testing.transport` (tests). All of
+Implementations are `webrtc` (the browser), `websocket` (networks without UDP) and `FakeTransport` (tests). All of
 them keep outgoing audio in a `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
 """
 

@@ -26,12 +26,21 @@ class PhoneLine(Protocol):
         """Return whether this line can connect the caller with someone else."""
         ...
 
+    @property
+    def presses_keys(self) -> bool:
+        """Return whether keys can be pressed at the other end."""
+        ...
+
     def listen_to_keys(self, on_key: OnKey) -> None:
         """Call `on_key` with each key that the caller presses."""
         ...
 
     async def transfer(self, target: str) -> None:
         """Connect the caller with `target`, a number or a SIP address; the call ends here then."""
+        ...
+
+    async def press(self, keys: str) -> int:
+        """Press keys at the other end, each one of `KEYS`; return how many were sent."""
         ...
 
     async def hang_up(self) -> None:

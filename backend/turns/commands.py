@@ -222,6 +222,10 @@ class RunThinker(Record):
     arguments: str
     unsure: bool = False
     """The words that led to the call may have been misheard."""
+    turn: int = 0
+    """The number of the caller's turn that it serves."""
+    into_turn_ms: int = 0
+    """From the caller's last sound of that turn to the call."""
 
 
 class CancelThinker(Record):

@@ -89,7 +89,8 @@ class Notices:
     """All notices of one call."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Pending] = {}
+        self.waiting: dict[str, Pending] = {}
+        """The notices that wait to be spoken, by id."""
         self.opened = False
         """The caller was greeted, or has said something: notices may be spoken."""
         self.not_before = 0.0
@@ -103,11 +104,6 @@ class Notices:
         self.reply: NoticeReply | None = None
 
     @property
-    def waiting(self) -> bool:
-        """True when notices wait and none are being spoken."""
-        return bool(self._waiting) and self.reply is None
-
-    @property
     def interruptible(self) -> bool:
         """False while a notice is being spoken that must be heard to its end."""
         return self.reply is None or all(pending.interruptible for pending in self.reply.notices)
@@ -118,16 +114,16 @@ class Notices:
         """Accept a notice, unless it is known already; one that was withdrawn is accepted again."""
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = False
-        if spoken or notice in self._waiting or notice in self.parked or notice in self._done:
+        if spoken or notice in self.waiting or notice in self.parked or notice in self._done:
             return []
         self._count += 1
         pending = Pending(notice, text, self._count, interruptible, late_answer=late_answer, expires_at=expires_at)
-        self._waiting[notice] = pending
+        self.waiting[notice] = pending
         return _shown(pending, "waiting")
 
     def withdraw(self, notice: str) -> None:
         """Stop offering a notice in this call; one that is being spoken is spoken to its end."""
-        self._waiting.pop(notice, None)
+        self.waiting.pop(notice, None)
         self.parked.pop(notice, None)
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = True
@@ -141,7 +137,7 @@ class Notices:
 
     def late_answers(self) -> list[str]:
         """Return the calls with answers that wait to be spoken."""
-        return [pending.notice for pending in self._waiting.values() if pending.late_answer]
+        return [pending.notice for pending in self.waiting.values() if pending.late_answer]
 
     def take_told_answers(self) -> list[str]:
         """Return the calls with answers that were spoken since the last time it was asked."""
@@ -150,17 +146,15 @@ class Notices:
 
     def drop_expired(self, now: float) -> None:
         """Forget what is too old to be spoken."""
-        if not self._waiting:  # this is asked with every event
-            return
-        self._waiting = {notice: pending for notice, pending in self._waiting.items() if now < pending.expires_at}
+        self.waiting = {notice: pending for notice, pending in self.waiting.items() if now < pending.expires_at}
 
     def begin(self, request: str) -> tuple[list[Command], str]:
         """Choose the notices of a reply; return the notes the Responder needs for it, and a hint for the reply."""
-        chosen = list(_fitting(self._waiting.values()))
+        chosen = list(_fitting(self.waiting.values()))
         self.reply = NoticeReply(request, chosen)
         notes: list[Command] = []
         for pending in chosen:
-            del self._waiting[pending.notice]
+            del self.waiting[pending.notice]
             if not pending.noted:
                 pending.noted = True
                 notes.append(AddNote(NOTE.format(number=pending.number, text=_quoted(pending.text))))
@@ -200,7 +194,7 @@ class Notices:
     def on_connection_lost(self) -> None:
         """Forget which notes the Responder has: a new connection knows none."""
         spoken = self.reply.notices if self.reply else ()
-        for pending in (*self._waiting.values(), *self.parked.values(), *spoken):
+        for pending in (*self.waiting.values(), *self.parked.values(), *spoken):
             pending.noted = False
 
     def _delivered(self, pending: Pending) -> list[Command]:
@@ -221,7 +215,7 @@ class Notices:
         else:
             pending.vain += 1
         enough_tried = pending.cuts >= MAX_CUTS or pending.vain >= MAX_VAIN
-        (self.parked if enough_tried else self._waiting)[pending.notice] = pending
+        (self.parked if enough_tried else self.waiting)[pending.notice] = pending
         if pending.asked_for:  # it can be asked for again
             pending.asked_for = False
             return [Publish(ThinkerChanged(pending.notice, "stale"))]

@@ -13,8 +13,8 @@ There is no socket, clock or task in here; `now` is any monotonic time in second
 Each event passes the four tables in that order; a table says what it does in the state its machine is in, and nothing
 where it is empty. `ANYTIME` has the events that no state of these decides. The machines meet in few places. A reply is
 asked for only when the floor is free, and taking the floor cancels the reply. The floor is HELD while a voice holds the
-reply, and PAUSING while a turn is pending in silence. After the tables, what was deferred happens, notices are settled,
-and the most urgent reply that is wanted is asked for.
+reply, and PAUSING while a turn is pending in silence: what the prepared reply sends is then deferred. After the tables,
+what was deferred happens, notices are settled, and the most urgent reply that is wanted is asked for.
 
 What happens to a Thinker's answer is this, and nothing else:
 
@@ -65,11 +65,12 @@ from backend.turns.machine import client, connection, ending, silence, thinkers
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.barge_in.table import TABLE as BARGE_IN
 from backend.turns.machine.floor import playback, speech, typed
-from backend.turns.machine.floor.state import Floor
+from backend.turns.machine.floor.state import Floor, Playback
 from backend.turns.machine.floor.table import TABLE as FLOOR
 from backend.turns.machine.pending_turn import early_words, waiting
 from backend.turns.machine.pending_turn.table import TABLE as PENDING_TURN
 from backend.turns.machine.reply import replies
+from backend.turns.machine.reply.state import Phase
 from backend.turns.machine.reply.table import TABLE as REPLY
 from backend.turns.machine.state import Act, Deadlines, State
 from backend.turns.machine.tables import Rule
@@ -140,10 +141,6 @@ class TurnMachine:
         """The notices of this conversation."""
         return self._state.notices
 
-    def turn_age_ms(self, now: float) -> int:
-        """Return the milliseconds since the caller's last sound of this turn; of a typed one, since it came."""
-        return self._state.clock.age_ms(now)
-
 
 def _on_interruptions_switched(s: State, event: ev.InterruptionsSwitched, now: float) -> None:
     s.limits = replace(s.limits, interruptible=event.allowed)
@@ -201,13 +198,16 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
     if rule := ANYTIME.get(kind):
         rule(s, event, now)
         return
+    if s.floor.holder is Floor.PAUSING and waiting.defer(s, event, now):
+        return
     if (rules := FLOOR.get(kind)) and (rule := rules.get(s.floor.holder)):
         rule(s, event, now)
     if (turns := PENDING_TURN.get(kind)) and (rule := turns.get(s.pending.stage)):
         rule(s, event, now)
     if (voices := BARGE_IN.get(kind)) and (rule := voices.get(s.barge_in.phase)):
         rule(s, event, now)
-    if (phases := REPLY.get(kind)) and (rule := phases.get(s.replies.phase)):
+    reply = s.replies.in_flight
+    if (phases := REPLY.get(kind)) and (rule := phases.get(reply.phase if reply else Phase.NONE)):
         rule(s, event, now)
 
 
@@ -223,7 +223,8 @@ def _ask(s: State, now: float) -> None:
     """Show the words that came early, and ask for the most urgent reply that is wanted, or for one with notices."""
     if s.pending.early_words is not None:
         early_words.show(s)
-    if s.replies.wanted or s.calls.asked_for or s.notices.waiting:
+    news = s.notices.waiting and s.notices.reply is None
+    if s.replies.wanted or s.calls.asked_for or news:
         replies.ask_next(s, now)
 
 
@@ -240,15 +241,16 @@ def _deadlines(s: State) -> Deadlines:
         yield from typed.deadlines(s)
     if s.farewell.reason:
         yield from ending.deadlines(s)
-    if replies.next_wanted(s):
+    if s.replies.wanted and replies.next_wanted(s):
         yield s.replies.not_before, replies.ask_next
     if s.line.lost_at is not None:
         yield from connection.deadlines(s)
-    if (due := replies.notices_due_at(s)) is not None:
+    if s.notices.waiting and (due := replies.notices_due_at(s)) is not None:
         yield due, replies.begin_notices
     if s.floor.holder not in (Floor.HELD, Floor.PAUSING):
         yield from replies.deadlines(s)
-    yield from silence.waiting_deadlines(s)
+    if s.floor.holder in (Floor.LISTENING, Floor.ASSISTANT) and s.floor.playback is Playback.SILENT:
+        yield from silence.waiting_deadlines(s)
     if s.floor.holder is Floor.LISTENING:
         yield from silence.deadlines(s)
 

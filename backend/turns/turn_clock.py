@@ -30,20 +30,17 @@ class TurnClock:
         self.turn = 0
         self._marks: list[float] = []
         self._token_at: float | None = None
-        self._began = 0.0
+        self.began = 0.0
+        """The moment of the caller's last sound of this turn; of a typed one, that it came."""
         self._sounds: dict[str, float] = {}
         self._answer = ""
         self._is_measured = True
 
-    def age_ms(self, now: float) -> int:
-        """Return the milliseconds from the caller's last sound of this turn to `now`."""
-        return round((now - self._began) * 1000)
-
     def begin(self, turn: int, now: float, hangover_ms: int) -> None:
         """Begin with a turn that ended `hangover_ms` ago and was recognised as ended `now`."""
         self.turn = turn
-        self._began = now - hangover_ms / 1000
-        self._marks = [self._began, now]
+        self.began = now - hangover_ms / 1000
+        self._marks = [self.began, now]
         self._token_at = None
         self._sounds.clear()
         self._answer, self._is_measured = "", False
@@ -63,7 +60,7 @@ class TurnClock:
         if self._is_measured or self._answer not in self._sounds:
             return None
         self._is_measured = True
-        return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self._began) * 1000))
+        return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self.began) * 1000))
 
     def reach(self, leg: str, now: float) -> bool:
         """Mark `leg`, and return True; one that is out of order is ignored."""

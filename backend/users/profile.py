@@ -7,7 +7,8 @@ that form. The changes that can be made are in `profile_updates`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -107,9 +108,12 @@ class UserProfile:
             skip_record("profile", error)
             raise MemoryUnavailable("This server cannot read the user's profile.") from error
 
-    def stored(self) -> dict[str, Any]:
-        """Return what is set as JSON data, by name."""
-        return _set(self)
+    def stored(self, before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """Return what is set as JSON data, by name, with what only a newer version knows of the profile `before`."""
+        data = _set(self)
+        kinds = {"preferences": Preferences, "signals": Signals}
+        parts = {name: _carried(kind, before.get(name, {}), data.get(name, {})) for name, kind in kinds.items()}
+        return _carried(UserProfile, before, data | {name: part for name, part in parts.items() if part})
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile with only these preferences, the instructions and so many characters of the summary."""
@@ -135,6 +139,12 @@ async def load_profile(memory: Memory, user_id: str) -> UserProfile:
 def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile], None]) -> Unwatch:
     """Call `listener` with every change of the user's profile, until the returned function is called."""
     return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
+
+
+def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a `kind`, and of `before` the fields that a `kind` does not have."""
+    known = {each.name for each in fields(kind)}
+    return {name: value for name, value in before.items() if name not in known} | data
 
 
 def _set(part: object) -> dict[str, Any]:

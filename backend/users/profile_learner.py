@@ -1,7 +1,7 @@
 """The profile learner of one call: what it learns of its caller, and how the Responder is briefed on changes.
 
-It learns names and homes from what the caller says, topics from the questions for Thinkers, and has a summary written
-every few turns and at the end. All of it goes to memory through the outbox, or to `Summaries`; nothing here waits.
+It learns names and homes from what the caller says, and has a summary written every few turns and at the end. All of
+it goes to memory through the outbox, or to `Summaries`; nothing here waits.
 
 Whenever the caller's profile changes, in this process or another, the Responder is briefed again a moment later, when
 further changes may have come.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from backend.storage.memory import Memory, Unwatch
 from backend.storage.outbox import Enqueue
 from backend.users.extraction import stated
 from backend.users.profile import UserProfile
-from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
+from backend.users.profile_updates import ProfileUpdate, update_profile
 from backend.users.summaries import Summaries
 
 log = logging.getLogger(__name__)
@@ -90,10 +89,6 @@ class ProfileLearner:
             self._learn(*updates)
         if self._turns - self._summarised >= SUMMARY_EVERY:
             self._summarise()
-
-    def on_question(self, domain: str) -> None:
-        """Count a question that went to a Thinker."""
-        self._learn(CountTopic(domain, time.time()))
 
     def close(self, reason: str) -> None:
         """End the briefings and, unless the session was deleted, request a last summary. Never waits."""

@@ -272,7 +272,8 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
     """
 
     def change(stored: Json) -> Json:
-        return reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored)).stored()
+        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
+        return changed.stored(stored)
 
     return UserProfile.read(await memory.update_user_context(user_id, change))
 

@@ -114,7 +114,11 @@ export class EventStream {
     const fields = Object.fromEntries(text.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 2)]));
     if (this.closed || !fields.event) return;
     if (fields.id) this.lastId = fields.id;
-    this.onEvent(fields.event, JSON.parse(fields.data));
+    try {
+      this.onEvent(fields.event, JSON.parse(fields.data));
+    } catch (error) {
+      reportError(error); // a fault of the page's costs this event, and the stream goes on
+    }
     if (fields.event === "session_ended") this.close();
   }
 }

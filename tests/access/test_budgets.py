@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from fakeredis import FakeServer
+from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.access import Access
-from backend.access.usage import Resource, Scope
+from backend.access.usage import DayCounts, Resource, Scope, Subject
 from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
@@ -253,3 +253,16 @@ async def test_no_disguise_of_an_address_is_a_new_address(tmp_path: Path, differ
             [(await order(here, {"X-Forwarded-For": DISGUISES[differs](number)})).status_code for number in range(6)]
         )
         assert statuses[202] <= 2 and statuses[429] >= 4, statuses
+
+
+async def test_requests_do_not_wait_for_one_another_at_a_slow_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = DayCounts(FakeAsyncRedis())
+    execute = counts._client.execute
+
+    async def slowly(pipe: Any) -> Any:
+        await asyncio.sleep(0.2)
+        return await execute(pipe)
+
+    monkeypatch.setattr(counts._client, "execute", slowly)
+    async with asyncio.timeout(1):
+        await asyncio.gather(*(counts.read([Subject(Scope.USER, f"user {number}")]) for number in range(10)))

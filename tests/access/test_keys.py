@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hmac
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as elliptic_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as rsa_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.utils import base64url_encode
 from pydantic import SecretStr
 
 from backend.access.keys import LIFE_S, PROGRAM_LIFE_S, ApiKeys
 from backend.access.principal import Grant
-from backend.errors import NotAdmitted
+from backend.errors import NotAdmitted, SettingsError
 from backend.settings.access import key_pairs
 
 SECRET = "s" * 32
@@ -22,7 +31,7 @@ def keys() -> ApiKeys:
     return ApiKeys({"shop": SECRET, "other": "o" * 32})
 
 
-def token(secret: str = SECRET, kid: str | None = "shop", algorithm: str = "HS256", **claims: Any) -> str:
+def token(secret: Any = SECRET, kid: str | None = "shop", algorithm: str = "HS256", **claims: Any) -> str:
     now = int(time.time())
     payload = {name: value for name, value in ({"iat": now, "exp": now + 60} | CLAIMS | claims).items() if value != ""}
     return jwt.encode(payload, secret, algorithm=algorithm, headers={"kid": kid} if kid else None)
@@ -85,6 +94,45 @@ def test_a_token_for_tools_alone_may_live_a_year() -> None:
 def test_what_only_looks_like_a_token_is_refused(nonsense: str) -> None:
     with pytest.raises(NotAdmitted):
         keys().read(nonsense)
+
+
+def public_pem(private: Any, folder: Path) -> Path:
+    """The public half of a key, in a file."""
+    file = folder / "partner.pem"
+    file.write_bytes(private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "generate"),
+    [
+        ("RS256", lambda: rsa_key(65_537, 2_048)),
+        ("ES256", lambda: elliptic_key(SECP256R1())),
+        ("EdDSA", Ed25519PrivateKey.generate),
+    ],
+)
+def test_a_public_key_reads_what_its_private_half_signed_and_nothing_else(
+    algorithm: str, generate: Callable[[], Any], tmp_path: Path
+) -> None:
+    private = generate()
+    file = public_pem(private, tmp_path)
+    partner = ApiKeys(key_pairs(SecretStr(f"partner:file:{file}")))
+    assert partner.read(token(private, "partner", algorithm)).user == "partner.ada"
+    signed, _, _ = token(kid="partner").encode().rpartition(b".")  # the public key is used as a secret:
+    forged = signed + b"." + base64url_encode(hmac.digest(file.read_bytes(), signed, "sha256"))
+    for faulty in (forged.decode(), token(generate(), "partner", algorithm)):
+        with pytest.raises(NotAdmitted, match="signature"):
+            partner.read(faulty)
+    with pytest.raises(SettingsError):
+        partner.sign("partner", CLAIMS)
+
+
+def test_a_public_key_that_is_weak_or_missing_is_a_faulty_setting(tmp_path: Path) -> None:
+    weak = public_pem(rsa_key(65_537, 1_024), tmp_path)
+    (tmp_path / "no.pem").write_text("no key")
+    for file in (weak, tmp_path / "no.pem", tmp_path / "missing.pem"):
+        with pytest.raises(SettingsError):
+            ApiKeys({"partner": f"file:{file}"})
 
 
 @pytest.mark.parametrize(

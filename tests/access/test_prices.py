@@ -9,11 +9,11 @@ import pytest
 from openai.types.realtime import RealtimeSessionCreateRequest
 
 from backend.access.prices import price_table
-from backend.settings.budgets import BudgetSettings
+from backend.settings.budgets import BudgetSettings, ModelPrice
 from backend.settings.settings import load_settings
-from backend.testing.responder import ScriptedResponder
 from backend.turns import events as ev
 from tests.call.world import placed_call, settle
+from tests.support.scripted_responder import ScriptedResponder
 
 USAGE = ev.TokenUsage(text_in=1000, audio_in=500, cached_text_in=400, cached_audio_in=200, text_out=50, audio_out=300)
 
@@ -34,10 +34,16 @@ def test_the_default_model_has_a_price_and_every_model_of_the_table_is_known_to_
 def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None:
     own = BudgetSettings.model_validate({"prices": '{"mine": {"text_in": 1, "text_out": 3}}'}).prices
     table = price_table(own)
-    assert table["mine"].micro_usd({"text_in": 2, "text_out": 1, "audio_out": 5}) == 5 and "gpt-realtime-2" in table
+    assert table["mine"].micro_usd({"text_in": 2, "text_out": 1}) == 5 and "gpt-realtime-2" in table
     for wrong in ('{"mine": {"text_in": 1}}', '{"mine": {"text_in": -1, "text_out": 3}}', "not json"):
         with pytest.raises(ValueError, match="prices"):
             BudgetSettings.model_validate({"prices": wrong})
+
+
+def test_a_kind_without_a_price_costs_what_text_does_and_a_cached_token_its_whole_price() -> None:
+    price = ModelPrice(text_in=1, text_out=3)
+    assert price.micro_usd({"audio_in": 10, "audio_out": 10, "image_in": 10}) == 50
+    assert price.micro_usd({"text_in": 10, "cached_text_in": 8, "audio_in": 10, "cached_audio_in": 10}) == 20
 
 
 async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:

@@ -19,8 +19,7 @@ from benchmarks.gauntlet.ears import longest_silence_s, times_heard
 from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
 from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider
 from benchmarks.gauntlet.run import PLUGINS
-from tests.support.mortal_peer import mortal_peer
-from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.offline_peer import OfflinePeer, mortal_peer, offline_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until

@@ -283,3 +283,22 @@ async def test_a_murmur_is_kept_when_the_transcript_is_read_anew(tab: Tab) -> No
         ("page_transcript_loaded", {"messages": record, "prefix": ""}),
     )  # fmt: skip
     assert [text for _, _, text in spoken(state)] == ["Um", "Paris is a city."]
+
+
+FOLLOW = """() => new Promise(async (resolve) => {
+  const { EventStream } = await import("/client/event_stream.js");
+  const seen = [];
+  const receive = (type) => {
+    seen.push(type);
+    if (type === "session_ended") return resolve(seen);
+    throw new Error("a fault of the page");
+  };
+  new EventStream({ url: "" }, { id: "s1", token: "t" }, receive, () => {}, () => {});
+})"""
+
+
+async def test_a_fault_of_the_page_costs_one_event_and_the_stream_goes_on(tab: Tab) -> None:
+    events = "id: 1\nevent: floor\ndata: {}\n\nid: 2\nevent: session_ended\ndata: {}\n\n"
+    await tab.page.route("**/api/events/s1", lambda route: route.fulfill(body=events, content_type="text/event-stream"))
+    assert await tab.page.evaluate(FOLLOW) == ["floor", "session_ended"]
+    assert tab.complaints.pop() == "a fault of the page"

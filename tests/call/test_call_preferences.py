@@ -15,13 +15,13 @@ from backend.responders.codec import RealtimeCodec, Voice
 from backend.responders.failover import Provider, Providers, ResponderInfo
 from backend.responders.openai_models import capabilities_of
 from backend.testing.memory import FakeMemory
-from backend.testing.responder import ScriptedResponder
 from backend.turns.call_options import CallOptions
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import DropPreference, SetPreference, update_profile
 from tests.call.world import PlacedCall, placed_call, thinkers
+from tests.support.scripted_responder import ScriptedResponder
 from tests.support.waiting import until
 
 CAN = capabilities_of("gpt-realtime-2")

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from backend.errors import NeverConnected
-from backend.testing.transport import FakeTransport
 from responder_thinker.signalling import Signalling
 from tests.call.world import placed_call, settle
+from tests.support.fake_transport import FakeTransport
 from tests.support.offers import CHROMIUM
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import a_browser, running_server

@@ -11,9 +11,9 @@ from backend.call import responder_link
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import PastMessage
 from backend.responders.openai_models import capabilities_of
-from backend.testing.responder import ScriptedResponder
 from backend.turns import commands as do
 from tests.call.world import placed_call, settle
+from tests.support.scripted_responder import ScriptedResponder
 from tests.support.waiting import until
 
 

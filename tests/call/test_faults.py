@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
-STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+STORY: dict[str, Any] = {"text": "A long story " * 20, "tone": {"hz": 400, "to_hz": 2400, "ms": 8000}}
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from backend.storage.ledger.entries import Entry
 from backend.storage.ledger.ledger import Ledger
-from backend.testing.tracer import FakeTracer
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from backend.turns import events as ev
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
+from tests.support.fake_tracer import FakeTracer
 from tests.support.waiting import until
 
 SOUND = bytes(4800)

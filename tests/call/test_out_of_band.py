@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backend.call.out_of_band import OutOfBandResponses
-from backend.testing.responder import ScriptedResponder
 from backend.turns import commands as do
 from backend.turns import events as ev
+from tests.support.scripted_responder import ScriptedResponder
 
 
 def test_a_responder_that_cannot_give_them_is_not_asked() -> None:

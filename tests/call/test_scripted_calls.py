@@ -14,7 +14,7 @@ from tests.support.waiting import until
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}
 """Between the level of the chirp and what is left of it when it is turned down."""
-CHIRP: dict[str, Any] = {"from_hz": 400, "to_hz": 2400, "ms": 8000}
+CHIRP: dict[str, Any] = {"hz": 400, "to_hz": 2400, "ms": 8000}
 
 
 def a_turn(reply: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ CONCEALED_MS = 200
 
 
 async def test_truncation_equals_what_the_caller_received(peer: OfflinePeer, running: RunningServer) -> None:
-    await peer.follow(a_turn({"text": "one two three four five six", "chirp": CHIRP}))
+    await peer.follow(a_turn({"text": "one two three four five six", "tone": CHIRP}))
     async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()

@@ -20,8 +20,7 @@ from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
 from backend.turns.commands import RunThinker
-from backend.turns.events import TextTyped, ThinkerFailed, ThinkerFinished
-from backend.turns.turn import TurnMachine
+from backend.turns.events import ThinkerFailed, ThinkerFinished
 from tests.call.world import settle, think_at_once, thinkers
 
 TOOL = "route_to_thinker"
@@ -55,8 +54,6 @@ class OneCall:
     shown: list[ThinkerChanged] = field(default_factory=list)
     metrics: CallMetrics = field(default_factory=lambda: CallMetrics(["good", "slow"]))
 
-    machine: TurnMachine = field(default_factory=TurnMachine)
-
     def __post_init__(self) -> None:
         registry = thinkers(
             good=think_at_once,
@@ -68,17 +65,11 @@ class OneCall:
         )
         self.answered = asyncio.Event()
         self.calls = self.over(registry)
-        self.take_turn()
-
-    def take_turn(self) -> None:
-        """The caller takes a turn."""
-        self.machine.receive(TextTyped("Why?"), asyncio.get_running_loop().time())
 
     def over(self, thinkers: ThinkerDispatcher) -> ToolCallDispatcher:
         """The tool calls of this call over other Thinkers."""
         view = CallView(
             question=lambda *_: Question("", "", "s1", "ada", conversation_id="c1"),
-            machine=self.machine,
             dispatch=self.outcomes.append,
             publish=self.shown.append,
             record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
@@ -97,7 +88,7 @@ class OneCall:
     async def raw(self, name: str, arguments: str) -> ThinkerEvent:
         """The same with whatever the model wrote."""
         before = len(self.outcomes)
-        self.calls.run(RunThinker(f"c{before}", name, arguments))
+        self.calls.run(RunThinker(f"c{before}", name, arguments, turn=1))
         await settle()
         [event] = self.outcomes[before:]
         return event

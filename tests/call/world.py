@@ -32,8 +32,6 @@ from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.testing.responder import ScriptedResponder
-from backend.testing.transport import FakeTransport
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, Thinker, ThinkerRegistry
@@ -48,6 +46,8 @@ from backend.users.profile import load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
 from backend.users.summaries import Summaries
 from tests.support.agents import agent, toolbox
+from tests.support.fake_transport import FakeTransport
+from tests.support.scripted_responder import ScriptedResponder
 from tests.support.tones import audible, tone
 
 Think = Callable[[ThinkerRun], Awaitable[Answer]]

@@ -237,7 +237,8 @@ async def test_the_tokens_of_a_reply_are_told_by_kind(provider: Provider, peer: 
 
 
 async def test_an_expired_connection_asks_for_another(provider: Provider, peer: OfflinePeer) -> None:
-    async with line(provider, peer, {"expires_after_ms": 1000}, BRIEFING) as made:
+    async with replying(provider, peer, {"text": "It is", "tone": TONE, "expire_after_ms": 100}) as made:
+        await ask(made)
         await made.until(lambda: made.failure)
         assert made.failure and made.failure.retryable
 

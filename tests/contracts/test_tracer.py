@@ -8,7 +8,7 @@ import time
 import pytest
 
 from backend.observability.tracing import NO_SPAN, Tracer, current_span, within
-from backend.testing.tracer import FakeTracer
+from tests.support.fake_tracer import FakeTracer
 
 
 @pytest.fixture(params=[Tracer, FakeTracer])

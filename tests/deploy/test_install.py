@@ -21,7 +21,7 @@ PROGRAMS = (
 PAGE_CHECKS = ("package.json", "package-lock.json")
 CLIENTS = [str(path.relative_to(ROOT)) for path in ROOT.glob("tests/extensions/*/clients/requirements.txt")]
 """What an extension's tests need, if it is there."""
-LIBRARIES = "libopus.so.0"
+LIBRARIES = "libopus.so.0 libc++.so.1"
 
 
 class Machine:

@@ -38,12 +38,12 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.testing.transport import FakeTransport
 from backend.transports.base import OnFrame, Transport
 from backend.turns.call_options import CallOptions
 from backend.turns.commands import CancelReply, DeleteItem, TruncateItem
 from backend.turns.events import Event
 from tests.support.chats import chat_over
+from tests.support.fake_transport import FakeTransport
 from tests.support.http_server import serve
 from tests.support.services import services_of
 

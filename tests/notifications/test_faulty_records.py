@@ -7,12 +7,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
 from backend.app.notifications import Notifications, open_notifications
+from backend.errors import MemoryUnavailable
 from backend.notifications.notices import Notice
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
 from backend.runtime.faults import skipped_records
@@ -142,6 +144,25 @@ async def test_reminders_go_on_after_a_fault_in_the_delivery_of_one(
         subscription = dispatcher.subscribe("ada", at.on_event)
         await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=5.0)
         await asyncio.sleep(0.6)
+        subscription.close()
+
+
+async def test_a_redis_that_refuses_for_a_moment_delays_a_reminder_by_a_moment(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with process(server) as at:
+        dispatcher, tries = at.notifications.dispatcher, count(1)
+        notify = dispatcher.notify
+
+        async def refusing(user: str, notice: Notice) -> None:
+            if next(tries) == 1:
+                raise MemoryUnavailable("Redis refused.")
+            await notify(user, notice)
+
+        monkeypatch.setattr(dispatcher, "notify", refusing)
+        subscription = dispatcher.subscribe("ada", at.on_event)
+        await at.notifications.reminders.set("ada", "take the bread out", "in 1 second")
+        await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=15.0)
         subscription.close()
 
 

@@ -13,7 +13,6 @@ from backend.models.base import Finished
 from backend.observability.tracing import within
 from backend.sessions.session import Session, SessionRequest
 from backend.testing.model import ScriptedModel
-from backend.testing.tracer import FakeTracer, TracedSpan
 from backend.turns import events as ev
 from tests.observability.world import (
     SPOKEN,
@@ -25,6 +24,7 @@ from tests.observability.world import (
     traced_call,
 )
 from tests.support.agents import Slow, agent, call, echo
+from tests.support.fake_tracer import FakeTracer, TracedSpan
 from tests.support.waiting import until
 
 WEATHER = [call("get_current_weather", '{"location": "Seattle"}')]

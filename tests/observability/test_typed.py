@@ -19,11 +19,11 @@ from backend.observability.tracing import Tracer
 from backend.responders.base import PastMessage
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
 from tests.http.world import settings_with
 from tests.support.agents import call
 from tests.support.chats import chat_over
+from tests.support.fake_tracer import FakeTracer
 from tests.support.waiting import until
 
 SECRET = "my very private question"

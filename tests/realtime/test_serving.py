@@ -208,6 +208,7 @@ def test_wrong_events_are_answered_with_code_and_parameter(event: object, code: 
 
 
 def test_an_expired_session_says_so_and_closes() -> None:
-    effects = a_core().trouble(Expire())
+    core = a_core()
+    effects = core.said(ask(core).response_id, Expire())
     assert events(effects)[0]["error"]["code"] == "session_expired"
     assert effects[-1] == CloseConnection(1001, "session_expired")

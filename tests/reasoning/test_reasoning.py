@@ -11,11 +11,11 @@ from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ReasoningRequest, Stage, without_thoughts
 from backend.testing.model import ScriptedModel
-from backend.testing.tracer import FakeTracer
 from backend.tools.base import Result, tool
 from tests.reasoning.world import Cast, reasoner
 from tests.support.agents import call, echo
 from tests.support.consent import tool_context
+from tests.support.fake_tracer import FakeTracer
 from tests.support.waiting import until
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import socket
 from pathlib import Path
-from typing import Literal
 
 import httpx2
 import pytest
@@ -36,13 +35,10 @@ def shown(console: Console) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("transport", ["webrtc", "ws"])
-async def test_a_question_is_asked_and_the_answer_printed_and_saved(
-    tmp_path: Path, transport: Literal["webrtc", "ws"]
-) -> None:
+async def test_a_question_is_asked_and_the_answer_printed_and_saved(tmp_path: Path) -> None:
     out, console = tmp_path / "reply.wav", screen()
     async with parrot_server(tmp_path) as url:
-        code = await talk(question(tmp_path), out=out, url=url, transport=transport, quiet_after_s=0.2, console=console)
+        code = await talk(question(tmp_path), out=out, url=url, quiet_after_s=0.2, console=console)
     assert code == HEARD_AN_ANSWER
     lines = shown(console).splitlines()
     assert "you: Will it [bold]rain?" in lines

@@ -139,3 +139,19 @@ async def test_a_network_that_takes_nothing_is_a_lost_line(monkeypatch: pytest.M
             responder.send(do.AddNote("x" * 100_000))
             await asyncio.sleep(0.005)
         assert await listening == []
+
+
+async def test_a_network_that_took_all_in_between_is_given_its_time_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(realtime, "SEND_WITHIN_S", 0.4)
+
+    async with dialled(lambda socket: socket.wait_closed()) as responder:
+        connection = responder._connection
+        connection.pause_writing()
+        responder.send(do.ClearInput())
+        await asyncio.sleep(0.3)
+        connection.resume_writing()
+        connection.pause_writing()
+        responder.send(do.ClearInput())
+        await asyncio.sleep(0.2)
+        assert not connection.transport.is_closing()
+        await until(connection.transport.is_closing)

@@ -14,7 +14,7 @@ from backend.responders import failover
 from backend.responders.base import Briefing, Endpointer, PastMessage
 from backend.responders.failover import Provider, ProviderChoice, Providers, ResponderInfo
 from backend.responders.openai_models import capabilities_of
-from backend.testing.responder import ScriptedResponder
+from tests.support.scripted_responder import ScriptedResponder
 
 BRIEFING = Briefing("be kind")
 

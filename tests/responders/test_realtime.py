@@ -11,6 +11,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
+from backend.testing.services.server import json_reply, serving
 from backend.turns import commands as do
 from tests.support.offline_peer import OfflinePeer, offline_peer
 
@@ -35,13 +36,14 @@ async def test_the_briefing_is_accepted_before_anything_else_is_sent(peer: Offli
 
 
 async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:
-    async with offline_peer({"refuse_connections": 2}, "--require-key", "right") as peer:
+    async with offline_peer({}, "--require-key", "right") as peer:
         with pytest.raises(ResponderRejected):
             await connect(peer, key="wrong")
-        with pytest.raises(ResponderUnavailable) as busy:
-            await connect(peer, key="right")
-        assert busy.value.retryable
         await (await connect(peer, key="right")).close()
+    async with serving(lambda _: json_reply({}, 503)) as busy:
+        with pytest.raises(ResponderUnavailable) as unavailable:
+            await connect_realtime(RealtimeEndpoint(busy.url.replace("http", "ws"), "k", VOICE), Briefing("x"), ())
+        assert unavailable.value.retryable
 
 
 async def test_an_address_without_a_server_is_unavailable() -> None:

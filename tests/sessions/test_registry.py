@@ -14,9 +14,9 @@ from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import SessionRegistry
 from backend.sessions.session import LiveCall, Session, SessionRequest, SessionState
-from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from tests.call.world import settle
+from tests.support.fake_transport import FakeTransport
 
 
 class Calls:

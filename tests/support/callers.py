@@ -12,7 +12,6 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.media.frame import FRAME_MS, Frame
-from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
@@ -20,6 +19,7 @@ from backend.transports.websocket import WebSocketTransport
 from responder_thinker.caller import cut_frames
 from responder_thinker.webrtc import WebRTCCaller
 from responder_thinker.websocket import WebSocketCaller
+from tests.support.fake_transport import FakeTransport
 from tests.support.http_server import serve
 from tests.support.tones import audible
 from tests.support.waiting import until
@@ -125,9 +125,11 @@ async def webrtc_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def webrtc_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller]]:
+async def webrtc_call(
+    wire: IceConfig | None = None, caller: WebRTCCaller | None = None
+) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller]]:
     """A connected call; both ends are closed at the end."""
-    caller = WebRTCCaller()
+    caller = caller or WebRTCCaller()
     try:
         answer, transport = await accept_offer(await caller.offer(), wire or IceConfig())
         try:

@@ -9,11 +9,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from backend.testing.peer import ROOT, Process, end, when_ready
 from backend.testing.peer import OfflinePeer as OfflinePeer
+from backend.testing.peer import mortal_peer as any_mortal_peer
 from tests.support.forked import Forked
 
 
@@ -50,3 +52,7 @@ def start(options: list[str]) -> Process:
     """The process, not yet ready. It ends with this one, even by SIGKILL."""
     command = [sys.executable, "-m", "backend.testing.offline", "--exit-with-parent", *options]
     return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+
+
+mortal_peer = partial(any_mortal_peer, start=start)
+"""A scripted peer that can die and come back at the same address."""

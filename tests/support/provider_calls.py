@@ -16,7 +16,7 @@ from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
-STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+STORY: dict[str, Any] = {"text": "A long story " * 20, "tone": {"hz": 400, "to_hz": 2400, "ms": 8000}}
 SHORT: dict[str, Any] = {"text": "All right.", "tone": {"hz": 440, "ms": 200}}
 SCRIPT = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply": SHORT}]}
 

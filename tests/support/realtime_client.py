@@ -24,7 +24,6 @@ class RealtimeClient:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.events: list[Json] = []
-        self.at: list[float] = []
         self.sound: dict[str, bytearray] = {}
         """The audio of each item, as it was sent."""
 
@@ -82,7 +81,6 @@ class RealtimeClient:
         event = json.loads(text)
         check_server_event(event)
         self.events.append(event)
-        self.at.append(time.monotonic())
         if event["type"] == "response.output_audio.delta":
             self.sound.setdefault(event["item_id"], bytearray()).extend(base64.b64decode(event["delta"]))
 

@@ -53,11 +53,9 @@ class RealtimePeer(RealtimeClient):
     def __init__(self, connection: RTCPeerConnection, channel: RTCDataChannel, microphone: Microphone) -> None:
         self.connection, self.channel, self.microphone = connection, channel, microphone
         self.events: list[Json] = []
-        self.at: list[float] = []
         self.sound: dict[str, bytearray] = {}
         self.heard = bytearray()
         """What came back, as 24 kHz PCM16."""
-        self.first_packet_at = 0.0
         self.first_sound_at = 0.0
         self.location = ""
         channel.on("message", self.collect)
@@ -89,7 +87,6 @@ class RealtimePeer(RealtimeClient):
                 frame = await track.recv()
                 assert isinstance(frame, AudioFrame) and frame.sample_rate == 48_000
                 samples = frame.to_ndarray().reshape(-1)[:: 2 * len(frame.layout.channels)]
-                self.first_packet_at = self.first_packet_at or time.monotonic()
                 if not self.first_sound_at and np.abs(samples.astype(np.int32)).max() > 500:
                     self.first_sound_at = time.monotonic()
                 self.heard += samples.tobytes()

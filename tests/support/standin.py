@@ -77,7 +77,7 @@ class SpokenSocket:
 
     async def speak(self, ms: int) -> None:
         """A 440 Hz tone, in pieces of 20 ms as the server sends them."""
-        for frame in cut_frames(tone(440, ms, 12_000)):
+        for frame in cut_frames(tone(440, ms, dbfs=-8.7)):
             pcm = base64.b64encode(frame).decode()
             await self._websocket.send_json({"type": "audio", "item": "a1", "pcm": pcm})
 
@@ -212,7 +212,7 @@ class StandIn:
         self._peers.add(peer)
         await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
         voice = Microphone()
-        voice.waits += tone(440, VOICE_MS, 6_000)
+        voice.waits += tone(440, VOICE_MS, dbfs=-14.7)
         peer.addTrack(voice)
         await peer.setLocalDescription(await peer.createAnswer())
         return JSONResponse({"sdp": peer.localDescription.sdp, **TICKET})

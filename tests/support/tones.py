@@ -6,19 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
-
-
-def tone(hertz: float, ms: int, amplitude: int = 8_000) -> bytes:
-    """A sine, 24 kHz mono PCM16."""
-    at = np.arange(SAMPLE_RATE * ms // 1000) / SAMPLE_RATE
-    return (amplitude * np.sin(2 * np.pi * hertz * at)).astype("<i2").tobytes()
+from backend.media.frame import SAMPLE_RATE, Frame
+from tests.support.speech import frames_of
+from tests.support.speech import tone as tone
 
 
 def tone_frames(hertz: float, frames: int) -> list[Frame]:
-    """The same, cut."""
-    pcm = tone(hertz, frames * 20)
-    return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)]
+    """A sine, cut."""
+    return frames_of(tone(hertz, frames * 20))
 
 
 def pitch(pcm: bytes) -> float:

@@ -27,7 +27,6 @@ from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
 from backend.turns.commands import RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
-from backend.turns.turn import TurnMachine
 from tests.call.world import settle, think_at_once, thinkers
 from tests.support.tasks import add_to_stream
 
@@ -59,7 +58,6 @@ class OneCall:
         )
         view = CallView(
             question=lambda *_: Question("", "", "s1", self.user_id, conversation_id="c1"),
-            machine=TurnMachine(),
             dispatch=self.outcomes.append,
             publish=self.shown.append,
             record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),

@@ -15,10 +15,10 @@ from backend.errors import BadPlugin, ModelUnavailable
 from backend.middleware.base import Amended, Asked, StepOptions, WholeTurn, step
 from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.memory import Memory
-from backend.testing import FakeMemory, ScriptedModel, World, run_step, run_thinker, run_tool, tool_call
 from backend.thinkers.base import Manifest
 from backend.tools.base import Result, tool
 from backend.tools.discovery import folder_modules
+from responder_thinker.testing import FakeMemory, ScriptedModel, World, run_step, run_thinker, run_tool, tool_call
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/plugin"

@@ -75,6 +75,14 @@ async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_i
         assert outcomes == [1, 1]
 
 
+async def test_callers_of_one_time_zone_share_what_may_rest_on_the_time() -> None:
+    async with world(["By scattering."], ["By scattering."]) as w:
+        for user, zone in (("ada", "Europe/Oslo"), ("bob", "Europe/Oslo"), ("eve", "America/Lima")):
+            await learn(w, user, time_zone=zone)
+        answers = [await w.ask("knowledge", "Why is the sky blue?", user=user) for user in ("ada", "bob", "eve")]
+    assert [answer.source for answer in answers] == ["model", "cache", "model"]
+
+
 async def test_a_thinker_is_told_the_time_unless_it_says_it_needs_none(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(MANIFEST.format(more="history_turns=0, preferences=('time_zone',)"))
     async with world(["Yes."], ["No."], folders=(tmp_path,)) as w:
@@ -93,7 +101,7 @@ async def test_another_date_and_another_unit_part_answers() -> None:
     assert [answer.source for answer in answers] == ["live"] * 3
 
 
-async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() -> None:
+async def test_what_an_answer_teaches_and_its_topic_reach_the_profile_also_from_the_cache() -> None:
     async with weather(SEATTLE, ["Mild."]) as w:
         await learn(w, "bob", default_location="Lima")
         await w.ask("weather", "Seattle?", user="ada")
@@ -102,6 +110,7 @@ async def test_what_an_answer_teaches_reaches_the_profile_also_from_the_cache() 
     assert ada.preferences.default_location == "Seattle", "the first place is taken as the home of who stated none"
     assert bob.preferences.default_location == "Lima"
     assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
+    assert ada.signals.topics == bob.signals.topics == {"weather": 1}
 
 
 async def test_forgetting_a_user_forgets_their_answers() -> None:

@@ -51,7 +51,8 @@ class World:
         rights = ToolRights(EVERYTHING, message=message)
         question = Question(domain, query, session, user, conversation_id=session, rights=rights)
         answer = await self.thinkers.answer(question, self._note)
-        await self.outbox.settle(1.0)  # so that what the answer teaches is known
+        if not self.memory.down:
+            await self.outbox.settle(1.0)  # so that what the answer teaches is known
         return answer
 
     def system(self, request: int = -1) -> str:

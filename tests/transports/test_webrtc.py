@@ -19,7 +19,7 @@ from backend.media.frame import Frame
 from backend.transports.webrtc import peer as peers
 from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
-from backend.transports.webrtc.srtp import Protection
+from backend.transports.webrtc.srtp import Packet, Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.turns.events import PlaybackEvent
 from responder_thinker.webrtc import WebRTCCaller
@@ -212,15 +212,28 @@ async def test_a_caller_that_hangs_up_is_noticed_at_once() -> None:
 # --- the reply's audio --------------------------------------------------------------------------------
 
 
+class NotingCaller(WebRTCCaller):
+    """Notes each packet and the time at which it came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.packets: list[tuple[float, Packet]] = []
+
+    def _on_packet(self, packet: Packet) -> None:
+        self.packets.append((asyncio.get_running_loop().time(), packet))
+
+
 async def test_packets_leave_on_the_beat_and_their_timestamps_tell_the_truth() -> None:
-    async with webrtc_call() as (transport, caller):
+    noting = NotingCaller()
+    async with webrtc_call(caller=noting) as (transport, _):
         transport.play("a", tone(500, 400))
         await asyncio.sleep(1.0)
-        packets = list(caller.packets)
-    assert [p.sequence for p in packets] == list(range(packets[0].sequence, packets[0].sequence + len(packets)))
+        times, packets = zip(*noting.packets, strict=True)
+    first = packets[0].sequence_number
+    assert [p.sequence_number for p in packets] == list(range(first, first + len(packets)))
     assert {(p.timestamp - packets[0].timestamp) % 960 for p in packets} == {0}
     stamped = [(p.timestamp - packets[0].timestamp) / 48_000 for p in packets]
-    took = [p.at - packets[0].at for p in packets]
+    took = [at - times[0] for at in times]
     off = sorted(abs(really - said) for really, said in zip(took, stamped, strict=True))
     assert off[len(off) // 2] < 0.05
     assert stamped[-1] == pytest.approx(took[-1], abs=0.15)

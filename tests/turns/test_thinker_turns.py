@@ -23,7 +23,8 @@ def story() -> Story:
 
 def test_a_tool_call_runs_a_thinker_and_its_result_is_spoken(story: Story) -> None:
     story.call("c1")
-    assert story.all(do.RunThinker) == [do.RunThinker("c1", "route_to_thinker", "{}")]
+    [run] = story.all(do.RunThinker)
+    assert (run.call, run.name, run.arguments, run.turn) == ("c1", "route_to_thinker", "{}", 1)
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
     assert story.all(do.SubmitResult) == [do.SubmitResult("c1", "12 degrees")]
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]

@@ -191,6 +191,18 @@ def test_a_context_does_not_show_its_words_in_a_log() -> None:
     assert "Ana" not in repr(context) + "".join(map(repr, updates))
 
 
+async def test_a_change_carries_along_what_only_a_newer_version_knows() -> None:
+    memory = FakeMemory()
+    newer = {"preferences": {"name": "Ana", "pronouns": "she"}, "signals": {"moods": 2}, "pets": ["Rex"]}
+    await memory.update_user_context("ana", lambda _: newer)
+    await update_profile(memory, "ana", SetPreference("name", "Anna"), CountSession(5))
+    assert await memory.user_context("ana") == {
+        "preferences": {"name": "Anna", "pronouns": "she"},
+        "signals": {"moods": 2, "session_count": 1, "last_active": 5},
+        "pets": ["Rex"],
+    }
+
+
 updates = st.one_of(
     st.builds(SetPreference, st.just("name"), st.sampled_from(["Ana", "Bob"])),
     st.builds(DropPreference, st.just("name")),

@@ -19,16 +19,13 @@ from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.thinkers.base import Answer
-from backend.thinkers.run import ThinkerRun
-from backend.turns.commands import RunThinker
 from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, LearnerDependencies, ProfileLearner
 from backend.users.profile_updates import CountTopic, MergeSummary, SetPreference, update_profile
 from backend.users.summaries import Summaries, draft_from, material
-from tests.call.world import PlacedCall, placed_call, settle, thinkers
+from tests.call.world import PlacedCall, placed_call, settle
 from tests.support.waiting import until
 
 
@@ -147,20 +144,6 @@ async def test_an_ended_call_is_told_nothing_any_more() -> None:
         await briefed_anew(call)
         assert call.responder.briefings == []
     assert not memory.listeners.users
-
-
-async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
-    memory = FakeMemory()
-
-    async def think(_: ThinkerRun) -> Answer:
-        return Answer("Yes.", "model")
-
-    async with placed_call(thinkers=thinkers(chess=think), remembering=memory) as call:
-        call.live.parts.tool_calls.run(RunThinker("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}'))
-        call.live.parts.tool_calls.run(RunThinker("c2", "route_to_thinker", '{"domain": "chess", "query": ""}'))
-        await settle()
-        await written(call, memory)
-    assert (await load_profile(memory, "ada")).signals.topics == {"chess": 1}
 
 
 # --- the summary ----------------------------------------------------------------------------------------

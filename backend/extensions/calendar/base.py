@@ -65,18 +65,16 @@ class Stored:
     """The version that a server names; empty where the text itself is compared."""
 
 
+Span = tuple[datetime, datetime]
+"""Two aware moments."""
+
+
 class EventStore(Protocol):
     """A store of events, each user's apart. Every method may raise `CalendarUnavailable`,
     `CalendarRefused` or `MemoryUnavailable`."""
 
-    label: str
-    """The place where events are stored, in words for the user."""
-
-    async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        """Return all events that may happen between two aware moments, and perhaps some more."""
-
-    async def everything(self, user_id: str) -> list[Stored]:
-        """Return all of a user's events, past ones too."""
+    async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
+        """Return all of a user's events; `within`: those that may happen then, and perhaps some more."""
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         """Return one event. Raises `NoSuchEvent`."""

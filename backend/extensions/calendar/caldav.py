@@ -22,6 +22,7 @@ from backend.extensions.calendar.base import (
     CalendarUnavailable,
     EventChanged,
     NoSuchEvent,
+    Span,
     Stored,
 )
 from backend.extensions.calendar.events import with_time_zones
@@ -51,8 +52,6 @@ _MARGIN = timedelta(days=1)
 class CalDavStore:
     """An `EventStore` below `url`, which is the account's calendar home, e.g. https://cal.example.com/voice/."""
 
-    label = "kept on the calendar server"
-
     def __init__(self, http: httpx2.AsyncClient, url: str, username: str, password: str) -> None:
         self._http = http
         self._url = url.rstrip("/")
@@ -61,14 +60,18 @@ class CalDavStore:
     def __repr__(self) -> str:
         return f"CalDavStore({self._url})"
 
-    async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        first, last = (
-            f"{at:%Y%m%dT%H%M%SZ}" for at in (start.astimezone(UTC) - _MARGIN, end.astimezone(UTC) + _MARGIN)
+    async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
+        """Return all events, repeating ones too, within a time range or at all (RFC 4791, 7.8)."""
+        body = (
+            f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
+            "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
+            '<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">'
+            f"{_time_range(*within) if within else ''}</C:comp-filter></C:comp-filter></C:filter></C:calendar-query>"
         )
-        return await self._report(user_id, f'<C:time-range start="{first}" end="{last}"/>')
-
-    async def everything(self, user_id: str) -> list[Stored]:
-        return await self._report(user_id)
+        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
+        if status == 404:
+            return []  # it has never held an event
+        return await asyncio.to_thread(read_multistatus, text)
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         _, text, headers = await self._ask("GET", self._event(user_id, event_id), expected=(200,))
@@ -79,7 +82,7 @@ class CalDavStore:
         url, text = self._event(user_id, event_id), await asyncio.to_thread(with_time_zones, text)
         status, _, _ = await self._ask("PUT", url, text, headers, expected=(*WRITTEN, 404, 409))
         if status in (404, 409):  # no calendar yet: RFC 4918 wants 409, some say 404
-            made = (200, 201, 405, 409)  # the last two: somebody else has just made it
+            made = (200, 201, 405, 409)  # the last two: another request has just made it
             await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML, expected=made)
             await self._ask("PUT", url, text, headers, expected=WRITTEN)
 
@@ -93,19 +96,6 @@ class CalDavStore:
 
     async def erase(self, user_id: str) -> None:
         await self._ask("DELETE", self._calendar(user_id), expected=(*REMOVED, 404))
-
-    async def _report(self, user_id: str, within: str = "") -> list[Stored]:
-        """Return all events, repeating ones too, within a time range or at all (RFC 4791, 7.8)."""
-        body = (
-            f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
-            "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
-            f'<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">{within}</C:comp-filter>'
-            "</C:comp-filter></C:filter></C:calendar-query>"
-        )
-        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
-        if status == 404:
-            return []  # it has never held an event
-        return await asyncio.to_thread(read_multistatus, text)
 
     def _calendar(self, user_id: str) -> str:
         if not user_id:
@@ -146,6 +136,11 @@ class CalDavStore:
             raise CalendarUnavailable("The calendar server cannot be reached.") from error
 
 
+def _time_range(start: datetime, end: datetime) -> str:
+    first, last = (start.astimezone(UTC) - _MARGIN, end.astimezone(UTC) + _MARGIN)
+    return f'<C:time-range start="{first:%Y%m%dT%H%M%SZ}" end="{last:%Y%m%dT%H%M%SZ}"/>'
+
+
 def _only_if(known: Stored) -> dict[str, str]:
     """Return the header that names the version. The mark of weak ETags, which compressing proxies add, is taken off."""
     return {"if-match": known.etag.removeprefix("W/")} if known.etag else {}
@@ -163,11 +158,9 @@ def _refuse(status: int) -> NoReturn:
         case 404 | 410:
             raise NoSuchEvent("There is no such event.")
         case 409 | 412:
-            raise EventChanged("The event was changed by somebody else meanwhile.")
-        case 423 | 429:
-            raise CalendarUnavailable(f"The calendar server is busy ({status}).")
-        case _ if status >= 500 and status != 507:
-            raise CalendarUnavailable(f"The calendar server has a fault of its own ({status}).")
+            raise EventChanged("The event was changed by another client meanwhile.")
+        case 423 | 429 | 500 | 502 | 503 | 504:
+            raise CalendarUnavailable(f"The calendar server cannot answer now ({status}).")
         case _:
             raise CalendarRefused(f"The calendar server refuses the request ({status}).")
 

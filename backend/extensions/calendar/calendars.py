@@ -64,7 +64,7 @@ class Calendars:
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
         """Return all that happens between two aware moments of the reader's zone, in order."""
-        stored = await self.store.between(user_id, start, end)
+        stored = await self.store.events(user_id, (start, end))
         return await asyncio.to_thread(_listing, stored, start, end)
 
     async def change(
@@ -86,7 +86,7 @@ class Calendars:
 
     async def export(self, user_id: str) -> dict[str, str]:
         """Return all of a user's events as they are stored, id → iCalendar text, for export."""
-        return {stored.id: stored.text for stored in await self.store.everything(user_id)}
+        return {stored.id: stored.text for stored in await self.store.events(user_id)}
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and every trace that there were any. Having none is no fault."""

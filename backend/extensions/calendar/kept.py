@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from backend.extensions.calendar.base import CalendarRefused, EventChanged, NoSuchEvent, Stored
+from backend.extensions.calendar.base import CalendarRefused, EventChanged, NoSuchEvent, Span, Stored
 from backend.extensions.calendar.events import may_touch
 from backend.users.lists import UserLists
 
@@ -17,13 +15,9 @@ class KeptEvents(UserLists[Stored]):
 
     name = "calendar"
     kind = Stored
-    label = "kept on this server"
 
-    async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        return [stored for stored in await self.read(user_id) if may_touch(stored.text, start, end)]
-
-    async def everything(self, user_id: str) -> list[Stored]:
-        return await self.read(user_id)
+    async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
+        return [one for one in await self.read(user_id) if within is None or may_touch(one.text, *within)]
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         for stored in await self.read(user_id):
@@ -50,7 +44,7 @@ class KeptEvents(UserLists[Stored]):
     async def _exchange(self, user_id: str, known: Stored, new: list[Stored]) -> None:
         def exchanged(kept: list[Stored]) -> list[Stored]:
             if known not in kept:
-                raise EventChanged("The event was changed by somebody else meanwhile.")
+                raise EventChanged("The event was changed by another client meanwhile.")
             return [stored for stored in kept if stored != known] + new
 
         await self.change(user_id, exchanged)

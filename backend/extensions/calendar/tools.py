@@ -5,7 +5,7 @@ Times are read on the user's own clock. Changing and deleting needs the user's a
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -26,7 +26,7 @@ from backend.extensions.calendar.edits import after
 from backend.extensions.calendar.events import DAY
 from backend.extensions.calendar.settings import CalendarSettings
 from backend.language.dates import parse_days, parse_when
-from backend.language.moments import Moment, as_datetime, as_said, read_moment, settled, words, written
+from backend.language.moments import Moment, as_datetime, as_said, read_moment, words, written
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed, matches, tool
 from backend.tools.own_profile import NO_ZONE, OwnProfile, When, Zone
@@ -89,7 +89,7 @@ async def calendar_list_events(
     more = {"more": len(found) - len(events)} if len(events) < len(found) else {}
     left_out = {"left_out": f"{listing.unreadable} that cannot be read"} if listing.unreadable else {}
     span = {"from": first.isoformat(), "to": last.isoformat()}
-    data = {"events": events, **span, **more, **left_out, "calendar": calendars.store.label}
+    data = {"events": events, **span, **more, **left_out}
     said = listed([f"{one.title}, {as_said(one.start, zone)}" for one in found])
     spoken = f"In your calendar: {said}." if found else "There is nothing in your calendar then."
     return Result(data, note="" if zone else NO_ZONE, spoken=spoken)
@@ -125,7 +125,7 @@ async def calendar_create_event(
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
     made = await calendars.create(context.user_id, draft, now, once=f"{context.conversation_id} {context.turn}")
     return Result(
-        {"created": shown(made, zone), "calendar": calendars.store.label},
+        {"created": shown(made, zone)},
         note="" if zone else NO_ZONE,
         spoken=f"It is in your calendar: {made.title}, {as_said(made.start, zone)}.",
     )
@@ -175,7 +175,7 @@ async def calendar_update_event(
         changed["when"] = words(begins, zone)
     note = NO_ZONE if begins and not zone else ""
     spoken = f"Done. It is now on {as_said(begins, zone)}." if begins else "Done."
-    return Result({"changed": changed, "calendar": calendars.store.label}, note=note, spoken=spoken)
+    return Result({"changed": changed}, note=note, spoken=spoken)
 
 
 @private_tool(
@@ -195,7 +195,7 @@ async def calendar_delete_event(
     await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
     spoken = "Done. It is no longer in your calendar."
-    return Result({"deleted": deleted, "calendar": calendars.store.label}, spoken=spoken)
+    return Result({"deleted": deleted}, spoken=spoken)
 
 
 def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:
@@ -234,11 +234,11 @@ def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
 def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
     """Return the two moments on the reader's clock, a last day included. Raise `BadMoment`."""
     begins, last_day = parse_days(start or "today", now, zone)
-    first = _moment(begins, zone)
+    first = as_datetime(begins, zone)
     if not end and last_day == begins:
-        return first, _moment(first.date(), zone) + SPAN
+        return first, as_datetime(first.date(), zone) + SPAN
     if not end:
-        return first, _moment(last_day + DAY, zone)
+        return first, as_datetime(last_day + DAY, zone)
     last = _end(end, now, zone)
     if last <= first:  # "at five", after tomorrow at three
         last = _end(end, first, zone)
@@ -251,11 +251,4 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
 
 def _end(said: str, now: datetime, zone: ZoneInfo | None) -> datetime:
     _, until = parse_days(said, now, zone)
-    return _moment(until if isinstance(until, datetime) else until + DAY, zone)
-
-
-def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
-    """Return a time with a zone: for a day its beginning, for a floating time the same in UTC."""
-    if not isinstance(moment, datetime):
-        return settled(datetime.combine(moment, time()), zone or UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return as_datetime(until if isinstance(until, datetime) else until + DAY, zone)

@@ -71,7 +71,7 @@ def faults_of(event: dict[str, Any]) -> list[str]:
 
 
 def _is_told(effect: Effect) -> bool:
-    return not isinstance(effect, Send) or effect.event["type"] not in ("conversation.item.done", "rate_limits.updated")
+    return not isinstance(effect, Send) or effect.event["type"] != "conversation.item.done"
 
 
 def _session(given: dict[str, Any]) -> dict[str, Any]:

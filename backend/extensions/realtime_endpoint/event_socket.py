@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -31,46 +30,33 @@ class EventSocket:
         """`on_lost` learns that the client is too slow, or gone."""
         self._socket = socket
         self._on_lost = on_lost
-        self._outbox: deque[bytes] = deque()
+        self._outbox: asyncio.Queue[bytes] = asyncio.Queue()  # bounded by its bytes
         self._outbox_bytes = 0
-        self._wake, self._sent = asyncio.Event(), asyncio.Event()
-        self._sent.set()
         self.open = True
         """False once the client has left."""
 
-    def __repr__(self) -> str:
-        return f"EventSocket({'open' if self.open else 'closed'}, {self._outbox_bytes} bytes wait)"
-
     def send(self, event: Json) -> None:
         """Send an event after those before it."""
-        self.send_text(encode_event(event))
-
-    def send_text(self, text: bytes) -> None:
-        """Send an event that is encoded already."""
         if self._outbox_bytes > OUTBOX_BYTES:
             self._on_lost(TransportLost("The client does not read."))
             return
-        self._outbox.append(text)
+        text = encode_event(event)
+        self._outbox.put_nowait(text)
         self._outbox_bytes += len(text)
-        self._sent.clear()
-        self._wake.set()
 
     async def run(self) -> None:
         """Send what is enqueued, for as long as the client is there."""
         while self.open:
-            while self._outbox:
-                text = self._outbox.popleft()
-                self._outbox_bytes -= len(text)
-                await self._send(text.decode())
-            self._wake.clear()
-            self._sent.set()
-            await self._wake.wait()
+            text = await self._outbox.get()
+            self._outbox_bytes -= len(text)
+            await self._send(text.decode())
+            self._outbox.task_done()
 
     async def drain(self) -> None:
         """Give the last events a moment to leave."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_WITHIN_S if self.open else 0):
-                await self._sent.wait()
+                await self._outbox.join()
 
     async def close(self) -> None:
         """Close the WebSocket, unless the client has."""

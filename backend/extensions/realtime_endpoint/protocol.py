@@ -95,9 +95,6 @@ class ClientProtocol:
             session, self._items, lambda: milliseconds(self.heard_bytes), buffers=audio is None
         )
 
-    def __repr__(self) -> str:
-        return f"ClientProtocol({self.session!r}, {self.translator!r})"
-
     def begin(self) -> None:
         """Greet the client."""
         self.send({"type": "session.created", "session": self.session.shown()})
@@ -167,10 +164,6 @@ class ClientProtocol:
         except VoiceError as error:
             refusal = Fault(f"{error} {error.hint}".strip(), code="invalid_value")
             (answer or self.send)(_stamped(refusal.event(event)))
-
-    def refuse_binary(self) -> None:
-        """Answer a message that is no text."""
-        self.send(binary_refusal())
 
     def report_too_large(self, kind: str) -> None:
         """Report to the client that an event was too large for it."""
@@ -304,18 +297,12 @@ def _decoded(text: str | bytes) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        raise not_json() from None
+        raise not_json("Events are JSON text: audio is sent in base64, in input_audio_buffer.append.") from None
 
 
 def refused(error: VoiceError, code: str, kind: str) -> Json:
     """Return an `error` event with the content of `error`."""
     return _stamped(error_event(f"{error} {error.hint}".strip(), code=code, kind=kind))
-
-
-def binary_refusal() -> Json:
-    """Return the answer to a message that is no text."""
-    why = "Events are JSON text: audio is sent in base64, in input_audio_buffer.append."
-    return _stamped(no_event(why).event())
 
 
 def _stamped(event: Json) -> Json:

@@ -76,9 +76,6 @@ class CallTranslator:
         self._starts = self._sounds = ""  # the response that begins to sound in this step, or sounds
         self._out: list[Json] = []
 
-    def __repr__(self) -> str:
-        return f"CallTranslator({self._floor}, {len(self._open)} responses open)"
-
     @property
     def is_replying(self) -> bool:
         """Return whether a reply that was asked for is on its way from the provider."""

@@ -8,7 +8,7 @@ from starlette.websockets import WebSocket
 
 from backend.errors import VoiceError
 from backend.extensions.realtime_endpoint.event_socket import EventSocket
-from backend.extensions.realtime_endpoint.protocol import binary_refusal, refused
+from backend.extensions.realtime_endpoint.protocol import refused
 from backend.runtime.supervisor import cancel_all
 from backend.sessions.sideband import Sideband
 
@@ -22,14 +22,10 @@ async def run_sideband(socket: WebSocket, events: EventSocket, sideband: Sideban
             if message["type"] == "websocket.disconnect":
                 events.open = False
                 return
-            text = message.get("text")
-            if text is None:
-                events.send(binary_refusal())
-            else:
-                try:
-                    await sideband.receive(text)
-                except VoiceError as error:
-                    events.send(refused(error, "call_unavailable", kind="server_error"))
+            try:
+                await sideband.receive(message.get("text") or "")
+            except VoiceError as error:
+                events.send(refused(error, "call_unavailable", kind="server_error"))
             await asyncio.sleep(0)  # who sends faster than time does not get all of ours
 
     sending = asyncio.create_task(events.run(), name="sideband out")

@@ -87,16 +87,10 @@ class RealtimeCall(WebRTCTransport):
             channel.close()
             return
         self._channel = channel
-        channel.on("message", self._receive)
+        channel.on("message", self.protocol.receive)
         channel.on("bufferedamountlow", self._sent.set)
         self.protocol.begin()
         self._wait(READY_WITHIN_S)
-
-    def _receive(self, message: str | bytes) -> None:
-        if isinstance(message, bytes):
-            self.protocol.refuse_binary()
-        else:
-            self.protocol.receive(message)
 
     def _send(self, event: Json) -> None:
         channel = self._channel

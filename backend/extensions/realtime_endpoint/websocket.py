@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
-from backend.extensions.realtime_endpoint.event_socket import EventSocket, encode_event
+from backend.extensions.realtime_endpoint.event_socket import EventSocket
 from backend.extensions.realtime_endpoint.protocol import ClientProtocol
 from backend.media import g711
 from backend.media.frame import Frame
@@ -39,7 +39,7 @@ class RealtimeSocket(SocketTransport):
         self._decoder: g711.Decoder | None = None
         self._encoder: g711.Encoder | None = None
         self._events = EventSocket(socket, self._end)
-        self._held_back: list[bytes] | None = None  # events of a slot, to be sent after its audio
+        self._held_back: list[Json] | None = None  # events of a slot, to be sent after its audio
         super().__init__(socket, lost_after_s=None)
         self._adapt()
         self.protocol.begin()
@@ -79,11 +79,7 @@ class RealtimeSocket(SocketTransport):
             self._alarm.set(self._dtx.due)
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
-        text = received.get("text")
-        if text is None:
-            self.protocol.refuse_binary()
-        else:
-            self.protocol.receive(text)
+        self.protocol.receive(received.get("text") or "")
         await self._give_way()
 
     def _adapt(self) -> None:
@@ -97,13 +93,10 @@ class RealtimeSocket(SocketTransport):
         self._set_alarm()
 
     def _enqueue(self, event: Json) -> None:
-        self._enqueue_text(encode_event(event))
-
-    def _enqueue_text(self, text: bytes) -> None:
         if self._held_back is not None:
-            self._held_back.append(text)
+            self._held_back.append(event)
         else:
-            self._events.send_text(text)
+            self._events.send(event)
 
     def _enqueue_sound(self, name: str, pcm: bytes) -> None:
         """Send audio of the item that the call knows by `name`, in the client's format."""
@@ -124,8 +117,8 @@ class RealtimeSocket(SocketTransport):
             after, self._held_back = self._held_back, None
         if frame is not None:
             self._enqueue_sound(self._item, frame)
-        for text in after:
-            self._enqueue_text(text)
+        for event in after:
+            self._enqueue(event)
 
     async def _say_bye(self, reason: str) -> None:
         """Send nothing: the last events have left."""

@@ -20,12 +20,9 @@ import msgspec
 
 from backend.extensions.recordings.utterances import RecordedUtterance
 from backend.runtime.faults import decode_all
-from backend.runtime.json_objects import Json
 
 EndReason = Literal["stopped", "call_ended", "full", "failed", "cut"]
 """The reason for an end. `full`: no room; `failed`: a write failed; `cut`: a process died."""
-GAPS_LIMIT = 1_000
-"""Gaps listed of one recording."""
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -69,19 +66,6 @@ class Journal:
         """Return the utterances, in the order in which they began."""
         return sorted(self.utterances.values(), key=lambda each: (each["from_ms"], each["to_ms"]))
 
-    def shown(self) -> Json:
-        """Return what a list shows of the recording, without its words."""
-        state = "recording" if self.running else self.end.reason if self.end else "cut"
-        begin = self.begin
-        return {
-            "id": begin.id,
-            "conversation_id": begin.conversation_id,
-            "session_id": begin.session_id,
-            "at": begin.at,
-            "state": state,
-            "duration_ms": self.end.duration_ms if self.end else 0,
-        }
-
 
 class JournalWriter:
     """A journal being written. Every method may raise `OSError`."""
@@ -120,7 +104,7 @@ def read_journal(path: Path) -> Journal | None:
     for line in lines[1:]:
         if line.utterance is not None:
             journal.utterances[line.utterance["item_id"]] = line.utterance
-        elif line.gap is not None and len(journal.gaps) < GAPS_LIMIT:
+        elif line.gap is not None:
             journal.gaps.append(line.gap)
         elif line.end is not None:
             journal.end = line.end

@@ -15,8 +15,8 @@ from backend.extensions.recordings.journal import EndReason, Line
 from backend.extensions.recordings.side_clock import SideClock
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import UtteranceTimes
-from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording
-from backend.media.frame import SAMPLE_RATE, Frame
+from backend.extensions.recordings.writer import ASSISTANT, CALLER, ActiveRecording, in_ms
+from backend.media.frame import Frame
 from backend.media.playout import OnPlayed
 from backend.media.vad import level
 from backend.sessions.session import Session
@@ -53,9 +53,6 @@ class CallRecorder:
         self._recording: ActiveRecording | None = None
         self._times = UtteranceTimes()
         self._received, self._played = SideClock(), SideClock()
-
-    def __repr__(self) -> str:
-        return f"CallRecorder({self._recording!r})"
 
     @property
     def is_possible(self) -> bool:
@@ -102,12 +99,12 @@ class CallRecorder:
     def on_event(self, event: ev.Event) -> None:
         """Note when a speaker began or ceased to speak."""
         if (recording := self._recording) is not None:
-            self._times.on_event(event, _ms(recording.now()))
+            self._times.on_event(event, in_ms(recording.now()))
 
     def on_page_event(self, event: page.PageEvent) -> None:
         """Write down an utterance once its words are final."""
         if (recording := self._recording) is not None:
-            utterance = self._times.settled(event, _ms(recording.now()))
+            utterance = self._times.settled(event, in_ms(recording.now()))
             if utterance is not None:
                 recording.add_line(Line(utterance=utterance))
 
@@ -121,7 +118,7 @@ class CallRecorder:
             position = self._played.place(recording.now())
             if frame is not None:
                 recording.add_frame(ASSISTANT, position, frame)
-                self._times.on_played(_ms(position))
+                self._times.on_played(in_ms(position))
             elif self._played.too_many:
                 self._played.leave_out()
 
@@ -131,7 +128,3 @@ class CallRecorder:
             self._recording, self.is_recording = None, False
             self._transport.watch_played(self._pass_on)
             self._publish(page.RecordingChanged(recording.begin.id, on=False, reason=reason))
-
-
-def _ms(samples: int) -> int:
-    return samples * 1000 // SAMPLE_RATE

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from backend.errors import NotFound, PeerError
 from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, read_journal
 from backend.extensions.recordings.ogg import duration_ms
@@ -47,6 +49,8 @@ class StoredRecording:
     """One recording of an owner's, found."""
 
     journal: Journal
+    end: End
+    """Its last line, or what was found of one that has none."""
     audio: Path
     size: int
     """Bytes of its sound."""
@@ -55,7 +59,10 @@ class StoredRecording:
 
     def shown(self) -> Json:
         """Return what a list shows of it."""
-        return {**self.journal.shown(), "bytes": self.size, "expires_at": self.expires_at}
+        state = "recording" if self.journal.running else self.end.reason
+        begin: Json = msgspec.to_builtins(self.journal.begin)
+        more = {"state": state, "duration_ms": self.end.duration_ms, "bytes": self.size, "expires_at": self.expires_at}
+        return begin | more
 
     def with_words(self) -> Json:
         """Return the recording with its words and their times."""
@@ -75,9 +82,6 @@ class RecordingStore:
         self._keep_s = keep_s
         self._clock = clock
         self.writer = RecordingWriter(limit)
-
-    def __repr__(self) -> str:
-        return f"RecordingStore({self.writer!r})"
 
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
@@ -156,7 +160,7 @@ class RecordingStore:
     def _is_kept(self, recording: StoredRecording) -> bool:
         """Return whether a recording that has ended holds sound, and has not expired."""
         expired = recording.expires_at is not None and recording.expires_at < self._clock()
-        return not expired and bool(recording.shown()["duration_ms"])
+        return not expired and recording.end.duration_ms > 0
 
     # --- files ----------------------------------------------------------------------------------------
 
@@ -182,11 +186,10 @@ class RecordingStore:
         journal, audio = read_journal(path), path.with_suffix(".ogg")
         if journal is None:
             return None
-        if journal.end is None:
-            journal.end = End("cut", duration_ms(audio))
-        ended_at = journal.begin.at + journal.end.duration_ms / 1000
+        end = journal.end or End("cut", duration_ms(audio))
+        ended_at = journal.begin.at + end.duration_ms / 1000
         expires_at = None if self._keep_s is None or journal.running else ended_at + self._keep_s
-        return StoredRecording(journal, audio, _bytes_of(audio), expires_at)
+        return StoredRecording(journal, end, audio, _bytes_of(audio), expires_at)
 
     async def _drop(self, ids: list[str] | None, folder: Path) -> None:
         """Delete the recordings of these ids in a folder; None: everything in it."""

@@ -55,9 +55,6 @@ class UtteranceTimes:
         self._of_assistant: dict[str, Span] = {}
         self._playing = ""
 
-    def __repr__(self) -> str:
-        return f"UtteranceTimes({len(self._of_user)} items of the caller, {len(self._of_assistant)} of the assistant)"
-
     def on_event(self, event: ev.Event, at_ms: int) -> None:
         """Note the times in an event of the turn machine; most have none."""
         match event:

@@ -26,7 +26,7 @@ from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 
 log = logging.getLogger(__name__)
 
-PAUSE_S = 0.25
+PAUSE_S = 0.5
 """Seconds between two rounds of writing."""
 HOLD_SAMPLES = SAMPLE_RATE
 """How long sound waits for the other side's sound: a second."""
@@ -89,7 +89,7 @@ class ActiveRecording:
             self._gap_from = position if self._gap_from is None else self._gap_from
             return
         if self._gap_from is not None:
-            self.add_line(Line(gap=(_ms(self._gap_from), _ms(position))))
+            self.add_line(Line(gap=(in_ms(self._gap_from), in_ms(position))))
             self._gap_from = None
         self.queue.append(_Sound(channel, position, frame))
 
@@ -132,7 +132,7 @@ class _Files:
         try:
             self.ogg.close()
         finally:
-            self.journal.write(Line(end=End(reason, _ms(self._written))))
+            self.journal.write(Line(end=End(reason, in_ms(self._written))))
             self.journal.close()
 
     def _place(self, sound: _Sound) -> None:
@@ -164,9 +164,6 @@ class RecordingWriter:
         self._files: dict[ActiveRecording, _Files] = {}
         self._tasks: dict[ActiveRecording, asyncio.Task[None]] = {}
         self._turn = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"RecordingWriter({len(self._tasks)} under way)"
 
     @property
     def active(self) -> tuple[ActiveRecording, ...]:
@@ -246,5 +243,6 @@ def _noted(error: Exception) -> EndReason:
     return "failed"
 
 
-def _ms(samples: int) -> int:
+def in_ms(samples: int) -> int:
+    """Return the milliseconds of so many samples."""
     return samples * 1000 // SAMPLE_RATE

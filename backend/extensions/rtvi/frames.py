@@ -25,21 +25,17 @@ class AudioFrame:
     channels: int
 
 
-@dataclass(frozen=True, slots=True)
-class MessageFrame:
-    """One message, as JSON text."""
+def read_frame(data: bytes) -> AudioFrame | bytes | None:
+    """Return the audio of a frame, or its message as JSON text; None for one that clients do not send.
 
-    text: bytes
-
-
-def read_frame(data: bytes) -> AudioFrame | MessageFrame | None:
-    """Return what a frame holds; None for text and transcriptions, which clients do not send. Raises `BadRequest`."""
-    found: AudioFrame | MessageFrame | None = None
+    Raises `BadRequest`.
+    """
+    found: AudioFrame | bytes | None = None
     try:
         for number, value, _ in fields(data):
             if number in (AUDIO, MESSAGE) and isinstance(value, memoryview):
                 given = {inner: content for inner, content, _ in fields(value)}
-                found = _audio(given) if number == AUDIO else MessageFrame(_bytes(given.get(1, b"")))
+                found = _audio(given) if number == AUDIO else _bytes(given.get(1, b""))
     except (ValueError, TypeError) as error:
         raise BadRequest(
             "This is no frame of Pipecat's WebSocket transport.", hint="Use its ProtobufFrameSerializer."

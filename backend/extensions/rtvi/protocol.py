@@ -26,8 +26,6 @@ SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers")
 """The choices of a client for its call: fields of the Realtime protocol's session."""
 KEYS_LIMIT = 32
 PRESSED = "(The caller pressed these keys: {keys})"
-EARLY_LIMIT = 32
-"""Messages kept for a call that has not begun yet."""
 
 
 class RtviProtocol:
@@ -37,19 +35,12 @@ class RtviProtocol:
         self._send = send
         self._session = ClientSession("", "")
         self._control: LiveCall | None = None
-        self._early: list[ClientMessage] = []
         self._client_ready = self._call_started = self._greeted = False
         self._translator = RtviTranslator(lambda name: self._session.options.is_client_tool(name))
 
-    def __repr__(self) -> str:
-        return f"RtviProtocol({'ready' if self._greeted else 'not ready'}, {self._translator!r})"
-
     def attach(self, control: LiveCall) -> None:
-        """Act on the call from now on; carry out earlier messages now."""
+        """Act on the call from now on."""
         self._control = control
-        early, self._early = self._early, []
-        for each in early:
-            self._carry_out(each)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:
         """Report one step of the call to the client."""
@@ -66,12 +57,8 @@ class RtviProtocol:
         except MessageFault as fault:
             self._send(error(str(fault)))
             return
-        if received is None:
-            return
-        if received.type == "client-ready" or self._control is not None:
+        if received is not None:
             self._carry_out(received)
-        elif len(self._early) < EARLY_LIMIT:
-            self._early.append(received)
 
     def _carry_out(self, received: ClientMessage) -> None:
         try:
@@ -96,7 +83,8 @@ class RtviProtocol:
 
     @property
     def _call(self) -> LiveCall:
-        assert self._control is not None
+        if self._control is None:
+            raise MessageFault("The call has not begun yet: wait for bot-ready.")
         return self._control
 
     # --- the client's messages ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Request, WebSocket
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, Field
 
 from backend.access.addresses import address_key
 from backend.access.credentials import Identity
@@ -16,10 +16,8 @@ from backend.http.bodies import NewSession, documented, read_body
 from backend.http.calls import admit_call, answer_offer, reserve_for
 from backend.http.context import Caller, Context, Here, billing_of, context_of, principal_of
 from backend.http.errors import refuse
-from backend.runtime.json_objects import Json
 from backend.transports.base import Transport
 
-CANDIDATES_LIMIT = 64
 SOCKET = "/api/rtvi"
 
 router = APIRouter(tags=["rtvi"])
@@ -29,17 +27,14 @@ class RtviOffer(BaseModel):
     """`POST /api/rtvi/offer`."""
 
     sdp: str = Field(min_length=1)
-    type: str = "offer"
     pc_id: Annotated[str, Field(max_length=64)] | None = None
     """The call that this connection continues."""
-    restart_pc: StrictBool = False
 
 
 class RtviCandidates(BaseModel):
     """`PATCH /api/rtvi/offer`."""
 
     pc_id: Annotated[str, Field(max_length=64)] | None = None
-    candidates: Annotated[list[Json], Field(max_length=CANDIDATES_LIMIT)] = []
 
 
 @router.websocket(SOCKET)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from backend.errors import BadOffer
 from backend.transports.webrtc.offer import MAX_OFFER_BYTES
 
-SECTIONS_LIMIT = 8
 TRANSPORT = ("a=ice-ufrag:", "a=ice-pwd:", "a=ice-options:", "a=fingerprint:", "a=setup:")
 """Beginnings of the lines by which bundled sections share one transport."""
 BUNDLE = "a=group:BUNDLE"
@@ -54,8 +53,6 @@ def _split(sdp: str) -> tuple[list[str], list[list[str]]]:
         if line.startswith("m="):
             sections.append([])
         (sections[-1] if sections else head).append(line)
-    if len(sections) > SECTIONS_LIMIT:
-        raise BadOffer(f"The offer has more than {SECTIONS_LIMIT} sections.")
     return head, sections
 
 

@@ -18,14 +18,12 @@ ITEMS_LIMIT = 32
 """Items not heard out that are remembered."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """One sentence."""
 
     id: int
     text: str
-    sounding: bool = False
-    """Reported as words that are being spoken."""
 
 
 @dataclass(slots=True)
@@ -45,9 +43,6 @@ class SpokenWords:
         self._items: dict[str, _Item] = {}
         self._next = 0
 
-    def __repr__(self) -> str:
-        return f"SpokenWords({len(self._items)} items)"
-
     def grew(self, name: str, delta: str) -> Iterator[Json]:
         """Take more words of an item."""
         item = self._item(name)
@@ -65,9 +60,9 @@ class SpokenWords:
     def sounds(self, name: str) -> Iterator[Json]:
         """Note that the first sound of an item is on its way to the client."""
         item = self._item(name)
-        item.sounding = True
-        for segment in item.segments:
-            yield from self._sounding(segment)
+        if not item.sounding:
+            item.sounding = True
+            yield from map(_spoken, item.segments)
 
     def heard(self, name: str, words: str | None = None) -> Iterator[Json]:
         """End an item: it was heard to its end, or as far as `words`."""
@@ -99,12 +94,7 @@ class SpokenWords:
         yield self._output(segment, "new", 0)
         yield message("bot-transcription", {"text": text})
         if item.sounding:
-            yield from self._sounding(segment)
-
-    def _sounding(self, segment: Segment) -> Iterator[Json]:
-        if not segment.sounding:
-            segment.sounding = True
-            yield message("bot-tts-text", {"text": segment.text})
+            yield _spoken(segment)
 
     def _output(self, segment: Segment, status: str, heard: int) -> Json:
         data: Json = {"text": segment.text, "aggregated_by": "sentence"}
@@ -113,6 +103,10 @@ class SpokenWords:
         progress = {"accumulated_text": segment.text[:heard], "remaining_text": segment.text[heard:]}
         data |= {"segment_id": segment.id, "will_be_spoken": True, "spoken_status": status}
         return message("bot-output", data | ({} if status == "new" else {"spoken_progress": progress}))
+
+
+def _spoken(segment: Segment) -> Json:
+    return message("bot-tts-text", {"text": segment.text})
 
 
 def _place(text: str, letters: int) -> int:

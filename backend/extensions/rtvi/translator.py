@@ -19,15 +19,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from backend import page_events as page
 from backend.extensions.rtvi.messages import error, message
 from backend.extensions.rtvi.spoken_words import SpokenWords
-from backend.runtime.json_objects import Json
+from backend.runtime.json_objects import Json, decode_object
 from backend.turns import commands as do
 from backend.turns import events as ev
 
@@ -67,9 +68,6 @@ class RtviTranslator:
         self._floor = "listening"
         self._speaking = False
         self._out: list[Json] = []
-
-    def __repr__(self) -> str:
-        return f"RtviTranslator({self._floor}, {len(self._calls)} calls under way)"
 
     @property
     def awaits_client(self) -> bool:
@@ -221,7 +219,6 @@ class RtviTranslator:
 def _object(arguments: str) -> Json:
     """Return a call's arguments as an object, even if the model made no object."""
     try:
-        given = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        given = None
-    return given if isinstance(given, dict) else {}
+        return decode_object(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {}

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import deque
 
 from aiortc import InvalidStateError, RTCDataChannel
 
@@ -22,8 +21,6 @@ from backend.transports.webrtc.transport import WebRTCTransport, answer_with
 
 log = logging.getLogger(__name__)
 
-EARLY_LIMIT = 200
-"""Messages kept for a channel that is not open yet; older ones go."""
 BUFFER_BYTES = 1_000_000
 """Bytes that wait for a client that does not read; then it is given up."""
 LEAVES_WITHIN_S = 0.5
@@ -46,7 +43,6 @@ class RtviPeer(WebRTCTransport):
     def __init__(self, config: IceConfig) -> None:
         self.protocol = RtviProtocol(self._send_message)
         self._channel: RTCDataChannel | None = None
-        self._early: deque[str] = deque(maxlen=EARLY_LIMIT)
         self._leaving = False
         super().__init__(config, self._on_channel)
 
@@ -64,8 +60,6 @@ class RtviPeer(WebRTCTransport):
             return
         self._channel = channel
         channel.on("message", self._on_message)
-        while self._early:
-            self._send_text(self._early.popleft())
 
     def _on_message(self, text: str | bytes) -> None:
         try:
@@ -75,13 +69,10 @@ class RtviPeer(WebRTCTransport):
             self._fail(error)
 
     def _send_message(self, message: Json) -> None:
-        text = encode(message).decode()
-        if self._channel is None:
-            self._early.append(text)
-        else:
-            self._send_text(text)
+        self._send_text(encode(message).decode())
 
     def _send_text(self, text: str) -> None:
+        """Send a text; before its `client-ready`, which opens the channel, a client learns of nothing."""
         channel = self._channel
         if channel is None or channel.readyState != "open":
             return

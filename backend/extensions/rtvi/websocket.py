@@ -13,7 +13,7 @@ from typing import Any
 from starlette.websockets import WebSocket
 
 from backend.errors import BadRequest, TransportLost
-from backend.extensions.rtvi.frames import AudioFrame, MessageFrame, read_frame, write_audio, write_message
+from backend.extensions.rtvi.frames import AudioFrame, read_frame, write_audio, write_message
 from backend.extensions.rtvi.messages import encode, refusal
 from backend.extensions.rtvi.protocol import RtviProtocol
 from backend.media.frame import SAMPLE_RATE
@@ -51,8 +51,8 @@ class RtviSocket(SocketTransport):
             match read_frame(data):
                 case AudioFrame() as audio:
                     await self._receive_audio(self._resampled(audio))
-                case MessageFrame(text):
-                    self.protocol.receive(text)
+                case bytes() as message:
+                    self.protocol.receive(message)
         except BadRequest as error:
             self._end(None)
             self._outbox.append(refusal(f"{error} {error.hint}".strip()))

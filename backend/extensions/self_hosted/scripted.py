@@ -26,7 +26,7 @@ ACTIVE = "conversation_already_has_active_response"
 
 
 class SelfHostedRealtime(StrictRealtime):
-    """The peers' common part: no rate limits, and a dialect of the server events."""
+    """The peers' common part: a dialect of the server events."""
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it as the server does."""
@@ -89,7 +89,7 @@ class SpeechToSpeechRealtime(SelfHostedRealtime):
 
     def theirs(self, event: Event) -> Iterator[Event]:
         match event:
-            case {"type": "rate_limits.updated" | "conversation.item.done" | "response.output_audio_transcript.delta"}:
+            case {"type": "conversation.item.done" | "response.output_audio_transcript.delta"}:
                 return
             case {"type": "conversation.item.added"}:
                 yield event | {"type": "conversation.item.created"}
@@ -125,7 +125,7 @@ class LocalAiRealtime(SelfHostedRealtime):
 
     def theirs(self, event: Event) -> Iterator[Event]:
         match event:
-            case {"type": "rate_limits.updated" | "conversation.item.done"}:
+            case {"type": "conversation.item.done"}:
                 return
             case {"type": "response.done", "response": {"status": "failed"}}:
                 yield error_event("backend error: it failed", code="inference_failed")
@@ -152,8 +152,6 @@ class VllmOmniRealtime(SelfHostedRealtime):
 
     def theirs(self, event: Event) -> Iterator[Event]:
         match event:
-            case {"type": "rate_limits.updated"}:
-                return
             case {"type": "session.created"}:
                 yield event
                 yield {

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+
 from backend.transports.webrtc.srtp import Packet
 
 EVENTS = "0123456789*#ABCD"
 """The keys by their event codes (RFC 4733, 3.2)."""
+KEY_SLOTS, GAP_SLOTS = 6, 4
+"""Slots of 20 ms in which a key of ours sounds, and of the pause after it."""
+ENDINGS = 3
+"""Times the end of a key is sent, since one may get lost."""
+VOLUME = 10
+"""-10 dBm0."""
+_EVENT = struct.Struct("!BBH")
 
 
 class KeyReader:
@@ -24,3 +34,11 @@ class KeyReader:
             return None
         self._last = this
         return EVENTS[code]
+
+
+def key_payloads(key: str, step: int) -> Iterator[list[bytes]]:
+    """Yield what is sent of a key in each slot, none in the pause after it; `step`: timestamps in a slot."""
+    for slot in range(1, KEY_SLOTS):
+        yield [_EVENT.pack(EVENTS.index(key), VOLUME, slot * step)]
+    yield [_EVENT.pack(EVENTS.index(key), 0x80 | VOLUME, KEY_SLOTS * step)] * ENDINGS
+    yield from ([] for _ in range(GAP_SLOTS))

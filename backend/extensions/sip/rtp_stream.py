@@ -20,9 +20,9 @@ from typing import Any
 
 from backend.errors import TooMany
 from backend.extensions.sip.codecs import open_decoder, open_encoder
-from backend.extensions.sip.keys import KeyReader
+from backend.extensions.sip.keys import KeyReader, key_payloads
 from backend.extensions.sip.sdp import MediaPlan
-from backend.media.clock import current_media_clock
+from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.playout import Playout
 from backend.media.receive import ReceivePipeline
@@ -63,9 +63,10 @@ class RtpStream(asyncio.DatagramProtocol):
         self._now = asyncio.get_running_loop().time
         self._receiving: ReceivePipeline | None = None
         self._keys_in = KeyReader()
+        self._pressing = asyncio.Lock()
         self._source = secrets.randbits(32)
         self._sequence = secrets.randbits(15)
-        self._epoch = secrets.randbits(31)
+        self._epoch = self._timestamp = secrets.randbits(31)
         self._begins = True  # the next packet is the first of a stretch of sound
         self._lost_at = self._now() + SILENCE_S
         self._clock = current_media_clock()
@@ -76,6 +77,11 @@ class RtpStream(asyncio.DatagramProtocol):
     def held(self) -> bool:
         """Return whether the peer has put us on hold."""
         return self._plan is not None and not self._plan.receives
+
+    @property
+    def takes_keys(self) -> bool:
+        """Return whether keys can be pressed."""
+        return self._plan is not None and self._plan.keys_type is not None
 
     @property
     def lost_at(self) -> float:
@@ -98,6 +104,27 @@ class RtpStream(asyncio.DatagramProtocol):
             self._receiving.close()
         self._receiving = ReceivePipeline(now, lost_after_s=SILENCE_S, open_decoder=partial(open_decoder, plan.codec))
         self._begins = True
+
+    async def press(self, keys: str) -> int:
+        """Press keys, and return how many were sent: no more are once the peer holds the call or takes none."""
+        async with self._pressing:
+            slots = SlotStream(self._clock)
+            try:
+                for sent, key in enumerate(keys):
+                    if (plan := self._plan) is None or plan.keys_type is None or not plan.receives:
+                        return sent
+                    await self._press(key, plan.keys_type, plan.keys_clock * FRAME_MS // 1000, slots)
+            finally:
+                slots.leave()
+        return len(keys)
+
+    async def _press(self, key: str, payload_type: int, step: int, slots: SlotStream) -> None:
+        """Send one key to its end: a peer that has received a part of it counts it."""
+        began = self._timestamp
+        for slot, payloads in enumerate(key_payloads(key, step)):
+            for payload in payloads:
+                self._send(payload_type, began, payload, marker=slot == 0)
+            await slots.next()
 
     def close(self) -> None:
         """Release the socket and the codecs. Safe to call twice."""
@@ -143,10 +170,13 @@ class RtpStream(asyncio.DatagramProtocol):
         if plan is None or not plan.receives:
             self._begins = True
             return
-        timestamp = self._epoch + number * (plan.clock * FRAME_MS // 1000)
+        self._timestamp = self._epoch + number * (plan.clock * FRAME_MS // 1000)
+        if self._pressing.locked():
+            self._begins = True
+            return
         frame = self._playout.pull()
         payload = self._encoder.encode(frame) if frame is not None else self._encoder.rest()
-        self._send(plan.payload_type, timestamp, payload, marker=self._begins)
+        self._send(plan.payload_type, self._timestamp, payload, marker=self._begins)
         self._begins = False
 
     def _send(self, payload_type: int, timestamp: int, payload: bytes, *, marker: bool) -> None:

@@ -56,6 +56,10 @@ class SipTransport(BufferedTransport):
     def transfers(self) -> bool:
         return self._signalling.takes_transfers
 
+    @property
+    def presses_keys(self) -> bool:
+        return self._stream.takes_keys
+
     def listen_to_keys(self, on_key: OnKey) -> None:
         self._stream.on_key = on_key
 
@@ -66,6 +70,9 @@ class SipTransport(BufferedTransport):
 
     async def transfer(self, target: str) -> None:
         await self._signalling.refer(target)
+
+    async def press(self, keys: str) -> int:
+        return await self._stream.press(keys)
 
     async def hang_up(self) -> None:
         self._signalling.hang_up()

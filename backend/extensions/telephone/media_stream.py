@@ -29,6 +29,7 @@ POLICY = 1008
 class MediaStreamTransport(SocketTransport):
     """One telephone call with a started stream: a `Transport`, and a `PhoneLine`."""
 
+    presses_keys = False
     waits_for_receiver = False  # a telephone does not wait, and marks must be read
 
     def __init__(
@@ -59,6 +60,9 @@ class MediaStreamTransport(SocketTransport):
 
     async def transfer(self, target: str) -> None:
         await self._provider.transfer(self._call, target)
+
+    async def press(self, keys: str) -> int:
+        return 0  # no message of a media stream presses a key
 
     async def hang_up(self) -> None:
         """Do nothing: the call ends once its stream is closed, as the webhook's answer has nothing behind it."""

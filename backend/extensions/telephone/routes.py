@@ -1,7 +1,8 @@
 """Calls that telephone providers pass on: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
 
 The webhook is signed by the provider; its answer is XML that has the call streamed here, with a token for the one
-session it was admitted to, bound to the provider's id of the call. Only that token opens the socket.
+session it was admitted to, bound to the provider's id of the call. Only that token opens the socket, within a minute,
+and it opens nothing else: the provider sees it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request, Response, WebSocket
+from itsdangerous import BadSignature
 
+from backend.access.credentials import BETWEEN, LONGEST
 from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.framing import ProviderFraming, StreamStarted, checked_id
@@ -25,6 +28,9 @@ from backend.sessions.session import Session, SessionState
 FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
 """Seconds a media stream may take to name its call."""
+TOKEN_AGE_S = 60
+"""Seconds in which a provider begins the stream that its webhook was answered with."""
+SALT = "phone-stream"
 REFUSED = 1008
 PROVIDERS = ("twilio", "telnyx", "plivo")
 
@@ -45,7 +51,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
     except TooMany:
         return _xml(provider.reject())
     scheme, host = ("wss" if asked.urls[0].startswith("https") else "ws"), urlsplit(asked.urls[0]).netloc
-    token = here.signatures.token(session.id, call)
+    token = here.signatures.signer(SALT).sign(f"{session.id}{BETWEEN}{call}").decode()
     return _xml(provider.accept(f"{scheme}://{host}/{name}/media", token))
 
 
@@ -146,10 +152,15 @@ async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStar
 
 async def _session_of(here: Context, started: StreamStarted) -> Session:
     """Return the session the stream was admitted to, brought here if it was reserved in another process."""
-    opened = here.signatures.opened(started.parameters.get("token"))
-    if opened is None or opened.origin != started.call:
+    token = started.parameters.get("token", "")[:LONGEST]
+    try:
+        admitted = here.signatures.signer(SALT).unsign(token, max_age=TOKEN_AGE_S).decode()
+    except (BadSignature, ValueError):
+        admitted = ""
+    session_id, _, call = admitted.partition(BETWEEN)
+    if call != started.call:
         raise NotFound("The media stream belongs to no call that was admitted.")
-    handle = await here.services.calls.sessions.find(opened.session_id)
+    handle = await here.services.calls.sessions.find(session_id)
     return await here.services.calls.sessions.take(handle)
 
 

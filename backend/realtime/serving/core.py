@@ -43,20 +43,17 @@ from backend.realtime.serving.effects import (
 )
 from backend.realtime.serving.input_buffer import InputBuffer, decode_audio
 from backend.realtime.serving.parts import (
-    Complain,
     End,
     Expire,
     HearingPart,
-    Refuse,
     ReplyPart,
     ReplySound,
     TranscriptDone,
     TranscriptFailed,
     TranscriptGrew,
-    Trouble,
 )
 from backend.realtime.serving.reply_stream import ReplyStream
-from backend.realtime.serving.turn_detection import TurnDetector, VoiceBegan, VoiceEnded, prefix_ms
+from backend.realtime.serving.turn_detection import PREFIX_MS, TurnDetector, VoiceBegan, VoiceEnded
 from backend.realtime.session import RealtimeSession
 
 
@@ -114,10 +111,6 @@ class Realtime:
         """Note that the maker of a cancelled reply has stopped."""
         return self.said(response_id, End())
 
-    def trouble(self, part: Trouble) -> list[Effect]:
-        """Show the client what is wrong with the session."""
-        return self._stamped(self._trouble(part))
-
     # --- client events ------------------------------------------------------------------------------
 
     def _handle(self, event: Any) -> Iterable[Effect]:
@@ -143,7 +136,7 @@ class Realtime:
         if self._detector.speaking:
             yield from self._feed()
         else:
-            self._buffer.keep_last(prefix_ms(self.session.turn_detection or {}))
+            self._buffer.keep_last(PREFIX_MS)
 
     def _feed(self) -> Effects:
         if not self._utterance:
@@ -155,7 +148,7 @@ class Realtime:
     def _voice_began(self, change: VoiceBegan) -> Effects:
         detection = self.session.turn_detection or {}
         self._spoken_item = random_id("item")
-        start_ms = max(0, change.at_ms - prefix_ms(detection))
+        start_ms = max(0, change.at_ms - PREFIX_MS)
         yield Send(
             {"type": "input_audio_buffer.speech_started", "audio_start_ms": start_ms, "item_id": self._spoken_item}
         )
@@ -167,7 +160,7 @@ class Realtime:
         yield Send({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": change.at_ms, "item_id": item_id})
         yield from self._take_turn(item_id)
         if (self.session.turn_detection or {})["create_response"] and not self._active:
-            yield self._answer({}, None)
+            yield self._answer({})
 
     def _commit(self, event: Event) -> Effects:
         yield from self._take_turn(self._utterance or random_id("item"))
@@ -216,23 +209,22 @@ class Realtime:
         wanted = self.session.read_response(event.get("response"))
         if wanted.get("conversation") != "none" and self._active:
             raise active_response(self._active.id)
-        yield self._answer(wanted, event.get("event_id"))
+        yield self._answer(wanted)
 
-    def _answer(self, wanted: Event, event_id: str | None) -> Order:
-        response = ReplyStream(self._order(wanted, event_id), self.conversation)
+    def _answer(self, wanted: Event) -> Order:
+        response = ReplyStream(self._order(wanted), self.conversation)
         if response.order.out_of_band:
             self._beside[response.id] = response
         else:
             self._active = response
         return response.order
 
-    def _order(self, wanted: Event, event_id: str | None) -> Order:
+    def _order(self, wanted: Event) -> Order:
         session = self.session
         items = self._own_input(wanted["input"]) if "input" in wanted else tuple(self.conversation)
         items, instructions = directed(items, wanted.get("instructions") or session.instructions)
         return Order(
             response_id=random_id("resp"),
-            event_id=event_id,
             items=items,
             instructions=instructions,
             tools=tuple(wanted.get("tools", session.tools)),
@@ -284,28 +276,17 @@ class Realtime:
 
     def _said(self, response: ReplyStream, part: ReplyPart) -> Effects:
         match part:
-            case Refuse(code, message, kind):
-                self._forget(response)
-                yield Send(error_event(message, code=code, kind=kind, client_event_id=response.order.event_id))
-            case Complain() | Expire() | Abort() | SendText():
-                yield from self._trouble(part)
-            case _:
-                self.session.begun = self.session.begun or isinstance(part, ReplySound)
-                yield from map(Send, response.take(part))
-                if isinstance(part, End):
-                    self._forget(response)
-
-    def _trouble(self, part: Trouble) -> Effects:
-        match part:
-            case Complain(code, message, kind):
-                yield Send(error_event(message, code=code, kind=kind))
-                yield CloseConnection(4000, code)
             case Expire():
                 message = "Your session hit the maximum duration of 60 minutes."
                 yield Send(error_event(message, code=EXPIRED))
                 yield CloseConnection(1001, "session_expired")
             case Abort() | SendText():
                 yield part
+            case _:
+                self.session.begun = self.session.begun or isinstance(part, ReplySound)
+                yield from map(Send, response.take(part))
+                if isinstance(part, End):
+                    self._forget(response)
 
     def _response(self, response_id: str) -> ReplyStream | None:
         if self._active and self._active.id == response_id:

@@ -57,7 +57,6 @@ class Order(Effect, frozen=True):
     """Make a reply: what the client asked for, and what a handler needs; `said` takes the parts, `End` last."""
 
     response_id: str
-    event_id: str | None
     items: tuple[Item, ...]
     """The conversation, or the client's own `input`, at the moment of asking."""
     instructions: str

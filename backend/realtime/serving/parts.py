@@ -46,14 +46,6 @@ class End(Struct, frozen=True):
     details: dict[str, Any] = {}
 
 
-class Refuse(Struct, frozen=True):
-    """Instead of `Begin`: the reply is refused with an `error` event and never existed."""
-
-    code: str
-    message: str
-    kind: str
-
-
 class TranscriptGrew(Struct, frozen=True):
     """Some of what the caller said."""
 
@@ -75,19 +67,10 @@ class TranscriptFailed(Struct, frozen=True):
     message: str
 
 
-class Complain(Struct, frozen=True):
-    """An `error` event that closes the connection."""
-
-    code: str
-    message: str
-    kind: str
-
-
 class Expire(Struct, frozen=True):
     """The session's time is up: `session_expired`, close 1001."""
 
 
-Trouble = Complain | Expire | Abort | SendText
 ContentPart = Begin | Words | ReplySound | NextMessage | Call | End
-ReplyPart = ContentPart | Refuse | Trouble
+ReplyPart = ContentPart | Expire | Abort | SendText
 HearingPart = TranscriptGrew | TranscriptDone | TranscriptFailed

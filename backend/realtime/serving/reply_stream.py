@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Iterator, Sequence
-from functools import lru_cache
 
 from backend.realtime.conversation import Conversation
 from backend.realtime.ids import random_id
@@ -28,12 +27,6 @@ from backend.realtime.session import PCM
 
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
-CHUNKS_KEPT = 512
-"""The latest encoded pieces of sound; a script says the same ones again and again."""
-RATE_LIMITS = [
-    {"name": "requests", "limit": 5000, "remaining": 4999, "reset_seconds": 0.01},
-    {"name": "tokens", "limit": 400000, "remaining": 399000, "reset_seconds": 0.15},
-]
 
 
 class ReplyStream:
@@ -47,7 +40,7 @@ class ReplyStream:
         named = None if order.out_of_band else "conv"
         self._shown = Response(order.response_id, order.modality, audio, named, order.metadata)
         self._conversation = conversation
-        self._begun = self._done = False
+        self._begun = False
         self._open: Item | None = None
 
     @property
@@ -71,7 +64,7 @@ class ReplyStream:
             case ReplySound(pcm):
                 item = yield from self._ensure_open()
                 item.audio_bytes += len(pcm)
-                yield self._shown.sound(item.id, self._shown.place(item), _encoded(pcm))
+                yield self._shown.sound(item.id, self._shown.place(item), base64.b64encode(pcm).decode())
             case NextMessage():
                 yield from self._close("completed")
             case Call(name, arguments):
@@ -86,10 +79,8 @@ class ReplyStream:
         """End the response; a cancellation wins over any other end."""
         status, details = ("cancelled", {"reason": self.cancelled}) if self.cancelled else (end.status, end.details)
         yield from self._close("completed" if status == "completed" else "incomplete")
-        self._done = True
         shown_details = {"type": status, **details} if status != "completed" else None
         yield self._shown.done(status, shown_details, usage(self.order.items, self._shown.output))
-        yield {"type": "rate_limits.updated", "rate_limits": RATE_LIMITS}
 
     def _ensure_open(self) -> Generator[Event, None, Item]:
         if self._open is None:
@@ -116,8 +107,3 @@ def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:
 def _tokens(items: Sequence[Item], audio_ms: int) -> Tokens:
     characters = (len(item.words) + len(item.arguments) + len(item.output) for item in items)
     return Tokens(sum((each + 3) // 4 for each in characters), sum(item.audio_ms // audio_ms for item in items))
-
-
-@lru_cache(CHUNKS_KEPT)
-def _encoded(pcm: bytes) -> str:
-    return base64.b64encode(pcm).decode()

@@ -17,7 +17,11 @@ ONSET_FRAMES = 3
 """Loud frames in a row that make an onset."""
 QUIETEST_RMS = 60.0
 """The floor never sinks below this, so that digital silence does not make a whisper loud."""
-EAGERNESS_MS = {"low": 1200, "medium": 700, "high": 400, "auto": 700}
+RATIO = 4.0
+"""Loud is 12 dB over the floor."""
+PREFIX_MS = 300
+"""Audio kept from before an onset."""
+SEMANTIC_SILENCE_MS = 700
 """Silence that ends a turn under semantic_vad."""
 
 
@@ -39,10 +43,7 @@ class TurnDetector:
     """Follows one stream of audio."""
 
     def __init__(self, detection: dict[str, Any]) -> None:
-        threshold = float(detection.get("threshold") or 0.5)
-        # 0.5 is 12 dB over the floor; each tenth is 2.4 dB.
-        self._ratio = 10 ** (threshold * 24 / 20)
-        self._silence_ms = _silence_ms(detection)
+        self._silence_ms: int = detection.get("silence_duration_ms", SEMANTIC_SILENCE_MS)
         self._rest = b""
         self._floor = QUIETEST_RMS
         self._heard_ms = 0
@@ -66,7 +67,7 @@ class TurnDetector:
         self._heard_ms += FRAME_MS
         samples = memoryview(frame).cast("h")
         rms = math.sqrt(sum(map(mul, samples, samples)) / len(samples))
-        loud = rms > self._floor * self._ratio
+        loud = rms > self._floor * RATIO
         if not loud and not self.speaking:
             self._floor = max(QUIETEST_RMS, 0.95 * self._floor + 0.05 * rms)
         return self._speaking(loud) if self.speaking else self._silent(loud)
@@ -84,14 +85,3 @@ class TurnDetector:
             return None
         self.speaking = False
         return VoiceEnded(self._heard_ms)
-
-
-def prefix_ms(detection: dict[str, Any]) -> int:
-    """Return the milliseconds of audio kept from before the onset."""
-    return int(detection.get("prefix_padding_ms") or 300)
-
-
-def _silence_ms(detection: dict[str, Any]) -> int:
-    if detection["type"] == "semantic_vad":
-        return EAGERNESS_MS[detection.get("eagerness") or "auto"]
-    return int(detection.get("silence_duration_ms") or 500)

@@ -27,7 +27,6 @@ from backend.realtime.serving.effects import (
     Stop,
 )
 from backend.realtime.serving.handler import Handler
-from backend.realtime.serving.parts import Trouble
 from backend.realtime.serving.wire_log import WireLog
 
 Part = TypeVar("Part")
@@ -181,13 +180,6 @@ class Connection:
         if task:
             task.cancel()
         self._perform(self._core.stopped(response_id))
-
-    def trouble_after(self, seconds: float, part: Trouble) -> None:
-        """Show the client after so many seconds what is wrong with the session."""
-        asyncio.get_running_loop().call_later(seconds, self._trouble, part)
-
-    def _trouble(self, part: Trouble) -> None:
-        self._perform(self._core.trouble(part))
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from backend.citations import Citation
 from backend.errors import LedgerUnavailable
 from backend.runtime.json_objects import Json
+from backend.runtime.supervisor import supervising
 from backend.storage.ledger.database import address, open_engine
 from backend.storage.ledger.entries import ENTRIES, Entry
 from backend.storage.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
@@ -224,7 +225,8 @@ async def open_ledger(
             yield Ledger(engine, writer)
             return
         writer.enqueue(asyncio.Event())  # makes the tables
-        yield Ledger(engine, writer)
+        async with supervising("ledger retention", writer.sweep):
+            yield Ledger(engine, writer)
         await writer.drain(DRAIN_WITHIN_S)
     finally:
         await engine.dispose()

@@ -56,6 +56,12 @@ class LedgerWriter(WriteQueue[Write]):
         for entry in entries:
             self.enqueue(entry)
 
+    async def sweep(self) -> None:
+        """Have what is too old deleted though nothing is written, until cancelled."""
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_S)
+            self.enqueue(asyncio.Event())
+
     async def _write(self, writes: Sequence[Write]) -> int:
         """Write a batch, and delete what is too old. Raises `LedgerUnavailable`."""
         try:

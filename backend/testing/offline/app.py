@@ -6,14 +6,12 @@ import asyncio
 import ipaddress
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.realtime.serving.core import Realtime
-from backend.realtime.serving.effects import Abort
-from backend.realtime.serving.parts import Expire
 from backend.responders.serving import service as serving
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
@@ -22,8 +20,6 @@ from backend.testing.offline.record import Records
 from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
 from backend.testing.offline.unscripted import complete as complete_unscripted
-
-MAX_SCRIPT_BYTES = 1024 * 1024
 
 
 class ScriptedPeer(serving.Service):
@@ -41,22 +37,14 @@ class ScriptedPeer(serving.Service):
         self.records = Records()
         self._conversation = conversation
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         """The counts since the script was set."""
 
     def take_script(self, script: Script) -> None:
         """Follow another script from the next connection on, with an empty log."""
         self._script = script
-        self._handshakes = self._accepted = self._chats = 0
+        self._accepted = self._chats = 0
         self.records.clear()
-
-    def refusal(self, connection: HTTPConnection) -> Response | None:
-        """Refuse a wrong key, and as many overloads as the script says."""
-        self._handshakes += 1
-        refusal = self.wrong_key(connection)
-        if refusal is None and self._script and self._handshakes <= self._script.refuse_connections:
-            return serving.failure(self._script.refuse_status, "The server is overloaded (scripted).", "server_error")
-        return refusal
 
     def connect(self, socket: WebSocket) -> Connection:
         """Return a connection with its part of the script, and its record."""
@@ -65,12 +53,7 @@ class ScriptedPeer(serving.Service):
         record = self.records.open()
         core = self._conversation(serving.MODEL)
         handler = ScriptedHandler(script or ConnectionScript())
-        connection = Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
-        if script and script.expires_after_ms is not None:
-            connection.trouble_after(script.expires_after_ms / 1000, Expire())
-        if script and script.drop_after_ms is not None:
-            connection.trouble_after(script.drop_after_ms / 1000, Abort())
-        return connection
+        return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
         """Answer as the script says next; without one, as extensions do."""
@@ -80,8 +63,6 @@ class ScriptedPeer(serving.Service):
         self._chats += 1
         reply = replies[min(self._chats, len(replies)) - 1]
         await asyncio.sleep(reply.delay_ms / 1000)
-        if reply.status != 200:
-            return serving.failure(reply.status, "Scripted failure.", "server_error")
         return await complete(body, serving.MODEL, lambda *_: reply)
 
 
@@ -96,22 +77,19 @@ def create_app(peer: ScriptedPeer) -> Starlette:
 
 
 async def debug_connections(request: Request) -> Response:
-    """Show everything that went over the wire; `?audio=1` adds the appended audio."""
+    """Show everything that went over the wire."""
     if not _is_local(request):
         return Response(status_code=404)
     peer: ScriptedPeer = request.app.state.service
-    return JSONResponse(peer.records.shown(with_audio=request.query_params.get("audio") == "1"))
+    return JSONResponse(peer.records.shown())
 
 
 async def debug_script(request: Request) -> Response:
     """Replace the script."""
     if not _is_local(request):
         return Response(status_code=404)
-    body = await request.body()
-    if len(body) > MAX_SCRIPT_BYTES:
-        return JSONResponse({"error": "the script is over 1 MiB"}, status_code=413)
     try:
-        script = parse(body)
+        script = parse(await request.body())
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
     peer: ScriptedPeer = request.app.state.service

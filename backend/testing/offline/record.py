@@ -6,14 +6,12 @@ for tens of milliseconds each time.
 
 from __future__ import annotations
 
-import base64
 import time
 from collections import deque
 from typing import Any
 
 import msgspec
 
-from backend.media.frame import BYTES_PER_MS
 from backend.realtime.conversation import Conversation
 from backend.realtime.serving.wire_log import WireLog
 
@@ -21,14 +19,13 @@ MAX_CONNECTIONS = 200
 """Older connections are forgotten first."""
 MAX_EVENTS = 20_000
 """The most events kept per connection and direction; the oldest are forgotten first."""
-MAX_AUDIO_BYTES = 120 * 1000 * BYTES_PER_MS
-"""Two minutes of appended audio per connection; what comes later is not kept."""
-CONNECTIONS_WITH_AUDIO = 8
-"""Only the newest connections keep their audio."""
-APPENDS = ("input_audio_buffer.append", "session.input_audio.append")
-AUDIO_FIELDS = dict.fromkeys(APPENDS, "audio") | dict.fromkeys(
-    ("response.output_audio.delta", "session.output_audio.delta"), "delta"
-)
+AUDIO_FIELDS = {
+    "input_audio_buffer.append": "audio",
+    "session.input_audio.append": "audio",
+    "response.output_audio.delta": "delta",
+    "session.output_audio.delta": "delta",
+}
+"""The field of each event that holds audio, of which only the length is kept."""
 
 
 class ConnectionRecord(WireLog):
@@ -38,7 +35,6 @@ class ConnectionRecord(WireLog):
         self.number = number
         self.opened_at = time.time()
         self.closed: str | None = None
-        self.audio: bytearray | None = bytearray()
         self.conversation: Conversation | None = None
         self._started = time.monotonic()
         self._received: deque[bytes] = deque(maxlen=MAX_EVENTS)
@@ -54,18 +50,15 @@ class ConnectionRecord(WireLog):
 
     def received(self, event: Any) -> None:
         """Keep a client event."""
-        entry = self._entry(event)
-        if entry["type"] in APPENDS:
-            self._keep_audio(event)
-        self._received.append(msgspec.json.encode(entry))
+        self._received.append(msgspec.json.encode(self._entry(event)))
 
     def sent(self, event: dict[str, Any]) -> None:
         """Keep a server event."""
         self._sent.append(msgspec.json.encode(self._entry(event)))
 
-    def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """Return the record as JSON data."""
-        shown = {
+        return {
             "connection": self.number,
             "opened_at": self.opened_at,
             "closed": self.closed,
@@ -73,9 +66,6 @@ class ConnectionRecord(WireLog):
             "sent": [msgspec.json.decode(entry) for entry in self._sent],
             "items": [item.booked() for item in self.conversation or ()],
         }
-        if with_audio and self.audio is not None:
-            shown["audio"] = base64.b64encode(self.audio).decode()
-        return shown
 
     def _entry(self, event: Any) -> dict[str, Any]:
         kind = event.get("type") if isinstance(event, dict) else None
@@ -88,13 +78,6 @@ class ConnectionRecord(WireLog):
             encoded = event[field]
             entry["audio_bytes"] = len(encoded) * 3 // 4 - encoded[-2:].count("=")
         return entry
-
-    def _keep_audio(self, event: dict[str, Any]) -> None:
-        if self.audio is not None and len(self.audio) < MAX_AUDIO_BYTES:
-            try:
-                self.audio += base64.b64decode(event.get("audio", ""))
-            except (ValueError, TypeError):
-                return  # the core complains of it; here it is only a record
 
 
 class Records:
@@ -109,14 +92,12 @@ class Records:
         self._count += 1
         record = ConnectionRecord(self._count)
         self._kept.append(record)
-        if len(self._kept) > CONNECTIONS_WITH_AUDIO:
-            self._kept[-CONNECTIONS_WITH_AUDIO - 1].audio = None
         return record
 
     def clear(self) -> None:
         """Forget what is logged; numbers go on, so that ids stay unique."""
         self._kept.clear()
 
-    def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """Return all records as JSON data."""
-        return {"connections": [record.shown(with_audio=with_audio) for record in self._kept]}
+        return {"connections": [record.shown() for record in self._kept]}

@@ -100,7 +100,7 @@ def on_reply_requested(s: State, event: ev.ReplyRequested, now: float) -> None:
     if s.silence.owed_since is None:
         s.silence.owed_since = now
     s.note_caller(now)
-    s.replies.want(Purpose.RESULT if answered else Purpose.ANSWER)
+    s.replies.wanted[Purpose.RESULT if answered else Purpose.ANSWER] = 1
 
 
 def on_reply_called_off(s: State, event: ev.ReplyCalledOff, now: float) -> None:

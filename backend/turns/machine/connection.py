@@ -56,7 +56,7 @@ def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
     was_lost, s.line.lost_at = s.line.lost_at is not None, None
     s.publish(page.ResponderChanged("connected", event.responder, event.model, event.pictures))
     if s.line.typed:
-        s.replies.want(Purpose.ANSWER)  # an apology may have come between
+        s.replies.wanted[Purpose.ANSWER] = 1  # an apology may have come between
     if was_lost and s.replies.wanted and s.silence.owed_since is None:
         s.silence.owed_since = now  # "one moment" was no answer
     if was_lost and s.silence.idle_since is not None:

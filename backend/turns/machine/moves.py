@@ -114,7 +114,7 @@ def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
     s.replies.left += 1
     s.replies.unanswered = 0
     s.replies.not_before = now + RETRY_AFTER_S  # the connection is given up by then
-    s.replies.want(purpose)
+    s.replies.wanted[purpose] = 1
     s.commands.append(do.LeaveResponder())
     return True
 

@@ -8,8 +8,8 @@ from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import FIRST_AUDIO_WITHIN_S, FIRST_TRY_S, GOODBYE_WITHIN_S, SILENCE_MOST_S
 from backend.turns.machine.moves import apologise, cancel_reply, leave_mute, play_clip
 from backend.turns.machine.reply.replies import notices_due_at
-from backend.turns.machine.reply.state import Phase
-from backend.turns.machine.state import IDLE, Deadlines, State
+from backend.turns.machine.reply.state import WANTED, Phase
+from backend.turns.machine.state import IDLE, Deadline, Deadlines, State
 
 ANSWERS = (Purpose.ANSWER, Purpose.RESULT)
 
@@ -19,42 +19,47 @@ def on_call_started(s: State, event: ev.CallStarted, now: float) -> None:
     s.line.started = True
     s.silence.idle_since = s.floor.last_sound_at = now
     if s.limits.greeting:
-        s.replies.want(Purpose.GREETING)
+        s.replies.wanted[Purpose.GREETING] = 1
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when silence calls for something, while the floor is free and the connection stands."""
+    """Return when silence calls for something, while the floor is free and the connection stands."""
     limits = s.limits
+    due: list[Deadline] = []
     if s.line.lost_at is not None:
-        return  # `connection` speaks meanwhile, and a caller who waits for us is not idle
+        return due  # `connection` speaks meanwhile, and a caller who waits for us is not idle
     if s.silence.owed_since is not None:
-        yield s.silence.owed_since + 2 * FIRST_AUDIO_WITHIN_S, _owed_too_long
+        due.append((s.silence.owed_since + 2 * FIRST_AUDIO_WITHIN_S, _owed_too_long))
     if s.replies.in_flight is not None or s.replies.wanted or s.farewell.reason:
-        return
-    running = s.calls.running(s.floor.turn)
-    if running and limits.filler_after_s:
-        yield max(_silent_since(s), s.silence.filled_at) + limits.filler_after_s, _fill
-    if s.calls.running() or notices_due_at(s) is not None or s.silence.idle_since is None:
-        return
+        return due
+    if limits.filler_after_s and s.calls.running(s.floor.turn):
+        due.append((max(_silent_since(s), s.silence.filled_at) + limits.filler_after_s, _fill))
+    if s.silence.idle_since is None or s.calls.running() or notices_due_at(s) is not None:
+        return due
     if limits.idle_disconnect_s:
-        yield s.silence.idle_since + limits.idle_disconnect_s, _say_goodbye
+        due.append((s.silence.idle_since + limits.idle_disconnect_s, _say_goodbye))
     if limits.idle_nudge_s and not s.silence.nudged:
-        yield s.silence.idle_since + limits.idle_nudge_s, _nudge
+        due.append((s.silence.idle_since + limits.idle_nudge_s, _nudge))
+    return due
 
 
 def waiting_deadlines(s: State) -> Deadlines:
-    """Yield when a caller who is owed a sound hears that it takes a moment: the provider or the filler is late."""
-    kept = s.floor.playing or not s.floor.may_speak or (s.farewell.reason and not s.farewell.last_word)
-    if s.line.lost_at is not None or kept:
-        return
-    limits, reply = s.limits, s.replies.in_flight if s.replies.in_flight and s.replies.in_flight.wanted else None
+    """Return when a caller who is owed a sound hears that it takes a moment: the provider or the filler is late.
+
+    It is asked only while the floor is free or ours, and nothing sounds.
+    """
+    if s.line.lost_at is not None or (s.farewell.reason and not s.farewell.last_word):
+        return ()
+    filler_after_s, reply = s.limits.filler_after_s, s.replies.in_flight
     due = _silent_since(s) + SILENCE_MOST_S
     if reply and reply.phase is Phase.REQUESTED:
         due = max(due, reply.since + FIRST_TRY_S)
-    if any(purpose in s.replies.wanted for purpose in ANSWERS) or (reply and reply.purpose in ANSWERS):
-        yield due, say_wait
-    elif limits.filler_after_s and s.calls.running(s.floor.turn):
-        yield max(due, _silent_since(s) + limits.filler_after_s + FIRST_TRY_S), say_wait
+    answering = reply and reply.phase in WANTED and reply.purpose in ANSWERS
+    if answering or any(purpose in s.replies.wanted for purpose in ANSWERS):
+        return ((due, say_wait),)
+    if filler_after_s and s.calls.running(s.floor.turn):
+        return ((max(due, _silent_since(s) + filler_after_s + FIRST_TRY_S), say_wait),)
+    return ()
 
 
 def say_wait(s: State, now: float) -> None:
@@ -78,20 +83,20 @@ def _owed_too_long(s: State, now: float) -> None:
 
 def _fill(s: State, now: float) -> None:
     s.silence.filled_at = now
-    s.replies.want(Purpose.FILLER)
+    s.replies.wanted[Purpose.FILLER] = 1
 
 
 def _nudge(s: State, now: float) -> None:
     s.silence.nudged = True
     s.publish(page.IdleNudged(_idle_s(s, now)))
-    s.replies.want(Purpose.NUDGE)
+    s.replies.wanted[Purpose.NUDGE] = 1
 
 
 def _say_goodbye(s: State, now: float) -> None:
     s.publish(page.IdleDisconnected(_idle_s(s, now)))
     s.farewell.reason = IDLE  # unless the caller then speaks
     s.farewell.by = now + GOODBYE_WITHIN_S
-    s.replies.want(Purpose.GOODBYE)
+    s.replies.wanted[Purpose.GOODBYE] = 1
 
 
 def _silent_since(s: State) -> float:

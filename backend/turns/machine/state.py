@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from backend.page_events import AnswerMeasured, FloorChanged, PageEvent, TurnMeasured
@@ -151,4 +151,5 @@ class State:
 
 Act = Callable[[State, float], None]
 """A step that is due at a moment; taking it removes its deadline."""
-Deadlines = Iterator[tuple[float, Act]]
+Deadline = tuple[float, Act]
+Deadlines = Iterable[Deadline]

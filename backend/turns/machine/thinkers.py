@@ -11,7 +11,7 @@ from backend.turns.commands import Purpose
 from backend.turns.machine.floor.playback import bring_back
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.late_answers import announce_later, dismiss, supersede
-from backend.turns.machine.pending_turn.waiting import close_turn, defer
+from backend.turns.machine.pending_turn.waiting import close_turn
 from backend.turns.machine.state import IDLE, State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
@@ -29,11 +29,9 @@ NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."}
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     """Run a Thinker for a tool call of the reply in flight; refuse calls of other replies."""
-    reply = s.replies.streaming(event.reply)
-    if reply is None:
+    reply = s.replies.in_flight
+    if reply is None or reply.id != event.reply:
         on_overtaken(s, event, now)
-        return
-    if defer(s, event, now):
         return
     call = s.calls.open(event.call, event.reply, s.floor.turn, now)
     if call is None:
@@ -50,10 +48,12 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     reply.called = True
     reply.since = now
     call.arguments = event.arguments
-    supersede(s, call)
+    if s.notices.waiting:
+        supersede(s, call)
     turn = s.pending.open or s.pending.answered
     unsure = turn is not None and turn.words.unsure
-    s.commands.append(do.RunThinker(event.call, event.name, event.arguments, unsure))
+    into_turn_ms = round((now - s.clock.began) * 1000)
+    s.commands.append(do.RunThinker(event.call, event.name, event.arguments, unsure, call.turn, into_turn_ms))
 
 
 def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
@@ -92,7 +92,7 @@ def on_finished(s: State, event: ev.ThinkerFinished, now: float, outcome: page.T
     submit(s, call, event.output)
     s.publish(page.ThinkerChanged(call.call, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
-        s.replies.want(Purpose.RESULT)
+        s.replies.wanted[Purpose.RESULT] = 1
     s.replies.read_out_next |= not event.interruptible
 
 
@@ -112,7 +112,7 @@ def on_dismissed(s: State, event: ev.ThinkerDismissed, now: float) -> None:
     states = s.calls.states_of(call.group)
     group_over = call.turn == s.floor.turn and ToolCallState.RUNNING not in states
     if group_over and (silent or ToolCallState.ANSWERED in states):
-        s.replies.want(Purpose.RESULT)
+        s.replies.wanted[Purpose.RESULT] = 1
 
 
 def on_late_answer_wanted(s: State, event: ev.LateAnswerWanted, now: float) -> None:

@@ -33,8 +33,8 @@ async def everything(store: CalDavStore) -> list[BaseException | None]:
     """Every request once; what each came to."""
     outcomes: list[BaseException | None] = []
     for work in (
-        store.between("ada", FIRST, FIRST + DAY),
-        store.everything("ada"),
+        store.events("ada", (FIRST, FIRST + DAY)),
+        store.events("ada"),
         store.get("ada", "a.ics"),
         store.create("ada", "a.ics", TEXT),
         store.replace("ada", KNOWN, TEXT),
@@ -125,7 +125,7 @@ async def test_requests_name_a_user_by_a_hash_only() -> None:
     async with store_on(lambda request: text_reply("", 404)) as (store, server):
         await everything(store)
         with pytest.raises(CalendarRefused):
-            await store.everything("")
+            await store.events("")
     assert all("ada" not in request.path for request in server.requests)
 
 
@@ -157,7 +157,7 @@ async def test_garbage_is_told_and_never_guessed_at(text: str) -> None:
         read_multistatus(text)
     async with store_on(lambda request: text_reply(text, 207)) as (store, _):
         with pytest.raises(CalendarUnavailable):
-            await store.between("ada", FIRST, FIRST + DAY)
+            await store.events("ada", (FIRST, FIRST + DAY))
 
 
 async def test_a_server_that_is_silent_breaks_off_or_says_too_much_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,4 +166,4 @@ async def test_a_server_that_is_silent_breaks_off_or_says_too_much_is_told(monke
     for reply in (Reply(delay_s=5.0), Reply(breaks_off=True), Reply(207, parts=[b"x" * 200])):
         async with store_on(lambda request, reply=reply: reply) as (store, _):  # type: ignore[misc]
             with pytest.raises(CalendarUnavailable):
-                await store.between("ada", FIRST, FIRST + DAY)
+                await store.events("ada", (FIRST, FIRST + DAY))

@@ -44,7 +44,7 @@ def titles(found: list[Stored]) -> list[str]:
 
 
 async def test_nobody_has_a_calendar_before_the_first_event(store: EventStore) -> None:
-    assert await store.between("ada", START, END) == []
+    assert await store.events("ada", (START, END)) == []
     with pytest.raises(NoSuchEvent):
         await store.get("ada", "a.ics")
 
@@ -53,20 +53,20 @@ async def test_what_lies_elsewhere_in_time_is_left_out_and_what_repeats_is_not(s
     await store.create("ada", "past.ics", text("Past", day=1))
     await store.create("ada", "later.ics", text("Later", day=30))
     await store.create("ada", "weekly.ics", text("Weekly", day=2, repeats="FREQ=WEEKLY"))
-    assert titles(await store.between("ada", START, START + timedelta(days=4))) == ["Weekly"]
+    assert titles(await store.events("ada", (START, START + timedelta(days=4)))) == ["Weekly"]
 
 
 async def test_everything_is_given_whenever_it_happens(store: EventStore) -> None:
-    assert await store.everything("ada") == []
+    assert await store.events("ada") == []
     await store.create("ada", "past.ics", text("Past", day=1))
     await store.create("ada", "later.ics", text("Later", day=30))
-    assert titles(await store.everything("ada")) == ["Later", "Past"]
-    assert await store.everything("bob") == []
+    assert titles(await store.events("ada")) == ["Later", "Past"]
+    assert await store.events("bob") == []
 
 
 async def test_users_never_see_each_others_events(store: EventStore) -> None:
     await store.create("ada", "a.ics", text("Dentist"))
-    assert await store.between("bob", START, END) == []
+    assert await store.events("bob", (START, END)) == []
     known = await store.get("ada", "a.ics")
     with pytest.raises(NoSuchEvent):
         await store.get("bob", "a.ics")
@@ -74,7 +74,7 @@ async def test_users_never_see_each_others_events(store: EventStore) -> None:
         with pytest.raises((NoSuchEvent, EventChanged, CalendarRefused)):
             await work
     await store.erase("bob")
-    assert titles(await store.between("ada", START, END)) == ["Dentist"]
+    assert titles(await store.events("ada", (START, END))) == ["Dentist"]
 
 
 async def test_an_id_is_taken_once(store: EventStore) -> None:
@@ -91,7 +91,7 @@ async def test_a_change_of_an_old_version_is_refused(store: EventStore) -> None:
         await store.replace("ada", known, text("Dentist"))
     with pytest.raises(EventChanged):
         await store.remove("ada", known)
-    assert titles(await store.between("ada", START, END)) == ["Optician"]
+    assert titles(await store.events("ada", (START, END))) == ["Optician"]
 
 
 async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
@@ -104,7 +104,7 @@ async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
 
 async def test_many_events_at_once_are_all_kept(store: EventStore) -> None:
     await asyncio.gather(*(store.create("ada", f"e{number}.ics", text(f"E{number}")) for number in range(8)))
-    assert len(await store.between("ada", START, END)) == 8
+    assert len(await store.events("ada", (START, END))) == 8
 
 
 async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store: EventStore) -> None:
@@ -112,8 +112,8 @@ async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store:
     await store.create("bob", "b.ics", text("Optician"))
     for _ in range(2):
         await store.erase("ada")
-    assert await store.between("ada", START, END) == []
-    assert titles(await store.between("bob", START, END)) == ["Optician"]
+    assert await store.events("ada", (START, END)) == []
+    assert titles(await store.events("bob", (START, END))) == ["Optician"]
 
 
 @pytest.mark.parametrize("event_id", ["", ".", "..", "../b.ics", "../../secret_key", "a/../b.ics", "%2e%2e", "a\0.ics"])
@@ -127,7 +127,7 @@ async def test_an_id_is_no_way_out_of_the_calendar(store: EventStore, event_id: 
 async def test_any_user_id_is_safe(store: EventStore, user_id: str) -> None:
     await store.create(user_id, "a.ics", text("Dentist"))
     try:
-        assert titles(await store.between(user_id, START, END)) == ["Dentist"]
+        assert titles(await store.events(user_id, (START, END))) == ["Dentist"]
     finally:
         await store.erase(user_id)
 

@@ -253,7 +253,7 @@ async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None
 
 async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
     class Rival(KeptEvents):
-        """Somebody else writes between our reading and our writing."""
+        """Another client writes between our reading and our writing."""
 
         async def get(self, user_id: str, event_id: str) -> Any:
             known = await super().get(user_id, event_id)
@@ -263,7 +263,7 @@ async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
     desk = Desk(Rival(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
-    assert "changed by somebody else" in told["error"]["message"]
+    assert "changed by another client" in told["error"]["message"]
     assert [event["title"] for event in await desk.events()] == ["Optician"]
 
 
@@ -329,9 +329,9 @@ async def test_settings_choose_the_server_and_fall_back_on_redis(server: Radical
         local = load_settings(_env_file=None)
         account = {"url": server.url, "username": USERNAME, "password": PASSWORD}
         remote = load_settings(_env_file=None, calendar=account)
-        for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
+        for settings, kind in ((local, KeptEvents), (remote, CalDavStore)):
             calendars = open_calendars(settings, http, FakeMemory())
-            assert calendars.store.label == label
+            assert isinstance(calendars.store, kind)
             await calendars.erase("nobody yet")
         assert PASSWORD not in repr(remote) + repr(calendars)
 

@@ -19,7 +19,7 @@ ELSEWHERE = "what is the weather in Paris"
 NOTE = "make a note to call the plumber"
 STORY: dict[str, Any] = {
     "text": "A long story " * 20,
-    "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000},
+    "tone": {"hz": 400, "to_hz": 2400, "ms": 8000},
     "pace": 1,
 }
 CHECK: dict[str, Any] = {"text": "Let me check.", "tone": {"ms": 300}, "calls": [{"name": "route_to_thinker"}]}

@@ -9,10 +9,12 @@ import numpy as np
 from backend.extensions.local.dialogue.routing import Specialist, routing_of
 from tests.extensions.local.flite import VOICES, spoken_by
 from tests.extensions.local.orders import route_of
-from tests.realtime.checked_client import RealtimeClient, call
+from tests.realtime.talking import MANUAL, message
 from tests.support.offline_peer import OfflinePeer
+from tests.support.realtime_client import RealtimeClient, realtime_client
 from tests.support.realtime_events import Event
 
+WITHIN_S = 30.0
 ROUTE = route_of("knowledge", "weather")
 SENTENCES = (
     # what is said, the domain it goes to (None: answered without one), and what has to be heard
@@ -35,10 +37,12 @@ SENTENCES = (
 
 async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event]]:
     """Say something; returns what was heard and the reply's items."""
-    await client.speak(pcm)
-    await client.reply(metadata={"purpose": "answer"})
-    heard = await client.until("conversation.item.input_audio_transcription.completed")
-    done = await client.until("response.done")
+    count = len(client.of("response.done")) + 1
+    await client.append(pcm)
+    await client.send("input_audio_buffer.commit")
+    await client.send("response.create", response={"metadata": {"purpose": "answer"}})
+    heard = await client.told("conversation.item.input_audio_transcription.completed", WITHIN_S, count=count)
+    done = await client.told("response.done", WITHIN_S, count=count)
     assert done["response"]["status"] == "completed"
     return heard["transcript"], done["response"]["output"]
 
@@ -51,8 +55,8 @@ def domain_of(output: list[Event]) -> str | None:
 
 async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
     missed = []
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
+    async with realtime_client(peer.url) as client:
+        await client.update(tools=[ROUTE], audio=MANUAL["audio"])
         for number, (sentence, domain, heard_word) in enumerate(SENTENCES):
             heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word.lower() not in heard.lower():
@@ -61,21 +65,20 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
 
 
 async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
-    async with call(peer) as client:
-        await client.setup(tools=[ROUTE])
-        await client.type("Weather in Oslo?")
-        await client.reply(metadata={"purpose": "answer"})
-        called = (await client.until("response.done"))["response"]["output"][1]
-        client.seen.clear()
+    async with realtime_client(peer.url) as client:
+        await client.update(tools=[ROUTE], audio=MANUAL["audio"])
+        await client.send("conversation.item.create", item=message("user", "Weather in Oslo?"))
+        await client.send("response.create", response={"metadata": {"purpose": "answer"}})
+        called = (await client.told("response.done", WITHIN_S))["response"]["output"][1]
         result = json.dumps({"answer": "It is **cold** in Oslo. Take a coat.", "source": "live"})
         item = {"type": "function_call_output", "call_id": called["call_id"], "output": result}
-        await client.send({"type": "conversation.item.create", "item": item})
-        await client.reply(metadata={"purpose": "result"})
-        await client.until("response.done")
-    assert client.words().strip() == "It is cold in Oslo. Take a coat."
-    loudness = np.abs(np.frombuffer(client.audio(), np.int16)).max()
-    assert loudness > 3000
-    assert 1500 <= len(client.audio()) // 48 <= 6000
+        await client.send("conversation.item.create", item=item)
+        await client.send("response.create", response={"metadata": {"purpose": "result"}})
+        [told] = (await client.told("response.done", WITHIN_S, count=2))["response"]["output"]
+    assert told["content"][0]["transcript"].strip() == "It is cold in Oslo. Take a coat."
+    sound = np.frombuffer(client.sound[told["id"]], np.int16)
+    assert np.abs(sound).max() > 3000
+    assert 1500 <= len(sound) // 24 <= 6000
 
 
 def test_routing_tool_is_recognised_by_its_schema() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from backend.media.g711 import Law
 from backend.sessions.client_session import ClientSession
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
@@ -29,3 +30,11 @@ def test_who_asks_for_an_eagerness_gets_it(eagerness: str, style: str) -> None:
     options = session(type="semantic_vad", eagerness=eagerness).options
     for usual in EndpointingStyle:
         assert options.limits(TurnLimits(style=usual)).style == style
+
+
+@pytest.mark.parametrize(("kind", "law"), [("audio/pcmu", Law.MU), ("audio/pcma", Law.A)])
+@pytest.mark.parametrize("rate", [{}, {"rate": 8000}, {"rate": None}])
+def test_telephone_formats_are_taken_with_their_rate_and_without(kind: str, law: Law, rate: dict[str, Any]) -> None:
+    made = session()
+    made.update({"type": "realtime", "audio": {"input": {"format": {"type": kind, **rate}}}})
+    assert made.input_law is law

@@ -152,7 +152,7 @@ async def main():
     add_tone(recording, 0, 440, 0, 4000)
     recording.add_line(said("i1", "good morning", 0, 4000))
     while recording.queue: await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.6)
     print("ready", flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())

@@ -67,7 +67,7 @@ class Kit:
         return [(at, rms, hz) for at, rms, hz in await self.page.evaluate("levels") if since < at < until]
 
     async def quiet_after(self, since: float) -> float:
-        """Milliseconds from `since` until nothing was heard any more."""
+        """Milliseconds from `since` until nothing was heard."""
         for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
             if quiet := [at for at, rms, _ in await self.levels(since) if rms < QUIET_RMS]:
                 return quiet[0] - since

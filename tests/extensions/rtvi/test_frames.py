@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from backend.errors import BadRequest
-from backend.extensions.rtvi.frames import AudioFrame, MessageFrame, read_frame, write_audio, write_message
+from backend.extensions.rtvi.frames import AudioFrame, read_frame, write_audio, write_message
 
 SERIALIZED_AUDIO = (
     bytes.fromhex("1215") + bytes.fromhex("1205617564696f") + bytes.fromhex("1a0401000200") + b"\x20\x80\x7d\x28\x01"
@@ -29,7 +29,7 @@ def test_written_audio_is_read_again(pcm: bytes, rate: int) -> None:
 
 @given(text=some.binary(max_size=70_000))
 def test_a_written_message_is_read_again(text: bytes) -> None:
-    assert read_frame(write_message(text)) == MessageFrame(text)
+    assert read_frame(write_message(text)) == text
 
 
 @given(data=some.binary(max_size=300))
@@ -57,5 +57,5 @@ def test_lengths_beyond_the_end_and_unknown_wire_types_are_refused(data: bytes) 
 
 def test_fields_that_are_unknown_are_passed_over() -> None:
     unknown = b"\x50\x01" + b"\x59" + bytes(8) + b"\x65" + bytes(4) + b"\x72\x03abc"
-    assert read_frame(unknown + write_message(b"{}") + unknown) == MessageFrame(b"{}")
+    assert read_frame(unknown + write_message(b"{}") + unknown) == b"{}"
     assert read_frame(unknown) is None

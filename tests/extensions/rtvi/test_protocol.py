@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from backend.errors import BadRequest
-from backend.extensions.rtvi.protocol import EARLY_LIMIT, RtviProtocol
+from backend.extensions.rtvi.protocol import RtviProtocol
 from backend.sessions.session import LiveCall
 from backend.turns import events as ev
 from backend.turns.call_options import CallOptions
@@ -146,12 +146,10 @@ def test_what_is_no_message_is_passed_over(text: str | bytes) -> None:
     assert client.told == client.call.done == []
 
 
-def test_what_comes_before_the_call_runs_waits_for_it_within_bounds() -> None:
+def test_what_comes_before_the_call_runs_is_refused() -> None:
     client = Client(attached=False)
-    for number in range(EARLY_LIMIT + 5):
-        client.say("send-text", {"content": f"text {number}"})
-    client.protocol.attach(cast(LiveCall, client.call))
-    assert client.call.done == [f"text {number}" for number in range(EARLY_LIMIT)]
+    (answer,) = client.say("send-text", {"content": "Hi"})
+    assert "wait for bot-ready" in answer["data"]["error"]
 
 
 def test_a_call_that_is_over_says_so() -> None:

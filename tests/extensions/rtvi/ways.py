@@ -46,7 +46,7 @@ async def rtvi_socket(url: str) -> AsyncIterator[Line]:
                 frame = read_frame(bytes(message, "utf-8") if isinstance(message, str) else message)
                 if isinstance(frame, AudioFrame):
                     heard.append(frame.pcm)
-                elif frame is not None and b'"bot-ready"' in frame.text:
+                elif frame is not None and b'"bot-ready"' in frame:
                     ready.set()
 
         listening = asyncio.create_task(listen())

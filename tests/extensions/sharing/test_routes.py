@@ -1,4 +1,4 @@
-"""A shared transcript: read by anybody who has its link, until it expires, is revoked, or what it shows is erased."""
+"""A shared transcript: read by all who have its link, until it expires, is revoked, or what it shows is erased."""
 
 from __future__ import annotations
 

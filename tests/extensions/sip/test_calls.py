@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -12,11 +13,15 @@ from typing import Any
 import pytest
 from aiosipua.auth import SipDigestAuth
 
+from backend.call.phone import PRESS
 from backend.errors import LineFailed, NeverConnected, TransportLost
 from backend.extensions.sip import rtp_stream
 from backend.extensions.sip.call import SipCall
 from backend.extensions.sip.sdp import CodecName
 from backend.media.frame import Frame
+from backend.turns.commands import SubmitResult
+from backend.turns.events import ReplyFinished, ReplyStarted, ToolCalled
+from tests.call.world import placed_call
 from tests.extensions.sip.rigs import sip_call
 from tests.extensions.sip.sip_agents import user_agent
 from tests.extensions.sip.sip_phone import HERE, sip_phone
@@ -63,6 +68,40 @@ async def test_keys_that_come_as_messages_count_as_well() -> None:
         for body, kind in (("Signal=5\r\nDuration=160\r\n", "application/dtmf-relay"), ("*", "application/dtmf")):
             assert (await phone.ask(phone.request("INFO", body, kind))).status_code == 200
         assert keys == ["5", "*"]
+
+
+async def test_all_keys_are_pressed_through_a_renewed_agreement_and_the_sound_goes_on() -> None:
+    async with sip_call() as (transport, phone):
+        transport.play("a", tone(700, 600))
+        pressing = asyncio.create_task(transport.press("1123456*#0"))
+        await until(lambda: len(phone.keys) == 3, 5)
+        await phone.change("sendrecv")
+        assert await asyncio.wait_for(pressing, 5) == 10
+        assert "".join(phone.keys) == "1123456*#0"
+        await until(lambda: len(phone.audible()) >= 28, 5)
+
+
+@pytest.mark.parametrize(("keys", "hold"), [("42#", False), ("1234567890", True), ("4 2", False)])
+async def test_the_responder_learns_which_keys_were_pressed(keys: str, hold: bool) -> None:
+    async with sip_call() as (transport, phone), placed_call(transport=transport) as call:
+        await until(lambda: call.told("session_started") != [])
+        call.live.type_text("Press them.")
+        await until(lambda: bool(call.responder.requests))
+        call.responder.say(
+            ReplyStarted("r1", call.responder.requests[-1].request),
+            ToolCalled("r1", "c1", PRESS, json.dumps({"keys": keys})),
+            ReplyFinished("r1", "completed"),
+        )
+        if hold:
+            await until(lambda: len(phone.keys) == 3, 5)
+            await phone.change("sendonly")
+        await until(lambda: call.done(SubmitResult) != [], 5)
+        output, pressed = call.done(SubmitResult)[0].output, "".join(phone.keys)
+        if " " in keys:
+            assert "Only digits" in output and not pressed
+        else:
+            assert json.loads(output) == {"pressed": pressed, "not_pressed": keys.removeprefix(pressed)}
+            assert (len(pressed) < len(keys)) == hold
 
 
 async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on() -> None:
@@ -183,9 +222,9 @@ async def test_a_transfer_that_fails_is_reported_and_the_call_goes_on(status: in
         await until(lambda: len(phone.audible()) >= 9, 5)
 
 
-async def test_a_telephone_that_cannot_be_referred_is_not_offered_it() -> None:
-    async with sip_call(headers={"Allow": "INVITE, ACK, BYE"}) as (transport, _):
-        assert not transport.transfers
+async def test_a_telephone_without_transfers_or_keys_is_not_offered_them() -> None:
+    async with sip_call(headers={"Allow": "INVITE, ACK, BYE"}, offers_keys=False) as (transport, _):
+        assert not transport.transfers and not transport.presses_keys
 
 
 async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:

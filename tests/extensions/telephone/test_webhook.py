@@ -10,6 +10,7 @@ import pytest
 from twilio.request_validator import RequestValidator
 from websockets.exceptions import InvalidStatus
 
+from backend.extensions.telephone import routes
 from backend.extensions.telephone.provider import Telephone
 from backend.extensions.telephone.twilio import signature
 from backend.http.callers import PHONE_USER, Callers
@@ -103,6 +104,21 @@ async def test_a_token_opens_one_stream_only(tmp_path: Path) -> None:
         await refused(here, parameters)
         assert len(here.calls) == 1
         await first.close()
+
+
+async def test_a_streams_token_lasts_a_minute_and_opens_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with telephone_world(tmp_path) as here:
+        _, parameters = (await announce(here.url)).stream
+        [session] = here.registry.newest(5)
+        shown = {"authorization": f"Bearer {parameters['token']}", "origin": CALL}
+        async with here.browser() as stranger:
+            answer = await stranger.get(f"/api/sessions/{session['session_id']}", headers=shown)
+        assert answer.status_code in (403, 404)
+        monkeypatch.setattr(routes, "TOKEN_AGE_S", -1)
+        await refused(here, parameters)
+        assert not here.calls
 
 
 async def test_what_is_no_media_stream_is_closed(tmp_path: Path) -> None:

@@ -71,4 +71,4 @@ def test_a_new_thinker_is_asked_its_own_example() -> None:
     ],
 )
 def test_only_the_right_thinkers_answer_counts(domains: tuple[str, ...], answer: str, answered: bool) -> None:
-    assert Outcome(Step("weather", "Weather", "?"), "?", domains, answer, 1).answered is answered
+    assert (Outcome(Step("weather", "Weather", "?"), "?", domains, answer, 1).problem == "") is answered

@@ -10,12 +10,14 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import SettingsError
+from backend.storage.ledger import writer
 from backend.storage.ledger.database import address, open_engine
 from backend.storage.ledger.entries import Entry, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.ledger.work import current_work, working
 from backend.storage.messages import Message, StoredCall
 from tests.storage.ledger.conftest import opened
+from tests.support.waiting import until
 
 WEEK_S = 7 * 86_400
 
@@ -147,6 +149,20 @@ async def test_what_is_older_than_it_may_be_is_deleted_and_the_rest_found_after_
         await later.writer.settle()
         later.write(said("last", "now", at=now))
         assert [each["text"] for each in await later.export("ann")] == ["a week ago", "now"]
+
+
+async def test_what_has_become_too_old_is_deleted_though_nothing_is_written(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SWEEP_EVERY_S", 0.1)
+    async with opened(url, keep_s=86_400) as ledger:
+        ledger.write(said("old", "a month ago", at=time.time() - 30 * 86_400))
+        await ledger.writer.settle()
+
+        async def gone() -> bool:
+            return not await ledger.export("ann")
+
+        await until(gone)
 
 
 @pytest.mark.parametrize("url", ["mysql://host/db", "nonsense", "postgresql"])

@@ -20,12 +20,10 @@ from backend.realtime.serving.handler import Handler
 from backend.realtime.serving.parts import (
     Begin,
     Call,
-    Complain,
     End,
     Expire,
     HearingPart,
     NextMessage,
-    Refuse,
     ReplyPart,
     ReplySound,
     TranscriptDone,
@@ -33,7 +31,7 @@ from backend.realtime.serving.parts import (
     Words,
 )
 from backend.testing.offline.script.notices import notices_told
-from backend.testing.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
+from backend.testing.offline.script.schema import ConnectionScript, Hearing, Reply, Turn
 from backend.testing.offline.script.sound import Sound, sound_of
 
 RESULT = "function_call_output"
@@ -174,9 +172,6 @@ class ScriptedHandler(Handler):
     async def _play(self, order: Order, reply: Reply) -> AsyncIterator[ReplyPart]:
         if reply.hang:
             await _forever()
-        if reply.error:
-            yield _refusal(reply.error)
-            return
         yield Begin()
         for text in reply.garbled:
             yield SendText(text)
@@ -249,12 +244,6 @@ def _described(url: str) -> str:
     with av.open(io.BytesIO(binascii.a2b_base64(encoded))) as picture:
         video = picture.streams.video[0]
     return f"a {kind.removeprefix('image/').upper()} of {video.width} by {video.height}"
-
-
-def _refusal(error: ErrorSpec) -> ReplyPart:
-    if error.fatal:
-        return Complain(error.code, error.message, error.type)
-    return Refuse(error.code, error.message, error.type)
 
 
 async def _wait(ms: int) -> None:

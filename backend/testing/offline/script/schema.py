@@ -26,18 +26,14 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Hz = Annotated[float, Field(gt=0, lt=12_000)]
+
+
 class Tone(_Strict):
-    """A sine of continuous phase."""
+    """A sine of continuous phase. With `to_hz` it rises steadily, so that its pitch shows the moment."""
 
-    hz: float = Field(default=440.0, gt=0, lt=12_000)
-    ms: Ms
-
-
-class Chirp(_Strict):
-    """A sine that rises steadily, so that its pitch shows the moment."""
-
-    from_hz: float = Field(default=300.0, gt=0, lt=12_000)
-    to_hz: float = Field(default=3000.0, gt=0, lt=12_000)
+    hz: Hz = 440.0
+    to_hz: Hz | None = None
     ms: Ms
 
 
@@ -56,21 +52,11 @@ class CallSpec(_Strict):
     arguments: Arguments = ""
 
 
-class ErrorSpec(_Strict):
-    """An `error` event; `fatal` closes the connection after it."""
-
-    code: str
-    message: str = "Scripted error."
-    type: str = "invalid_request_error"
-    fatal: bool = False
-
-
 class Reply(_Strict):
-    """One reply. Its sound is its `tone` or `chirp`; text alone gets a tone."""
+    """One reply. Its sound is its `tone`; text alone gets one."""
 
     text: str = ""
     tone: Tone | None = None
-    chirp: Chirp | None = None
     first_audio_delay_ms: Ms = 0
     pace: float = Field(default=0.0, ge=0, le=1000)
     """Times real time; 0 is as fast as possible."""
@@ -89,8 +75,6 @@ class Reply(_Strict):
     """After so much audio the session expires."""
     garbled: list[str] = []
     """Messages sent as they stand before the first sound: what is not JSON, or not what the API says."""
-    error: ErrorSpec | None = None
-    """An error event instead of the reply, naming the request (or none, if fatal)."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
 
@@ -137,9 +121,6 @@ class ConnectionScript(_Strict):
     """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
     fallback: ReplySpec = Reply(text="Yes.")
     """The reply used when nothing else is written for it."""
-    expires_after_ms: Ms | None = None
-    drop_after_ms: Ms | None = None
-    """Milliseconds after the connection was made; 0 drops it immediately."""
     mute_ms: Ms = 0
     """Milliseconds after the first request in which no reply comes; the first one never does."""
 
@@ -150,8 +131,6 @@ class ChatReply(_Strict):
     text: str = ""
     calls: list[CallSpec] = []
     delay_ms: Ms = 0
-    status: int = Field(default=200, ge=200, le=599)
-    """Anything but 200 answers with an error of that HTTP status."""
 
 
 class Script(ConnectionScript):
@@ -159,9 +138,6 @@ class Script(ConnectionScript):
 
     connections: list[ConnectionScript] = []
     """By order of connection; the last repeats. Empty: this very object."""
-    refuse_connections: int = Field(default=0, ge=0)
-    """The first so many handshakes are refused."""
-    refuse_status: int = Field(default=503, ge=400, le=599)
     chat: list[ChatReply] | None = None
     """Consumed one a request, the last repeating; absent: the demonstration answers."""
 

@@ -37,10 +37,8 @@ class Sound:
 
 def sound_of(reply: Reply) -> Sound:
     """Return the sound a reply asks for."""
-    if reply.tone:
-        return Sound(reply.tone.hz, reply.tone.hz, reply.tone.ms)
-    if reply.chirp:
-        return Sound(reply.chirp.from_hz, reply.chirp.to_hz, reply.chirp.ms)
+    if tone := reply.tone:
+        return Sound(tone.hz, tone.to_hz or tone.hz, tone.ms)
     return Sound(USUAL_HZ, USUAL_HZ, len(reply.text) * MS_PER_CHARACTER)
 
 

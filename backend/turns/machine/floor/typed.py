@@ -72,4 +72,4 @@ def _begin(s: State, message: AddUserText, now: float) -> None:
     begin_turn(s, now, 0)
     send_typed(s, message)
     drop_if_called_off(s, message.text)
-    s.replies.want(Purpose.ANSWER)
+    s.replies.wanted[Purpose.ANSWER] = 1

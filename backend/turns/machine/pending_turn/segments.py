@@ -69,7 +69,7 @@ def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
         turn.stage = TurnStage.BEGUN
         begin_turn(s, now, event.hangover_ms)
     if s.limits.answers:
-        s.replies.want(Purpose.ANSWER)
+        s.replies.wanted[Purpose.ANSWER] = 1
     else:
         s.silence.owed_since = None
     assess(s, now)

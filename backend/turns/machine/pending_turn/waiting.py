@@ -155,7 +155,7 @@ def may_prepare(s: State) -> bool:
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
 
-def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:
+def defer(s: State, event: ev.Event, now: float) -> bool:
     """Keep back what the prepared reply sends, while the turn may go on; return whether it was kept back."""
     turn, reply = s.pending.open, s.replies.in_flight
     if s.floor.holder is not Floor.PAUSING or turn is None or reply is None:
@@ -168,7 +168,7 @@ def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:
             turn.prepared.deferred_bytes += len(pcm)
             if turn.prepared.deferred_bytes > MAX_DEFERRED_BYTES:
                 discard_prepared(s, now)
-                s.replies.want(Purpose.ANSWER)
+                s.replies.wanted[Purpose.ANSWER] = 1
                 return True
         case ev.ToolCalled(name=do.WAIT_FOR_USER):
             return False

@@ -96,13 +96,13 @@ def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemed
     if 0 < failure.retry_after_s <= LONGEST_WAIT_S and s.replies.waits < MAX_WAITS:
         s.replies.waits += 1
         s.replies.not_before = now + failure.retry_after_s
-        s.replies.want(reply.purpose, reply.attempt)
+        s.replies.wanted[reply.purpose] = reply.attempt
         if failure.retry_after_s >= MOMENT_FROM_S:
             play_clip(s, Clip.MOMENT)
         return "asked_again"
     if reply.attempt < MAX_ATTEMPTS:
         s.replies.not_before = now + RETRY_AFTER_S
-        s.replies.want(reply.purpose, reply.attempt + 1)
+        s.replies.wanted[reply.purpose] = reply.attempt + 1
         return "asked_again"
     apologise(s, failure.reason)
     return "apologised"
@@ -115,7 +115,7 @@ def _go_on(s: State, reply: Reply, note: str, failure: Failure, now: float) -> R
         return "apologised"
     s.commands.append(do.AddNote(note))
     s.replies.not_before = now + failure.retry_after_s
-    s.replies.want(reply.purpose, reply.attempt + 1)
+    s.replies.wanted[reply.purpose] = reply.attempt + 1
     return "continued"
 
 

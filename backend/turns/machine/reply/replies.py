@@ -13,7 +13,7 @@ from backend.turns.machine.late_answers import note_told
 from backend.turns.machine.moves import cancel_reply, finish_items
 from backend.turns.machine.pending_turn.waiting import defer, may_prepare, report_discarded
 from backend.turns.machine.reply.failures import Failure, broke_off, broke_promise, came_to_nothing, follow_up
-from backend.turns.machine.reply.state import Phase, Reply
+from backend.turns.machine.reply.state import WANTED, Phase, Reply
 from backend.turns.machine.state import Deadlines, State
 from backend.turns.machine.thinkers import hand_in_asked_for
 from backend.turns.machine.tool_calls import ToolCallState
@@ -147,8 +147,6 @@ def _on_first_audio(s: State, reply: Reply, event: ev.ReplyAudio, now: float) ->
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
     """Show words of the reply in flight; drop those of any other."""
-    if defer(s, event, now):
-        return
     reply = s.replies.streaming(event.reply)
     if reply is None:
         return
@@ -160,14 +158,14 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
 
 def on_message_finished(s: State, event: ev.MessageFinished, now: float) -> None:
     """Note that all of a message was sent: it counts as whole though its reply goes on."""
-    if not defer(s, event, now) and s.replies.streaming(event.reply):
+    if s.replies.streaming(event.reply):
         finish_items(s, event.item)
 
 
 def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
     """Note that the provider has sent all of a reply; one that came to nothing is retried."""
     reply = s.replies.streaming(event.reply)
-    if reply is None or defer(s, event, now):
+    if reply is None:
         return
     s.replies.in_flight = None
     finish_items(s)
@@ -226,20 +224,21 @@ def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
 def want_again(s: State, reply: Reply) -> None:
     """Want a reply once more; notices come back by themselves."""
     if reply.purpose is not Purpose.NOTICE:
-        s.replies.want(reply.purpose, reply.attempt)
+        s.replies.wanted[reply.purpose] = reply.attempt
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when the provider has taken too long over the reply in flight."""
+    """Return when the provider has taken too long over the reply in flight."""
     reply = s.replies.in_flight
     if reply is None:
-        return
-    if not reply.wanted:
-        yield reply.since + CANCEL_WITHIN_S, _stop_waiting
-    elif not reply.sounded and not reply.called:
-        yield reply.since + FIRST_AUDIO_WITHIN_S, _overdue
-    elif not s.floor.playing:
-        yield reply.since + STALL_AFTER_S, _stalled
+        return ()
+    if reply.phase not in WANTED:
+        return ((reply.since + CANCEL_WITHIN_S, _stop_waiting),)
+    if reply.first_item is None and not reply.called:
+        return ((reply.since + FIRST_AUDIO_WITHIN_S, _overdue),)
+    if s.floor.playback is Playback.SILENT:
+        return ((reply.since + STALL_AFTER_S, _stalled),)
+    return ()
 
 
 def _stop_waiting(s: State, now: float) -> None:
@@ -267,7 +266,8 @@ def _stalled(s: State, now: float) -> None:
 
 def notices_due_at(s: State) -> float | None:
     """Return when notices may be spoken; None while something else comes first, or none wait."""
-    if not s.notices.waiting or not s.notices.opened or s.floor.holder is not Floor.LISTENING or s.floor.voice:
+    kept = not s.notices.waiting or s.notices.reply or not s.notices.opened
+    if kept or s.floor.holder is not Floor.LISTENING or s.floor.voice:
         return None
     speaking = s.replies.in_flight or s.floor.playing or s.replies.wanted or s.farewell.reason
     owing = s.calls.running(s.floor.turn) or s.silence.owed_since is not None
@@ -279,6 +279,8 @@ def notices_due_at(s: State) -> float | None:
 
 def begin_notices(s: State, now: float) -> None:
     """Ask for a reply that speaks the notices that wait, if it may be asked for now."""
+    if not s.notices.waiting:  # this is asked with every event
+        return
     s.notices.drop_expired(now)
     due = notices_due_at(s)
     if due is None or now < due:

@@ -21,6 +21,10 @@ class Phase(StrEnum):
     """The progress of a reply that was prepared in a pause, and discarded because the caller went on."""
 
 
+WANTED = (Phase.REQUESTED, Phase.STREAMING)
+"""The phases of a reply that has not been cancelled."""
+
+
 @dataclass(slots=True)
 class Reply:
     """The one reply in flight."""
@@ -42,7 +46,7 @@ class Reply:
     @property
     def wanted(self) -> bool:
         """False once it has been cancelled."""
-        return self.phase is Phase.STREAMING or self.phase is Phase.REQUESTED
+        return self.phase in WANTED
 
     @property
     def sounded(self) -> bool:
@@ -76,18 +80,9 @@ class ReplyState:
     read_out_next: bool = False
     """The next reply that speaks a result must be heard to its end."""
 
-    @property
-    def phase(self) -> Phase:
-        """The progress of the reply in flight."""
-        return self.in_flight.phase if self.in_flight else Phase.NONE
-
     def streaming(self, reply_id: str) -> Reply | None:
         """Return the reply in flight, if it is this one and still wanted."""
         reply = self.in_flight
         if reply and reply.phase is Phase.STREAMING and reply.id == reply_id:
             return reply
         return None
-
-    def want(self, purpose: Purpose, attempt: int = 1) -> None:
-        """Want a reply of that purpose as soon as the floor allows it."""
-        self.wanted[purpose] = attempt

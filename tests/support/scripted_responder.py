@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 from backend.errors import ResponderUnavailable
 from backend.media.frame import Frame
@@ -22,7 +23,10 @@ class ScriptedResponder:
         self.commands: list[ResponderCommand] = []
         self.briefings: list[Briefing] = []
         self.closed = False
-        self._events: asyncio.Queue[ResponderEvent | ResponderUnavailable | None] = asyncio.Queue()
+        self._sent: deque[ResponderEvent] = deque()
+        self._on_event: OnEvent | None = None
+        self._over = asyncio.Event()
+        self._error: ResponderUnavailable | None = None
 
     @property
     def requests(self) -> list[CreateReply]:
@@ -30,13 +34,14 @@ class ScriptedResponder:
         return [command for command in self.commands if isinstance(command, CreateReply)]
 
     def say(self, *events: ResponderEvent) -> None:
-        """Have the provider send `events`."""
-        for event in events:
-            self._events.put_nowait(event)
+        """Have the provider send `events`, which come in a callback of the event loop, as those of a socket do."""
+        self._sent.extend(events)
+        asyncio.get_running_loop().call_soon(self._deliver)
 
     def fail(self, error: ResponderUnavailable) -> None:
         """Have the connection break."""
-        self._events.put_nowait(error)
+        self._error = error
+        self._over.set()
 
     def send_audio(self, frame: Frame) -> None:
         """Keep a frame of the caller's speech in `frames`."""
@@ -52,12 +57,20 @@ class ScriptedResponder:
 
     async def receive_events(self, on_event: OnEvent) -> None:
         """Call `on_event` with each event of `say`, until `close`. Raises the error of `fail`."""
-        while (event := await self._events.get()) is not None:
-            if isinstance(event, ResponderUnavailable):
-                raise event
-            on_event(event)
+        self._on_event = on_event
+        self._deliver()
+        try:
+            await self._over.wait()
+            if self._error:
+                raise self._error
+        finally:
+            self._on_event = None
 
     async def close(self) -> None:
         """End `receive_events`."""
         self.closed = True
-        self._events.put_nowait(None)
+        self._over.set()
+
+    def _deliver(self) -> None:
+        while self._on_event and self._sent:
+            self._on_event(self._sent.popleft())

@@ -1,0 +1,42 @@
+"""TEN VAD finds words, and where it cannot run Silero does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from backend.extensions.ten import engine as native
+from backend.extensions.ten.extension import TenSettings, engine
+from backend.media.endpointing import open_endpointing
+from backend.settings.vad import VadSettings
+from backend.turns.events import SpeechStarted, SpeechStopped
+from tests.support.speech import frames_of, noise, silence, speech
+
+WANTED = TenSettings.model_validate({"enabled": True})
+
+
+@pytest.fixture
+def no_library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package without its library."""
+    monkeypatch.setattr(native, "LIBRARY", "nowhere.so")
+    native.load_ten.cache_clear()
+    yield
+    native.load_ten.cache_clear()
+
+
+def test_words_are_found_and_noise_is_not() -> None:
+    chosen = engine(WANTED)
+    if chosen is None:
+        pytest.skip("TEN VAD does not run here")
+    local = open_endpointing(VadSettings.model_validate({}), chosen)
+    pcm = noise(1000, dbfs=-30) + silence(500) + speech("What is the weather in Seattle tomorrow?") + silence(800)
+    found = [type(thing) for frame in frames_of(pcm) for thing in local.process(frame)]
+    assert [each for each in found if each in (SpeechStarted, SpeechStopped)] == [SpeechStarted, SpeechStopped]
+    assert local.name == "ten"
+
+
+@pytest.mark.usefixtures("no_library")
+def test_where_it_cannot_run_silero_does_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    assert engine(WANTED) is None and "speech is detected by Silero" in caplog.text
+    assert engine(TenSettings.model_validate({})) is None and len(caplog.records) == 1
