@@ -74,23 +74,27 @@ class SessionReplicator(Watcher):
                 await asyncio.sleep(PAUSE_S)
             except MemoryUnavailable as error:
                 log.debug("other processes do not learn of our calls: %s", error)
-                self._pending.set()
                 await asyncio.sleep(RETRY_S)
 
     async def flush(self) -> None:
-        """Write the waiting changes. Raises `MemoryUnavailable`, and then keeps them."""
+        """Write the waiting changes. Raises `MemoryUnavailable`; they are kept then, and written soon."""
         async with self._writing:
             self._pending.clear()
             heartbeat = time.monotonic() >= self._heartbeat_at + HEARTBEAT_S
-            ids = set(self._sessions) if heartbeat else set(self._changed)
+            changed, self._changed = self._changed, set()  # what changes meanwhile is written the next time
+            ids = set(self._sessions) if heartbeat else changed
             pipe = self._client.pipeline(transaction=False)  # nothing here hangs together
             for session_id in ids & set(self._sessions):
                 self._write_entry(pipe, self._sessions[session_id])
             if heartbeat:
                 pipe.set(node_key(self._node), msgspec.json.encode(self._state()), ex=EXPIRES_S)
                 pipe.sadd(NODES, self._node)
-            await self._client.execute(pipe)
-            self._changed -= ids
+            try:
+                await self._client.execute(pipe)
+            except BaseException:  # a cancellation, too: those who announce a session wait only so long
+                self._changed |= changed
+                self._pending.set()
+                raise
             if heartbeat:
                 self._heartbeat_at = time.monotonic()
 

@@ -123,12 +123,28 @@ async def test_events_are_read_from_the_other_server_from_the_first_to_the_last(
         session = here.registry.find(session_id)
         session.event_log.append(PageMessage("one", {"n": 1}))
         async with the_same_browser(browser, there) as elsewhere:
+            await until(lambda: found(elsewhere, session_id))
             reading = asyncio.create_task(events_until(elsewhere, session_id, "session_ended"))
             session.event_log.append(PageMessage("two", {"n": 2}))
             await here.registry.end(session, "deleted")
             assert await reading == ["one", "two", "session_ended"]
             assert await events_until(elsewhere, session_id, "session_ended", after=1) == ["two", "session_ended"]
             assert (await elsewhere.get(f"/api/events/{session_id}?after=3")).status_code == 204
+
+
+async def test_a_session_placed_while_redis_is_away_is_found_soon_after(
+    redis: RedisProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicator, "HEARTBEAT_S", 60.0)
+    async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
+        await place_call(browser)  # the first heartbeat is written
+        redis.kill()
+        try:
+            session_id = (await place_call(browser))["session_id"]
+        finally:
+            redis.start()
+        async with the_same_browser(browser, there) as elsewhere:
+            await until(lambda: found(elsewhere, session_id))
 
 
 async def test_a_stranger_gets_the_same_404_from_both(redis: RedisProcess, tmp_path: Path) -> None:
