@@ -37,7 +37,7 @@ async def test_a_reminder_stands_on_the_page_until_it_is_put_away(tab: Tab, serv
 
 async def test_reminders_that_cannot_be_shown_are_counted_where_they_would_stand(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
-        server.unreadable = 2
+        server.unreadable_reminders = 2
         await tab.open(server.url)
         await tab.sees("unreadable", "2 reminders cannot be shown: a newer version of the server wrote them.")
 

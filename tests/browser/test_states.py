@@ -382,11 +382,11 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
 
 
 async def test_what_a_newer_version_wrote_is_missing_from_the_lists_with_words(tab: Tab, server: StandIn) -> None:
-    server.unreadable = 1
+    server.unreadable_tasks = 1
     await tab.connect()
     server.publish("session_started", session_id="s", responder="r", model="m", offline=False)
     await tab.sees("unreadable", "One task cannot be shown: a newer version of the server wrote it.")
-    server.unreadable = 0
+    server.unreadable_tasks = 0
     server.publish("task", event="queued", task_id="t1", kind="research", instruction="Compare heat pumps")
     await tab.press("task-cancel")
     await tab.sees("task", "Cancelled")

@@ -118,7 +118,7 @@ class StandIn:
         self.seen: list[str] = []
         """Notices the page says its user sees."""
         self.reminders: list[dict[str, Any]] = []
-        self.unreadable = 0
+        self.unreadable_tasks = self.unreadable_reminders = 0
         """How many tasks, and how many reminders, this version of the server cannot read."""
         self.confirmations: list[dict[str, Any]] = []
         self.decisions: list[tuple[str, bool]] = []
@@ -236,8 +236,7 @@ class StandIn:
         about = {"kind": "research", "instruction": "Compare heat pumps", "progress": "", "result": "", "source": ""}
         more = {"state": "canceled", "citations": [], "error": "", "created_at": 0}
         tasks = [{"id": id_, **about, **more} for id_ in self.cancelled_tasks]
-        unreadable = {"unreadable": self.unreadable} if self.unreadable else {}
-        return JSONResponse({"tasks": tasks} | unreadable)
+        return JSONResponse({"tasks": tasks} | _unreadable(self.unreadable_tasks))
 
     async def _cancel_task(self, request: Request) -> Response:
         self.cancelled_tasks.append(request.path_params["id"])
@@ -259,7 +258,7 @@ class StandIn:
         return JSONResponse({"agreed": agreed})
 
     async def _reminders(self, _: Request) -> Response:
-        return JSONResponse({"notifications": self.reminders})
+        return JSONResponse({"notifications": self.reminders} | _unreadable(self.unreadable_reminders))
 
     async def _cancel_reminder(self, request: Request) -> Response:
         self.reminders = [each for each in self.reminders if each["id"] != request.path_params["id"]]
@@ -373,3 +372,7 @@ async def standing_in() -> AsyncIterator[StandIn]:
             stand_in.user_events.close()
             stand_in.break_streams()
             await stand_in.lose_peers()
+
+
+def _unreadable(count: int) -> dict[str, int]:
+    return {"unreadable": count} if count else {}
