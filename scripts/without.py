@@ -28,7 +28,7 @@ ACROSS = ("tests/benchmarks",)
 """Tests of what measures several extensions."""
 OF_THE_TREE = ("tests/app", "tests/deploy", "tests/responders", "tests/thinkers")
 """The rooms with tests that look at every extension; so do the tests that belong to no room."""
-QUICKLY = ("--quick", "-q", "--numprocesses=2", "--dist=worksteal")
+QUICKLY = ("--quick", "-q", "--forks=4")
 READY_WITHIN_S = 240.0
 """Beside a whole check the server starts slowly."""
 END_WITHIN_S = 30.0
