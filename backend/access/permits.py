@@ -23,7 +23,7 @@ from typing import Any, Self
 from redis.asyncio import Redis
 
 from backend.access.billing import BillingSubject
-from backend.access.usage import Scope, Subject
+from backend.access.usage import Subject, SubjectKind
 from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among
@@ -106,7 +106,7 @@ class Permits(RedisStore):
             PermitKind.HANDSHAKES: HANDSHAKES,
             PermitKind.UNSTARTED: UNSTARTED,
         }
-        self._machine = Subject(Scope.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
+        self._machine = Subject(SubjectKind.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
         self.machine_calls = 0
         """The calls that this machine serves, of all callers together; 0: any number."""
         self._clock = clock

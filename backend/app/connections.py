@@ -25,7 +25,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 
 from backend.access.addresses import Networks, network_of
-from backend.access.principal import Principal, Tier
+from backend.access.principal import Principal, ToolScope
 from backend.observability.security_log import SecurityEvent, security_event
 
 log = logging.getLogger(__name__)
@@ -213,7 +213,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 def _stranger(host: str) -> Principal:
-    return Principal("", Tier.ANONYMOUS, frozenset(), None, network_of(host), "none")
+    return Principal("", ToolScope.ANONYMOUS, frozenset(), None, network_of(host), "none")
 
 
 def _bound_stalling(accepted: socket.socket) -> None:

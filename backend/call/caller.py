@@ -86,6 +86,6 @@ class Caller:
     def question(self, untrusted: bool, unsure: bool) -> Question:
         """Return a question of the caller's, with their rights and still without words; `ToolRights` has the flags."""
         session = self._session
-        rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
+        rights = ToolRights(session.caller_scope, untrusted=untrusted, unsure=unsure)
         user, conversation = "" if session.shared else session.owner, session.conversation_id
         return Question("", "", session.id, user, mode=self.mode, conversation_id=conversation, rights=rights)

@@ -213,7 +213,7 @@ def session_request(principal: Principal, asked: NewSession, session_id: str | N
     """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
     conversation_id = principal.conversation_for(asked.conversation_id)
     return SessionRequest(
-        principal.user, conversation_id, asked.interruptions, asked.record, principal.reach, session_id
+        principal.user, conversation_id, asked.interruptions, asked.record, principal.caller_scope, session_id
     )
 
 

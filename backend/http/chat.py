@@ -77,7 +77,7 @@ class SingleTurn(BaseModel):
         text = self.message if self.message is not None else self.messages[-1].content
         earlier = tuple((message.role, message.content) for message in self.messages[:-1])
         asked = ChatRequest(principal.user, text, earlier=earlier, platform=self.platform, mode=self.mode)
-        return replace(asked, reach=principal.reach)
+        return replace(asked, caller_scope=principal.caller_scope)
 
 
 class MultiTurn(SingleTurn):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest, NotFound
 from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.tools.fetch import refused
@@ -45,7 +45,7 @@ _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b",
     "memory",
     "What the user has asked to have remembered, across conversations: search, create, update, delete, list or get "
     "memories. A memory is one fact or wish in a sentence that can be understood by itself.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("create", "update", "delete"),
     cache=False,
     always=True,

@@ -13,7 +13,7 @@ from backend.access.access import Access
 from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
 from backend.access.permits import Permits
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.access.store import AccessStore
 from backend.access.usage import DayCounts
 from backend.http.services import (
@@ -63,7 +63,7 @@ def services_of(**given: Any) -> Services:
         "endpoints": {},
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
-        "access": Access(tier_here=Tier.OPERATOR),  # as `make run` on this machine
+        "access": Access(scope_here=ToolScope.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
     }
