@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client import Counter as Count
 
 from backend.access.billing import BillingSubject, BillingSubjects
-from backend.access.permits import Permits
+from backend.access.concurrency import ConcurrencyLimits
 from backend.access.prices import price_table
 from backend.access.usage import EVERYBODY, DayCounts, Resource, Subject, SubjectKind, Usage
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
@@ -89,7 +89,7 @@ class Budgets:
         self,
         day_counts: DayCounts,
         billing: BillingSubjects,
-        permits: Permits,
+        concurrency: ConcurrencyLimits,
         settings: BudgetSettings,
         *,
         clock: Callable[[], float] = time.time,
@@ -97,7 +97,7 @@ class Budgets:
         """`clock` gives Unix time in seconds."""
         self.day_counts = day_counts
         self.billing = billing
-        self.permits = permits
+        self.concurrency = concurrency
         self.settings = settings
         self.prices = price_table(settings.prices)
         self._limits = limits_of(settings)
@@ -106,7 +106,7 @@ class Budgets:
         self._refused: Count | None = None
 
     def __repr__(self) -> str:
-        return f"Budgets({self.day_counts!r}, {self.permits!r})"
+        return f"Budgets({self.day_counts!r}, {self.concurrency!r})"
 
     async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Charge `wanted`, if the billing subject's budgets have room for it, and a little of each of `needs`.
@@ -195,7 +195,7 @@ class Budgets:
         budget = f"{found.kind.value}.{found.resource.value}"
         security_event(SecurityEvent.BUDGET_STOPPED, billed, "a budget is used up", budget=budget, limit=found.limit)
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the use of all together, the ceiling and the refusals in `/metrics`."""
         used = Gauge("voice_budget_used", "What all users have used today.", ["resource"], registry=registry)
         limits = Gauge(

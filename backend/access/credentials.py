@@ -22,7 +22,7 @@ from starlette.types import Scope
 
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
-from backend.access.keys import ApiKeys, Signed, looks_signed
+from backend.access.keys import ApiKeys, VerifiedToken, looks_signed
 from backend.access.principal import USER_GRANTS, Grant, Principal, ToolScope
 from backend.runtime.json_objects import Json
 from backend.settings.settings import Settings
@@ -316,7 +316,7 @@ def _signed_in(known: KnownUser, address: str) -> Identity:
     return Identity(principal, known=True, announce=False, age_s=known.age_s, account=known.account, epoch=known.epoch)
 
 
-def _key_principal(signed: Signed, address: str) -> Principal:
+def _key_principal(signed: VerifiedToken, address: str) -> Principal:
     """Return the principal of a token. It may use the tools it names, whatever their scope."""
     named = signed.tools is not None or Grant.ADMIN in signed.grants
     return Principal(

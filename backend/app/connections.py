@@ -86,7 +86,7 @@ class Connections:
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"
-        if self._per_address and not self._exempt.hold(host) and self._open[network_of(host)] > self._per_address:
+        if self._per_address and not self._exempt.contain(host) and self._open[network_of(host)] > self._per_address:
             return "this address has too many connections"
         return ""
 

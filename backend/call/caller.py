@@ -21,7 +21,7 @@ from backend.users.profile import Preferences, UserProfile
 STYLES = frozenset(EndpointingStyle)
 
 
-class Caller:
+class CallerContext:
     """The caller of one call. Nothing is known of one who takes part with the session's token alone."""
 
     def __init__(self, dependencies: CallDependencies, session: Session, choice: ProviderChoice) -> None:

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from backend.access.addresses import address_key
-from backend.access.permits import Permit, PermitKind
+from backend.access.concurrency import Permit, PermitKind
 from backend.access.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body

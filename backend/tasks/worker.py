@@ -156,7 +156,7 @@ class Worker:
         return len(self._running)
 
     def wake(self, _: object = None) -> None:
-        """Look for a task now; also a listener to pub/sub messages, whatever they say."""
+        """Look for a task now; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     @asynccontextmanager

@@ -117,7 +117,7 @@ class AnswerCache:
         for outcome in OUTCOMES:
             self._served.labels(outcome)
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the hits and misses in `registry`, and so in `/metrics`."""
         registry.register(self._served)
 

@@ -137,8 +137,8 @@ def _there(found: StoredMemory | None) -> StoredMemory:
 def _list(shown: list[StoredMemory], stored: int) -> Result:
     cut = [one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN].rstrip()}…" for one in shown]
     memories = [_whole(one) | {"text": text} for one, text in zip(shown, cut, strict=True)]
-    told = " ".join(to_you(text) for text in cut[:SAID])
-    spoken = f"You told me: {told}" if shown else "You have not told me anything about that."
+    listed = " ".join(to_you(text) for text in cut[:SAID])
+    spoken = f"You told me: {listed}" if shown else "You have not told me anything about that."
     return Result({"memories": memories, "of": stored}, spoken=spoken)
 
 

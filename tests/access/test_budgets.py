@@ -79,7 +79,7 @@ async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(tmp_path
         "/api/rtc/offer": {"sdp": SDP},
     }
     async with paying(tmp_path, budgets={"total": USED_UP}, scenes=["Four."], admin_token="a" * 16) as here:
-        here.services.people.budgets.show_in(here.metrics.registry)
+        here.services.people.budgets.register_in(here.metrics.registry)
         async with here.browser() as at_home:  # counted, never refused
             assert (await at_home.post("/api/singleturn", json=ASKED)).status_code == 200
         async with here.browser(headers=OTHER) as client:

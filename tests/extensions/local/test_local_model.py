@@ -32,4 +32,4 @@ async def test_a_call_is_answered_by_the_model_and_an_interruption_ends_its_stre
                 await call.say(await asyncio.to_thread(speak, "Stop, that is enough."))
                 await asyncio.wait_for(model.hung_up.wait(), 5)
                 await call.hears_nothing_for(1.0)
-            assert any("a fox" in each["content"] for each in call.all_told("transcript_interrupted"))
+            assert any("a fox" in each["content"] for each in call.events_of("transcript_interrupted"))

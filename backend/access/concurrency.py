@@ -1,4 +1,4 @@
-"""Permits limit what a user, an address and a machine have at the same time, in all processes together.
+"""Limits on what a user, an address and a machine do at the same time, in all processes together.
 
     permits:{kind}:{subject}   sorted set: id → Unix time until which it is held
 
@@ -67,7 +67,7 @@ WORDS = {
 class Permit:
     """A permit that was taken. Enter it to hold it until the end of the block."""
 
-    permits: Permits
+    concurrency: ConcurrencyLimits
     kind: PermitKind
     subjects: tuple[Subject, ...]
     id: str
@@ -83,15 +83,15 @@ class Permit:
 
     async def release(self) -> None:
         """Free the permit; without Redis it frees itself. Never raises."""
-        await self.permits.release(self)
+        await self.concurrency.release(self)
 
     def release_after(self, work: asyncio.Future[Any]) -> None:
         """Hold the permit until `work` is over, however it ends. Never waits."""
         self.entered = True
-        work.add_done_callback(lambda _: start_among(self.permits.writing, "permit release", self.release()))
+        work.add_done_callback(lambda _: start_among(self.concurrency.writing, "permit release", self.release()))
 
 
-class Permits(RedisStore):
+class ConcurrencyLimits(RedisStore):
     """The permits of all processes; `clock` gives Unix time in seconds."""
 
     def __init__(
@@ -114,7 +114,7 @@ class Permits(RedisStore):
         self.writing: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
-        return f"Permits({len(self._held)} held here)"
+        return f"ConcurrencyLimits({len(self._held)} held here)"
 
     async def take(self, kind: PermitKind, billed: BillingSubject) -> Permit:
         """Take a permit of that user, address and machine. Raises `TooMany` when one of them has none left."""
