@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from multiprocessing.connection import Connection, Pipe, wait
-from signal import SIGTERM
 from typing import Any, cast
 
 import pytest
@@ -48,8 +48,9 @@ class ForkedWorkers:
             _pass_on(session, workers)
         finally:
             os.close(queue)
-            for worker in workers:
-                worker.end()
+            faults = [fault for worker in workers if (fault := worker.end())]
+        if faults:
+            raise pytest.UsageError(*faults)
         return True
 
 
@@ -86,15 +87,15 @@ class _Worker:
             self._has_ended = True
             return None
 
-    def end(self) -> None:
-        """End it, if it has not ended by itself; an end in the middle of a test is an error."""
+    def end(self) -> str | None:
+        """End it, if it has not ended by itself. Returns what was wrong with that end."""
         self.reports.close()
         if not self._has_ended:
-            os.kill(self._pid, SIGTERM)
+            os.kill(self._pid, signal.SIGTERM)
         _, status = os.waitpid(self._pid, 0)
-        if self._has_ended and status:
-            code = os.waitstatus_to_exitcode(status)
-            raise pytest.UsageError(f"a worker ended with {code}; its last test was {self.last_test}")
+        if status == 0 or not self._has_ended:
+            return None
+        return f"a worker ended with {os.waitstatus_to_exitcode(status)}; its last test was {self.last_test}"
 
 
 def _pass_on(session: pytest.Session, workers: Sequence[_Worker]) -> None:
@@ -135,6 +136,7 @@ def _work(session: pytest.Session, files: Files, queue: int, reporting: Connecti
     plugins = session.config.pluginmanager
     capture = cast(CaptureManager, plugins.get_plugin("capturemanager"))
     status = 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the process that forked this one ends it
     try:
         plugins.unregister(name="terminalreporter")
         plugins.register(_Reporter(session.config, reporting))
