@@ -14,7 +14,7 @@ written before anything of it is carried out, and the first one written stands: 
 instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
-a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are dropped, and that is logged.
+a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are refused.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
@@ -23,7 +23,6 @@ a plan is deleted, so that its entries, which are still in the channel, are deci
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypedDict
@@ -33,16 +32,15 @@ from msgspec import Meta
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from backend.errors import TooMany
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
 from backend.storage.record_format import FORMAT, Format
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
-log = logging.getLogger(__name__)
-
 ACTIVE = "channels:active"
 INPUTS_LIMIT = 200
-"""Entries waiting for one user from which on further inputs are dropped."""
+"""Entries waiting for one user from which on further inputs are refused."""
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
@@ -192,10 +190,9 @@ class Channels(RedisStore):
         self._add(transaction, task.owner, entry)
 
     async def add_input(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user has said, unless too much waits."""
+        """Add what a user has said. Raises `TooMany` when too much waits."""
         if await self._client.call(lambda redis: redis.xlen(_inbox(user_id))) >= INPUTS_LIMIT:
-            log.warning("an input of a user is dropped: the coordinator has not come to %d others yet", INPUTS_LIMIT)
-            return
+            raise TooMany(f"{INPUTS_LIMIT} inputs and results wait already.", retry_after_s=60, hint="Try again later.")
         pipe = self._client.pipeline()
         self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
         await self._client.execute(pipe)
