@@ -82,7 +82,10 @@ class TaskRun(Checkpoints):
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""
         while self._unsaved:
-            await self._repository.report_progress(self.task, self._unsaved.popleft())
+            oldest = self._unsaved[0]
+            await self._repository.report_progress(self.task, oldest)
+            if self._unsaved[0] is oldest:  # else newer ones have taken its place meanwhile
+                self._unsaved.popleft()
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
