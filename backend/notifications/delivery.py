@@ -102,9 +102,6 @@ class ReminderDelivery:
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _running: asyncio.Task[None] | None = field(default=None, init=False)
 
-    def __repr__(self) -> str:
-        return f"ReminderDelivery({len(self._working)} being delivered, {len(self._settling)} being settled)"
-
     def start(self) -> None:
         """Deliver what is due from now on, until `close`."""
         self._running = supervised("reminders", self._run)

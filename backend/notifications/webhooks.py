@@ -85,9 +85,6 @@ class WebhookClient:
         self._client = httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
         self._check()
 
-    def __repr__(self) -> str:
-        return f"WebhookClient({urlsplit(self._url).hostname})"
-
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         """POST `data`, until it is accepted or every attempt failed. Raises `WebhookFailed`.
 

@@ -296,9 +296,6 @@ class ContextListeners:
     def __init__(self) -> None:
         self._listeners: dict[str, list[ContextListener]] = {}
 
-    def __repr__(self) -> str:
-        return f"ContextListeners({sum(map(len, self._listeners.values()))})"
-
     @property
     def users(self) -> frozenset[str]:
         """The users with listeners."""

@@ -63,9 +63,6 @@ class TaskRun(Checkpoints):
         self._repository = repository
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
 
-    def __repr__(self) -> str:
-        return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
-
     def progress(self, detail: str) -> None:
         """Report how far the work is, without the user's words. Returns immediately."""
         log.info("task %s: %s", self.task.id, detail)
@@ -149,9 +146,6 @@ class Worker:
     """The runs, with the work of each once it has begun."""
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _ending: bool = field(default=False, init=False)
-
-    def __repr__(self) -> str:
-        return f"Worker({self.name}, {self.running} of {self.settings.concurrency} running)"
 
     @property
     def running(self) -> int:

@@ -101,9 +101,6 @@ class Summaries:
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
     _owners: dict[str, str] = field(default_factory=dict, init=False)
 
-    def __repr__(self) -> str:
-        return f"Summaries({self.depth} under way, {self.failed} failed)"
-
     @property
     def depth(self) -> int:
         """Sessions with a summary under way."""
