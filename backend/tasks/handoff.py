@@ -54,8 +54,8 @@ class BackgroundHandoff:
         async def hand_off(_: Memory) -> None:
             try:
                 await self.hand_off(question, checkpoints)
-            except MemoryUnavailable:
-                raise  # the outbox tries again; the same question is one task
+            except (MemoryUnavailable, NoAnswer) as error:
+                raise MemoryUnavailable(str(error)) from error  # the outbox tries again: the same question is one task
             except VoiceError as error:
                 log.warning("the work of a call that has ended could not go on: %s", type(error).__name__)
 
