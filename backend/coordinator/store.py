@@ -273,7 +273,7 @@ class CoordinatorState(RedisStore):
     async def set_plan(self, user_id: str, plan: Plan) -> Plan | None:
         """Write the plan unless there is another already; return the one that stands.
 
-        None: nothing waits any more, since the user was erased, or another process was faster.
+        None: no entry waits, since the user was erased, or another process was faster.
         """
         key, inbox = _digest(user_id), inbox_key(user_id)
 
