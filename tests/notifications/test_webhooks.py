@@ -87,13 +87,17 @@ async def test_an_attempt_ends_in_time_though_the_server_answers_letter_by_lette
                 writer.write(b"a")
                 await writer.drain()
                 await asyncio.sleep(0.05)
+        writer.close()
+        ended.set()
 
+    ended = asyncio.Event()
     async with await asyncio.start_server(dawdle, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         client = WebhookClient(url=f"http://{host}:{port}/hook", secret=SECRET, hosts=[host], pauses_s=())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             with pytest.raises(WebhookFailed):
                 await client.send("turn", {})
+            await ended.wait()
         await client.close()
 
 
