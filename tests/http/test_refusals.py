@@ -94,7 +94,7 @@ async def test_a_socket_to_somebody_elses_session_is_written(tmp_path: Path, wri
     async with world(tmp_path) as here, here.browser() as owner:
         session_id = (await owner.post("/api/sessions", json={})).json()["session_id"]
         with pytest.raises(ConnectionClosed):
-            await (await here.socket(f"/ws/{session_id}")).recv()
+            await (await here.socket(f"/ws/{session_id}", token="forged")).recv()
     line = written.only()
     assert [line["event"], line["reason"], line["route"]] == [
         "session_refused",
