@@ -137,7 +137,7 @@ class Coordinator:
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def wake(self, _: object = None) -> None:
-        """Look immediately for users with waiting entries; also a listener to pub/sub messages, whatever they say."""
+        """Look immediately for users with waiting entries; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     async def run(self) -> None:

@@ -128,9 +128,9 @@ async def load_profile(memory: Memory, user_id: str) -> UserProfile:
     return UserProfile.read(await memory.user_context(user_id))
 
 
-def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile], None]) -> Unwatch:
-    """Call `listener` with every change of the user's profile, until the returned function is called."""
-    return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
+def watch_profile(memory: Memory, user_id: str, observer: Callable[[UserProfile], None]) -> Unwatch:
+    """Call `observer` with every change of the user's profile, until the returned function is called."""
+    return memory.observers.add(user_id, lambda stored: observer(UserProfile.read(stored)))
 
 
 _PARTS: Mapping[str, type[Any]] = {"preferences": Preferences, "signals": Signals}
