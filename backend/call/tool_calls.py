@@ -165,7 +165,7 @@ class ToolCallDispatcher:
         """
         call = self._known(call_id)
         if self._states.get(call_id) != "stale" or call.answer is None or call.answer.task_id:
-            raise BadRequest(
+            raise BadRequest(  # it was spoken, never came, or became a background task, which reports by a notice
                 "There is no answer left to say.",
                 hint="Only an answer that came late and was not spoken can be asked for.",
             )
