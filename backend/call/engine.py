@@ -256,7 +256,7 @@ class CallEngine:
 
 
 class Switchboard:
-    """The methods of the engine that the parts of a call may use, when the engine has been built."""
+    """The methods of the engine that the parts of a call may use after the engine has been built."""
 
     engine: CallEngine
 
