@@ -41,7 +41,7 @@ class IceServers:
             if (urls := _urls(server, relays))
         ]
         self._open = [server for server in split if not _relays(server)]
-        # With a secret, each call's credentials are signed; without one, only those of the settings are left.
+        # Where credentials can be signed, callers get their own; the rest of the relays is for this server alone.
         self._own = [server for server in split if _relays(server) and (server.username or not turn_secret)]
         self._signed = [server for server in split if _relays(server) and not server.username and turn_secret]
         self._secret = turn_secret.encode()

@@ -87,7 +87,7 @@ def _lines(sdp: str) -> list[str]:
 def _check_sections(lines: list[str], data: bool) -> None:
     sections = [line for line in lines if line.startswith("m=")]
     if data and len(sections) == 2 and sections[1].startswith("m=application "):
-        _check_data(lines, sections.pop())
+        _check_data(lines, sections.pop())  # the only second section that is answered
     if len(sections) != 1 or not sections[0].startswith("m=audio "):
         besides = "" if not data else ", but for one of data channels behind it"
         raise BadOffer(f"The offer must have one audio section and no other{besides}.")
