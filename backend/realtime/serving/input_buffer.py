@@ -39,7 +39,7 @@ class InputBuffer:
         return pcm
 
     def take(self) -> tuple[bytes, int]:
-        """Empty the buffer; return the audio since `unfed`, and the bytes of all. Raises `Fault` for less than 100 ms."""
+        """Empty the buffer; return the audio since `unfed`, and the bytes of all. Raises `Fault` under 100 ms."""
         if len(self) < MIN_COMMIT_MS:
             raise nothing_to_commit(MIN_COMMIT_MS, len(self))
         taken = self.unfed(), self._bytes
