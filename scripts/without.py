@@ -1,8 +1,8 @@
 """Shows that an extension can be deleted: `python -m scripts.without NAME`, or `--by WORD` for one that a word chooses.
 
 It makes a copy of the tree without the extension's folder and its tests. There it starts the server, and `/healthz`
-must answer 200; then it runs the quick tests, or with `--briefly` those that look at the whole tree. The exit code is 0 if
-all of that succeeds. `--all` tries every extension in turn.
+must answer 200; then it runs the quick tests, or with `--briefly` those that look at the whole tree. The exit code is 0
+if all of that succeeds. `--all` tries every extension in turn.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The sounds of scripted replies, made chunk by chunk: 24 kHz mono PCM16.
 
-Chunks are kept, since in a load test a hundred connections repeat the same ones.
+Chunks are kept, since the connections of a load test use the same ones.
 """
 
 from __future__ import annotations
