@@ -102,7 +102,7 @@ PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class CallerBackground:
-    """What is known of a caller when the call begins."""
+    """The facts known about a caller when the call begins."""
 
     profile: UserProfile = field(default_factory=UserProfile)
     tasks: Sequence[Mapping[str, str]] = ()

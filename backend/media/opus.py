@@ -143,7 +143,7 @@ class OpusEncoder(_Native):
     def set_fec(self, wanted: bool) -> None:
         """Switch redundancy, with which each packet can rebuild the one before; at first it is on."""
         if self._state is None:
-            raise CodecFailed("the encoder is closed")
+            raise CodecFailed("The encoder is closed.")
         self._set(_SET_SIGNAL, _SIGNAL_VOICE if wanted else _SIGNAL_MUSIC)
         self._set(_SET_BITRATE, self._bitrate if wanted else PLAIN_BITRATE)
         self._set(_SET_INBAND_FEC, int(wanted))
@@ -153,7 +153,7 @@ class OpusEncoder(_Native):
     def encode(self, frame: Frame) -> bytes:
         """Return the packet of one 20 ms frame."""
         if self._state is None or len(frame) != 2 * FRAME_SAMPLES:
-            raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
+            raise CodecFailed("The encoder is closed." if self._state is None else "A frame must have 960 bytes.")
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
         self._check(size)
         self._silent_frames = 0
@@ -187,7 +187,7 @@ class OpusDecoder(_Native):
     def decode(self, packet: bytes) -> bytes:
         """Return the packet's audio: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
         if not packet:
-            raise BadPacket("an empty packet is not Opus")
+            raise BadPacket("An empty packet is not Opus.")
         return self._decode(packet, MAX_DECODED_SAMPLES, recover=0)
 
     def recover(self, next_packet: bytes, samples: int = FRAME_SAMPLES) -> bytes:
@@ -202,7 +202,7 @@ class OpusDecoder(_Native):
 
     def _decode(self, packet: bytes | None, samples: int, *, recover: int) -> bytes:
         if self._state is None:
-            raise CodecFailed("the decoder is closed")
+            raise CodecFailed("The decoder is closed.")
         size = 0 if packet is None else len(packet)
         decoded = self._opus.opus_decode(self._state, packet, size, self._pcm, samples, recover)
         if decoded < 0:

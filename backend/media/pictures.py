@@ -27,7 +27,7 @@ def checked_picture(url: str) -> str:
     head, _, encoded = url.partition(",")
     kind = head.removeprefix("data:").removesuffix(";base64")
     if head != f"data:{kind};base64" or kind not in KINDS:
-        raise BadRequest("This is not a picture that can be shown.", hint=HINT)
+        raise BadRequest("This is not a picture that models take.", hint=HINT)
     try:
         picture = binascii.a2b_base64(encoded, strict_mode=True)
     except binascii.Error:

@@ -28,7 +28,7 @@ def fields(message: bytes | memoryview) -> Iterator[tuple[int, Value, memoryview
         else:
             size, at = varint(view, at) if key & 7 == BYTES else (FIXED_SIZES.get(key & 7), at)
             if size is None or size > len(view) - at:
-                raise ValueError("a field of an unknown type, or without its end")
+                raise ValueError("a field has an unknown type, or is cut short")
             value, at = view[at : at + size], at + size
         yield key >> 3, value, view[begin:at]
 
@@ -40,7 +40,7 @@ def varint(message: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value, at + index + 1
-    raise ValueError("a number without its end")
+    raise ValueError("a number is cut short")
 
 
 def field(number: int, value: int | bytes) -> bytes:

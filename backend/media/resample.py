@@ -43,7 +43,7 @@ class Resampler:
         Then 20 ms must be whole samples and whole blocks of both rates; raises `BadRequest` otherwise.
         """
         if not (1_000 <= source_rate <= 384_000 and 1_000 <= target_rate <= 384_000):
-            raise BadRequest(f"cannot resample from {source_rate} to {target_rate} Hz")
+            raise BadRequest(f"Audio cannot be resampled from {source_rate} to {target_rate} Hz.")
         common = gcd(source_rate, target_rate)
         self._up, self._down = target_rate // common, source_rate // common
         self._passes = source_rate == target_rate
@@ -97,7 +97,7 @@ def _frame(rate: int) -> int:
     """Return the samples in 20 ms. Raises `BadRequest` if they are not whole."""
     samples, rest = divmod(rate, 50)
     if rest:
-        raise BadRequest(f"20 ms at {rate} Hz are not a whole number of samples")
+        raise BadRequest(f"At {rate} Hz, 20 ms are not a whole number of samples.")
     return samples
 
 
@@ -111,7 +111,7 @@ def _filter(up: int, down: int, divides: int = 0) -> tuple[Samples, int, int]:
     if divides:
         fitting = [each for each in range(1, repeat + 1) if divides % (down * each) == 0]
         if not fitting:
-            raise BadRequest(f"20 ms are not whole blocks at a rate change by {up}/{down}")
+            raise BadRequest(f"At a rate change by {up}/{down}, 20 ms are not whole blocks.")
         repeat = fitting[-1]
     step, outputs = down * repeat, up * repeat
     cutoff = min(1.0, up / down) * (1 + PASSBAND) / 2  # as a share of the source's Nyquist frequency

@@ -127,7 +127,7 @@ class SessionLocator:
     async def take(self, handle: SessionHandle) -> Session:
         """Return a session to connect; a session reserved in another process is moved here. Raises `NotFound`."""
         if handle.here is None:
-            raise BadRequest("This session lives in another process.", hint="Ask again.")
+            raise BadRequest("This session is in another process.", hint="Send the request again.")
         return handle.here
 
     async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:

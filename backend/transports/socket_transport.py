@@ -110,7 +110,7 @@ class SocketTransport(BufferedTransport, ABC):
                 async with asyncio.timeout(self._lost_after_s):
                     received = await self._socket.receive()
             except TimeoutError:
-                self._end(TransportLost("Nothing comes from the caller any more."))
+                self._end(TransportLost("The caller sends nothing more."))
                 return
             if received["type"] == "websocket.disconnect":
                 self._open = False

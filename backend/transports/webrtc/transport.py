@@ -133,7 +133,7 @@ class WebRTCTransport(BufferedTransport):
         if self._receiving is None:
             self._end(self._lost("The caller did not connect in time."))
         elif self._receiving.lost_at <= self._now():
-            self._end(self._lost("Nothing comes from the caller any more."))
+            self._end(self._lost("The caller sends nothing more."))
         else:
             self._alarm.set(self._receiving.lost_at)
 
