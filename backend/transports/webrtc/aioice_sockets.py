@@ -298,7 +298,7 @@ def _bind_all(bindings: list[Binding], port: int) -> list[BoundSocket] | None:
                     continue
                 if error.errno == errno.EADDRINUSE:
                     return None
-                raise TooMany("No socket is left for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
+                raise TooMany("No socket for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
         closing.pop_all()
     return sockets
 
