@@ -127,7 +127,7 @@ def _spoken(phrase: _Phrase, here: datetime, zone: tzinfo | None) -> Moment | No
     day = _day(phrase, here.date())
     clock = _clock(phrase)
     if not phrase.understood or (day is None and clock is None):
-        return None
+        return None  # words are left over, or nothing was named
     if clock is None:
         return day
     if day is not None:

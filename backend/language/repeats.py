@@ -71,7 +71,7 @@ def _parts(rule: str) -> dict[str, str]:
     if len(parts) != len(pairs) or not all(_known(name, value, parts) for name, value in pairs):
         raise BadMoment("That is no rule to repeat an event by.", hint=_HINT)
     if "FREQ" not in parts or ("COUNT" in parts and "UNTIL" in parts):
-        raise BadMoment("A rule has a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)
+        raise BadMoment("A rule needs a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)  # RFC 5545, 3.3.10
     if not _happens(parts):
         raise BadMoment("By this rule the event would never happen.", hint=_HINT)
     return parts
