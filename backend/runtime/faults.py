@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 skipped_records: Counter[str] = Counter()
 """The number of records and messages that this process could not decode, by kind."""
-listener_failures: Counter[str] = Counter()
+observer_failures: Counter[str] = Counter()
 """The number of errors that listeners of this process raised, by what they listen to."""
 
 R = TypeVar("R")
@@ -51,16 +51,16 @@ def skip_record(kind: str, error: Exception) -> None:
         log.warning("a record of the kind %s cannot be read (%s) and is skipped; so far: %d", kind, *found)
 
 
-def call_listener(name: str, listener: Callable[..., object], *arguments: Any) -> None:
-    """Call `listener`; if it raises, count the error under `name` and log it, so that other listeners go on."""
+def call_observer(name: str, observer: Callable[..., object], *arguments: Any) -> None:
+    """Call `observer`; if it raises, count the error under `name` and log it, so that other listeners go on."""
     try:
-        listener(*arguments)
-    except Exception as error:  # noqa: BLE001 - other listeners and messages wait behind it
-        listener_failures[name] += 1
-        if _is_power_of_two(listener_failures[name]):
+        observer(*arguments)
+    except Exception as error:  # noqa: BLE001 - other observers and messages wait behind it
+        observer_failures[name] += 1
+        if _is_power_of_two(observer_failures[name]):
             frame = traceback.extract_tb(error.__traceback__)[-1]  # without the message, which may hold a user's words
-            found = (type(error).__name__, frame.filename, frame.lineno, listener_failures[name])
-            log.error("a listener to %s failed (%s at %s:%s); so far: %d", name, *found)
+            found = (type(error).__name__, frame.filename, frame.lineno, observer_failures[name])
+            log.error("an observer of %s failed (%s at %s:%s); so far: %d", name, *found)
 
 
 def _is_power_of_two(count: int) -> bool:

@@ -34,8 +34,8 @@ class McpServerEntry(BaseModel):
     """The tools (true: all) for which the user must agree first, in addition to those that may destroy data."""
     read_only: list[str] = []
     """The tools that change nothing although their server does not say so (`readOnlyHint`): they need no agreement."""
-    tier: Literal["public", "signed_in", "operator"] | None = None
-    """Who may use them; None: the operator's tier for a `command` and where `headers` or `env` hold credentials, else
+    scope: Literal["public", "signed_in", "operator"] | None = None
+    """Who may use them; None: the operator's scope for a `command` and where `headers` or `env` hold credentials, else
     public."""
     deadline_s: float = Field(default=8.0, gt=0, le=120)
 

@@ -67,8 +67,8 @@ async def run_thinker(
     """Return the answer of the Thinker in the module `thinker` to `query`.
 
     `tools` are the `@tool` functions that its manifest names, `steps` the `@step` functions around its turn. Raises
-    `BadPlugin` for a module that is no Thinker or names a missing tool, `TookTooLong` after its deadline, and
-    `NoAnswer` where the server would have no answer.
+    `BadPlugin` for a module that is no Thinker or names a missing tool, `ThinkerTimeout` after its deadline,
+    and `NoAnswer` where the server would have no answer.
     """
     world = world or World()
     declared = thinker_of(thinker)

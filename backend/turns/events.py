@@ -10,13 +10,13 @@ from dataclasses import field
 from typing import Any, Literal
 
 from backend.turns.limits import TurnLimits
-from backend.turns.record import Record
 from backend.turns.utterances import UtteranceKind
+from backend.turns.value_object import ValueObject
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
-class Event(Record):
+class Event(ValueObject):
     """The base of all events."""
 
 
@@ -221,7 +221,7 @@ class ToolCalled(ResponderEvent):
     arguments: str
 
 
-class TokenUsage(Record):
+class TokenUsage(ValueObject):
     """The input and output tokens of a reply, by kind. Cached tokens are part of the input."""
 
     text_in: int = 0
@@ -353,7 +353,7 @@ class PlaybackDrained(PlaybackEvent):
     played_ms: int
 
 
-class Heard(Record):
+class Heard(ValueObject):
     """The part of `item` that the caller really got before a flush."""
 
     item: str

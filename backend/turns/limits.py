@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from backend.turns.end_of_turn import EndpointingStyle
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 COMMIT_AFTER_MS = 120
 """Silence after which a segment is committed, so that its words are known early; not in the eager style. Of 225
@@ -50,7 +50,7 @@ GOODBYE_WITHIN_S = 10
 """The time for the goodbye to be heard, after which the call ends anyway."""
 
 
-class TurnLimits(Record):
+class TurnLimits(ValueObject):
     """The limits that an operator, a caller or a caller's program can set."""
 
     style: EndpointingStyle = EndpointingStyle.BALANCED

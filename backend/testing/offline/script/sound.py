@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from backend.media.frame import SAMPLE_RATE
-from backend.testing.offline.script.schema import Reply
+from backend.testing.offline.script.schema import ScriptedReply
 
 MS_PER_CHARACTER = 60
 """The milliseconds of sound for each character of text without a tone."""
@@ -35,7 +35,7 @@ class Sound:
         return _between(self, start_ms, min(end_ms, self.length_ms))
 
 
-def sound_of(reply: Reply) -> Sound:
+def sound_of(reply: ScriptedReply) -> Sound:
     """Return the sound of a reply."""
     if tone := reply.tone:
         return Sound(tone.hz, tone.to_hz or tone.hz, tone.ms)

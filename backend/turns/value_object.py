@@ -7,7 +7,7 @@ from typing import dataclass_transform
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Record:
+class ValueObject:
     """The base of data classes: each subclass becomes a frozen dataclass."""
 
     def __init_subclass__(cls) -> None:
