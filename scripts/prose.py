@@ -27,7 +27,7 @@ QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the rule file says."""
+    """The rules of the rule file."""
 
     documents: tuple[str, ...]
     """Patterns of the documents, from the root."""
@@ -37,7 +37,7 @@ class Rules:
     """Folders with docstrings that keep to the rules of documents."""
     checks: tuple[Check, ...]
     in_documents: tuple[Check, ...]
-    """Further ones for documents and for the docstrings of `swept`."""
+    """Further checks for documents and for the docstrings of `swept`."""
 
     def checks_for(self, file: Path) -> tuple[Check, ...]:
         """Return the checks of a document, or of a file of Python."""
@@ -51,13 +51,13 @@ class Passage:
 
     file: Path
     line: int
-    """Where it begins."""
+    """The line at which the passage begins."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place that is to be worded otherwise."""
+    """One place that must be reworded."""
 
     file: Path
     line: int
@@ -82,7 +82,7 @@ def load_rules(file: Path = RULES) -> Rules:
 
 
 def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
-    """Yield what the checks find, passage by passage."""
+    """Yield the findings of the checks, passage by passage."""
     for passage in passages:
         text = f"\n{passage.text}\n"
         checks = rules.checks_for(passage.file)
@@ -110,7 +110,7 @@ def docstrings_of(file: Path) -> Iterator[Passage]:
 
 
 def blanked(pattern: re.Pattern[str], text: str) -> str:
-    """Return the text with what is no prose replaced by dots, so that lines and columns stay."""
+    """Return the text with everything but prose replaced by dots, so that lines and columns stay."""
 
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"\S", "·", found[0])
@@ -133,7 +133,7 @@ def _unused(items: dict[str, str]) -> Check:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the findings; 1 if there is one."""
+    """Print the findings; return 1 if there is one, otherwise 0."""
     rules = load_rules()
     named = [Path(each).resolve() for each in arguments]
     files = [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
