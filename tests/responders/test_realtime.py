@@ -52,7 +52,7 @@ async def test_an_address_without_a_server_is_unavailable() -> None:
 
 
 async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[int]:
-    """The lengths in frames of what reaches the provider of frames that come one at a time, then a commit."""
+    """The lengths in frames of the provider's audio messages, for frames that come one at a time, then a commit."""
     await peer.follow({})
     responder = await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, ())
     for _ in range(frames):
@@ -66,7 +66,7 @@ async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[i
     return [e["audio_bytes"] // FRAME_BYTES for e in received if e["type"] == "input_audio_buffer.append"]
 
 
-async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: OfflinePeer) -> None:
+async def test_audio_is_sent_in_batches_and_a_commit_sends_the_rest(peer: OfflinePeer) -> None:
     assert await appended(peer, 12, Briefing("x")) == [10, 2]
 
 
