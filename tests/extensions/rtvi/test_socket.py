@@ -1,4 +1,4 @@
-"""The transport over a WebSocket: sound at the client's rate, a reply a little ahead of time, and its clock kept."""
+"""The transport over a WebSocket: sound at the client's rate, a reply a little ahead of time, and a steady clock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_reply_runs_ahead_and_the_slots_stay_in_step_with_time() -> None
                 came.append(frame.pcm)
     assert b"".join(came) == tone(500, 400) + tone(900, 400)
     lasted_ms = (served_at[-1] - served_at[0]) * 1000
-    assert (len(slots) - 1) * FRAME_MS < lasted_ms + 4 * FRAME_MS, "what runs ahead takes no slots before their time"
+    assert (len(slots) - 1) * FRAME_MS < lasted_ms + 4 * FRAME_MS, "the lead takes no slots before their time"
     first = next(index for index, frame in enumerate(slots) if frame is not None)
     assert all(frame is not None for frame in slots[first : first + AHEAD_FRAMES + 1])
 

@@ -51,7 +51,7 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
         await receiving
 
 
-async def test_keys_are_heard_once_each_and_do_not_disturb_the_sound() -> None:
+async def test_each_key_is_heard_once_and_does_not_disturb_the_sound() -> None:
     async with sip_call() as (transport, phone):
         keys: list[str] = []
         transport.listen_to_keys(keys.append)
@@ -82,7 +82,7 @@ async def test_all_keys_are_pressed_through_a_renewed_agreement_and_the_sound_go
 
 
 @pytest.mark.parametrize(("keys", "hold"), [("42#", False), ("1234567890", True), ("4 2", False)])
-async def test_the_responder_learns_which_keys_were_pressed(keys: str, hold: bool) -> None:
+async def test_the_responder_hears_which_keys_were_pressed(keys: str, hold: bool) -> None:
     async with sip_call() as (transport, phone), placed_call(transport=transport) as call:
         await until(lambda: call.told("session_started") != [])
         call.live.type_text("Press them.")
@@ -127,7 +127,7 @@ async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on(
 
 
 @pytest.mark.parametrize(("limit", "held"), [("HOLD_MAX_S", True), ("SILENCE_S", False)])
-async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
+async def test_a_long_hold_and_a_stop_of_the_sound_end_the_call(
     limit: str, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rtp_stream, limit, 0.5)
@@ -141,7 +141,7 @@ async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
         await asyncio.wait_for(phone.over.wait(), 5)
 
 
-async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> None:
+async def test_a_foreign_packet_is_not_heard_and_gets_no_sound() -> None:
     async with sip_call() as (transport, phone):
         loop = asyncio.get_running_loop()
         heard: list[bytes] = []
@@ -158,7 +158,7 @@ async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> Non
         stranger.close()
         assert heard == []
         receiving = transport._stream._receiving
-        assert receiving and receiving._source != 0, "what the stranger names as its source"
+        assert receiving and receiving._source != 0, "the source that the stranger names"
 
 
 async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
@@ -207,7 +207,7 @@ async def test_an_invite_without_an_offer_gets_one_of_ours() -> None:
         await until(lambda: len(phone.audible()) >= 9, 5)
 
 
-async def test_a_transfer_asks_the_telephone_to_call_somebody() -> None:
+async def test_a_transfer_asks_the_telephone_to_call_another_number() -> None:
     async with sip_call() as (transport, phone):
         await asyncio.wait_for(transport.transfer("+15550111"), 5)
         assert phone.refers == ["<sip:+15550111@phone.test>"]
@@ -227,7 +227,7 @@ async def test_a_telephone_without_transfers_or_keys_is_not_offered_them() -> No
         assert not transport.transfers and not transport.presses_keys
 
 
-async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
+async def test_a_stranger_is_refused_and_accepted_with_the_password() -> None:
     callers: list[str] = []
 
     def answer(call: SipCall) -> None:
@@ -247,7 +247,7 @@ async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
         assert await phone.call() == 403
 
 
-async def test_more_calls_than_there_may_be_get_503() -> None:
+async def test_calls_over_the_limit_get_503() -> None:
     async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
             assert await first.call() == 200
@@ -305,7 +305,7 @@ async def test_garbage_is_dropped_and_calls_go_on(caplog: pytest.LogCaptureFixtu
     assert "could not be handled" not in caplog.text
 
 
-async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
+async def test_options_are_answered_and_unknown_requests_are_refused() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         answer = await phone.ask(phone.request("OPTIONS"))
         assert answer.status_code == 200 and "INVITE" in (answer.headers.get_first("allow") or "")
@@ -345,12 +345,12 @@ async def test_at_the_end_of_the_server_every_call_gets_a_bye() -> None:
 
 
 def agent_call(agent: Any) -> Any:
-    """The one call there is."""
+    """The only call."""
     [call] = agent._calls.values()
     return call
 
 
-async def test_a_challenge_of_another_peer_than_the_trunk_is_not_answered() -> None:
+async def test_only_the_trunks_challenge_is_answered() -> None:
     trunk: dict[str, Any] = {"trunk": "sip:account@sip.test", "trunk_password": "the-trunk's-password"}
     async with user_agent(accept, **trunk) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200

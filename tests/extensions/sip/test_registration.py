@@ -1,4 +1,4 @@
-"""Being registered at a trunk: a registrar that challenges, wants longer times, refuses, or is silent."""
+"""Registration at a trunk: a registrar that challenges, wants longer times, refuses, or is silent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Registrar(asyncio.DatagramProtocol):
     shortest_s: int = 0
     digest: DigestAuth = field(default_factory=lambda: DigestAuth(b"r" * 32, "trunk", {"account": PASSWORD}))
     registered: list[int] = field(default_factory=list)
-    """The seconds asked for by each registration that was granted."""
+    """The seconds of each granted registration."""
     contacts: list[str] = field(default_factory=list)
     keep_alives: int = 0
     second: int = 1_000
@@ -105,14 +105,14 @@ async def test_a_registrar_that_wants_longer_times_gets_them() -> None:
         assert registrar.registered == [900]
 
 
-async def test_a_refusal_is_named_and_not_tried_again_immediately() -> None:
+async def test_a_refusal_is_logged_and_not_tried_again_immediately() -> None:
     async with registering(refuses=403) as (registrar, registration):
         await until(lambda: "403" in registration.state, 5)
         await asyncio.sleep(0.5)
         assert registrar.registered == []
 
 
-async def test_the_server_shows_how_its_registration_stands() -> None:
+async def test_the_server_shows_the_state_of_its_registration() -> None:
     settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": "0", "SIP__TRUNK_PASSWORD": PASSWORD}
 
     async def shows(server: RunningServer, state: str) -> bool:

@@ -34,7 +34,7 @@ class PhoneWorld:
     api: CallApi
 
     async def reply(self, name: str, arguments: str = "{}", *, ms: int = 300, request: int = -1) -> None:
-        """Let the Responder answer what is asked of it: some sound, and a tool call in the same reply."""
+        """Let the Responder answer the last request: some sound, and a tool call in the same reply."""
         responder = self.call.responder
         await until(lambda: bool(responder.requests))
         responder.say(
@@ -46,7 +46,7 @@ class PhoneWorld:
         )
 
     def results(self) -> list[str]:
-        """The outcomes of tool calls that the Responder was given."""
+        """The outcomes of tool calls in the Responder's input."""
         return [command.output for command in self.call.done(SubmitResult)]
 
 
@@ -74,7 +74,7 @@ async def test_keys_become_one_message_and_the_page_sees_them() -> None:
         await until(lambda: bool(here.call.responder.requests))  # and they are answered
 
 
-async def test_keys_without_an_end_are_put_together_after_a_pause() -> None:
+async def test_keys_without_an_end_are_joined_after_a_pause() -> None:
     async with phone_world() as here:
         await here.stream.press("1")
         await asyncio.sleep(0.4)
@@ -83,7 +83,7 @@ async def test_keys_without_an_end_are_put_together_after_a_pause() -> None:
         assert here.call.told("keys_pressed") == [{"keys": "12"}]
 
 
-async def test_the_responder_knows_that_the_caller_is_on_the_telephone_and_whom_to_transfer_to() -> None:
+async def test_the_responder_knows_that_the_caller_is_on_the_telephone_and_the_transfer_targets() -> None:
     async with phone_world() as here:
         briefing = (
             here.call.responder.briefings[-1] if here.call.responder.briefings else here.call.live.parts.link.briefing
@@ -134,7 +134,7 @@ async def test_a_transfer_that_the_provider_refuses_is_reported_and_the_call_goe
         assert here.call.told("thinker") == []  # no Thinker was at work
 
 
-async def test_a_caller_who_speaks_up_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:
+async def test_a_caller_who_speaks_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:
     async with phone_world() as here:
         here.call.live.type_text("Goodbye.")
         await here.reply(HANG_UP, ms=3000)

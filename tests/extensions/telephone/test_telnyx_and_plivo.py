@@ -98,7 +98,7 @@ def test_a_plivo_stream_without_a_readable_token_has_none(headers: str) -> None:
 
 
 @pytest.mark.parametrize("message", ["", "{", "[]", '{"event": 5}', '{"event":"start"}', "[" * 5000, "x" * 70_000])
-def test_what_is_no_message_is_refused(message: str) -> None:
+def test_an_invalid_message_is_refused(message: str) -> None:
     framing = TelnyxFraming()
     with pytest.raises(BadRequest):
         framing.started(framing.read(message))
@@ -138,7 +138,7 @@ def telnyx_request(body: str, timestamp: str, signed: str = "") -> WebhookReques
     return WebhookRequest([URL], {"telnyx-signature-ed25519": signature, "telnyx-timestamp": timestamp}, [], body)
 
 
-async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
+async def test_a_signature_of_telnyx_is_for_this_body_at_this_time() -> None:
     async with httpx2.AsyncClient() as http:
         telnyx = Telnyx(telnyx_account(), http, clock=lambda: 1_000_000.0)
         assert telnyx.is_signed(telnyx_request("a=b", "1000000"))

@@ -23,7 +23,7 @@ def lines_in(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-async def test_what_a_worker_does_for_a_call_is_joined_to_it_in_traces_and_logs(tmp_path: Path) -> None:
+async def test_a_workers_part_of_a_call_is_joined_to_it_in_traces_and_logs(tmp_path: Path) -> None:
     worked = tmp_path / "worker.log"
     async with collector() as traces, offline_peer(SCRIPT) as peer:
         with ExitStack() as stack:
