@@ -32,7 +32,7 @@ from benchmarks.run import Run, ServerKind, run
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
 SECONDS, RAMP_SECONDS = 40.0, 20.0
-"""How long a run is measured, unless said: a ramp has many runs."""
+"""Seconds that a run is measured by default: a ramp has many runs."""
 RAMP_START = 16
 
 
@@ -53,7 +53,7 @@ def main() -> int:
     else:
         for _ in range(options.repeat):
             for calls in options.calls:
-                for bench in benches:  # in turns: a disturbed machine meets all of them
+                for bench in benches:  # in turns, so that a disturbance of the machine hits all of them
                     bench.measure(calls)
     for bench, found in zip(benches, words, strict=True):
         bench.say(found)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
-    # Of a ramp's numbers the last try is what counted; the JSON has them all.
+    # Of each number in a ramp the last try counts; the JSON has all tries.
     shown = {calls: runs[-1:] if options.ramp else runs for calls, runs in sorted(bench.runs.items())}
     console = Console(width=max(bench.console.width, report.width(shown)))
     console.print(report.table(shown, bench.where))
@@ -80,7 +80,7 @@ def _of(path: Path, bench: Bench, several: bool) -> Path:
 
 
 class Bench:
-    """Runs one after another, and keeps what they gave."""
+    """Makes runs one after another, and keeps their results."""
 
     def __init__(self, seconds: float, cores: Cores, kind: ServerKind) -> None:
         self.console = Console()

@@ -34,7 +34,7 @@ app = FastAPI()
 
 @app.post("/telegram")
 async def on_update(update: dict[str, Any], x_telegram_bot_api_secret_token: str = Header("")) -> dict[str, Any]:
-    """Answer a text message in its chat; anything else is taken and left alone."""
+    """Answer a text message in its chat; anything else is accepted and ignored."""
     if not hmac.compare_digest(x_telegram_bot_api_secret_token.encode(), SECRET.encode()):
         raise HTTPException(403, "This is not Telegram.")
     message = update.get("message") or {}

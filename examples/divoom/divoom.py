@@ -54,12 +54,12 @@ async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions
 
 
 class Taken(ServiceAnswer):
-    """What the display answers."""
+    """The display's answer."""
 
     error_code: int
 
 
 def shown(answer: str) -> str:
-    """Return the answer on one line, cut to what the display takes."""
+    """Return the answer on one line, cut to the display's limit."""
     line = " ".join(answer.split())
     return line.encode()[:TEXT_BYTES].decode(errors="ignore")
