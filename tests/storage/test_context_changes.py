@@ -66,7 +66,7 @@ async def test_after_an_outage_listeners_get_the_changes_made_during_it(redis: R
         redis.start()
         await until(lambda: bool(received), 10)  # read again: the connection is back
         await until_changed(other)
-        await until(lambda: received[-1] == {"name": "Cy"}, 10)
+        await until(lambda: received[-1] == {"name": "Cy"})
 
 
 async def until_changed(memory: Memory) -> None:

@@ -38,7 +38,7 @@ async def test_each_listener_gets_the_messages_of_its_channel_over_one_connectio
             await client.publish("one", b"1")
             await client.publish("two", b"2")
             await client.publish("three", b"3")
-            await until(lambda: received == {"one": [None, b"1"], "two": [None, b"2"]}, 10)
+            await until(lambda: received == {"one": [None, b"1"], "two": [None, b"2"]})
             assert len(await client.client_list()) == before + 1, "one connection, however many channels"
         await client.aclose()
 
@@ -58,9 +58,9 @@ async def test_a_silently_dead_connection_is_opened_again(monkeypatch: pytest.Mo
     with running_redis() as server:
         async with listening(server, received) as pubsub:
             server.freeze()
-            await until(lambda: not pubsub.is_listening, 10)
+            await until(lambda: not pubsub.is_listening)
             server.thaw()
-            await until(lambda: received["one"].count(None) == 2, 10)
+            await until(lambda: received["one"].count(None) == 2)
 
 
 async def test_a_listener_that_raises_misses_one_message_and_the_others_get_all() -> None:
@@ -80,7 +80,7 @@ async def test_a_listener_that_raises_misses_one_message_and_the_others_get_all(
             assert await pubsub.wait_until_open(10)
             for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
                 await pubsub.publish(channel, message)
-            await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
+            await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]})
     assert listener_failures["fragile"] == failures + 1
 
 
@@ -96,5 +96,5 @@ async def test_an_undecodable_message_is_skipped_and_a_newer_versions_field_is_i
             await pubsub.publish(
                 CHANNEL, b'{"user": "ada", "origin": "elsewhere", "type": "task", "data": {}, "new": 1}'
             )
-            await until(lambda: received == [("ada", ""), ("ada", "task")], 10)
+            await until(lambda: received == [("ada", ""), ("ada", "task")])
     assert skipped_records[CHANNEL] == skipped + 2

@@ -169,7 +169,7 @@ async def test_a_failure_of_broken_work_hides_the_text_of_the_error(
 
 async def test_a_task_past_its_soft_limit_is_hurried_and_past_its_hard_limit_stopped(redis: Redis) -> None:
     async def hurries(run: TaskRun) -> TaskResult:
-        await until(lambda: run.hurried, 2.0)
+        await until(lambda: run.hurried)
         return TaskResult("What there is.", "live")
 
     patient = QUICK.model_copy(update={"hard_limit_s": 2.0})

@@ -283,7 +283,7 @@ async def test_a_caller_that_asked_for_pauses_gets_them_and_its_clock_goes_on(mo
         monkeypatch.setattr(Protection, "unprotect", unprotect)
         await until(lambda: sum(len(packet.payload) == 1 for packet in came) > 2, 15)
         transport.play("a", tone(500, 200))
-        await until(lambda: any(heard.audible for heard in caller.received.frames), 5)
+        await until(lambda: any(heard.audible for heard in caller.received.frames))
     finally:
         await transport.close()
         await caller.close()

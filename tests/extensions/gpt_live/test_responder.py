@@ -92,7 +92,7 @@ async def test_a_wrong_message_is_refused_and_the_session_goes_on() -> None:
 
             async def told(event: dict[str, Any]) -> dict[str, Any]:
                 await socket.send(json.dumps(event))
-                answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 5))
+                answer: dict[str, Any] = json.loads(await asyncio.wait_for(socket.recv(), 30))
                 return answer
 
             thought = {

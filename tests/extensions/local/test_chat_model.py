@@ -37,7 +37,7 @@ async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterat
 
 
 async def test_the_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
-    slow = stream(words("It is ", "cold. ", "Take"), [0.3], words(" a coat."), ended())
+    slow = stream(words("It is ", "cold. ", "Take"), [1.5], words(" a coat."), ended())
     async with asking(slow) as (dialogue, _):
         began = time.perf_counter()
         async with aclosing(dialogue.answer(order("Is it cold?"))) as parts:
@@ -45,7 +45,7 @@ async def test_the_first_sentence_is_spoken_while_the_rest_still_streams() -> No
             after = time.perf_counter() - began
             rest = [part async for part in parts]
     assert (first, rest) == ("It is cold.", ["Take a coat."])
-    assert after < 0.25
+    assert after < 1.2
 
 
 async def test_an_interrupted_answer_closes_the_stream() -> None:
@@ -53,7 +53,7 @@ async def test_an_interrupted_answer_closes_the_stream() -> None:
     async with asking(endless) as (dialogue, server):
         async with aclosing(dialogue.answer(order("Tell me a story."))) as parts:
             assert await anext(parts) == "Once upon a time."
-        await asyncio.wait_for(server.hung_up.wait(), 1)
+        await asyncio.wait_for(server.hung_up.wait(), 8)
 
 
 async def test_the_request_has_the_instructions_the_history_and_the_tools() -> None:
@@ -219,10 +219,10 @@ async def test_short_purposes_are_worded_by_the_model_or_by_fixed_words_in_time(
         assert (await answered(dialogue.answer(order("Hm?", purpose="filler", tool_choice="none"))))[0] == [
             "Still at it!"
         ]
-    async with asking(stream([5.0])) as (dialogue, _):
+    async with asking(stream([60.0])) as (dialogue, _):
         began = time.perf_counter()
         said, _ = await answered(dialogue.answer(order("Hm?", purpose="nudge", tool_choice="none")))
-        assert len(said) == 1 and time.perf_counter() - began < 4
+        assert len(said) == 1 and time.perf_counter() - began < 20
 
 
 async def test_a_dictated_greeting_is_spoken_without_the_model() -> None:

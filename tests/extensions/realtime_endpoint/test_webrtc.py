@@ -114,7 +114,7 @@ async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, r
         async with following(running, client, secret) as beside:
             async with AsyncOpenAI(api_key=secret, base_url=f"{running.url}/v1") as program:
                 await program.realtime.calls.hangup(client.call_id)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await beside.socket.wait_closed()
             assert beside.socket.close_code == 1000
         await until(lambda: client.connection.connectionState == "closed")

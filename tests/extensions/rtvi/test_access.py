@@ -21,7 +21,7 @@ async def asked(here: World, query: str = "", origin: str = "") -> str:
     headers = {"origin": origin} if origin else {}
     url = here.url.replace("http", "ws") + "/api/rtvi" + query
     before = len(here.calls)
-    async with connect(url, proxy=None, compression=None, additional_headers=headers) as socket, asyncio.timeout(5):
+    async with connect(url, proxy=None, compression=None, additional_headers=headers) as socket, asyncio.timeout(30):
         try:
             while len(here.calls) == before:
                 read = read_frame(bytes(await asyncio.wait_for(socket.recv(decode=False), 0.1)))
@@ -75,7 +75,7 @@ async def test_an_invalid_frame_ends_the_call_with_the_reason(tmp_path: Path) ->
             async with connect(here.url.replace("http", "ws") + "/api/rtvi", proxy=None, compression=None) as socket:
                 await socket.send(write_message(b"{}"))
                 await socket.send(message)
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(30):
                     frame = read_frame(bytes(await socket.recv(decode=False)))
                     await socket.wait_closed()
             assert isinstance(frame, bytes) and b'"fatal":true' in frame

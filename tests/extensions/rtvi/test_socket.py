@@ -12,6 +12,7 @@ from backend.media.frame import FRAME_MS, Frame
 from backend.media.resample import resample
 from tests.extensions.rtvi.rigs import rtvi_call
 from tests.support.tones import audible, pitch, tone
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.realtime
 
@@ -24,7 +25,8 @@ async def test_sound_at_the_clients_rate_is_heard_at_ours(rate: int) -> None:
         spoken = resample(tone(700, 400), 24_000, rate)
         for at in range(0, len(spoken), 1024):
             await client.send(write_audio(spoken[at : at + 1024], rate))
-        await asyncio.sleep(0.3)
+        await until(lambda: sum(map(audible, frames)) >= 18)
+        await asyncio.sleep(0.1)
         receiving.cancel()
     heard = b"".join(frame for frame in frames if audible(frame))
     assert len(heard) / 48 == pytest.approx(400, abs=2 * FRAME_MS)

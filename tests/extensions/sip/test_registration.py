@@ -92,7 +92,7 @@ async def registering(**options: Any) -> AsyncIterator[tuple[Registrar, Registra
 
 async def test_a_challenge_is_answered_and_at_the_end_the_account_is_released() -> None:
     async with registering() as (registrar, registration):
-        await until(lambda: registration.state == "ok", 5)
+        await until(lambda: registration.state == "ok")
         assert registrar.registered == [300]
         assert registrar.contacts[0].startswith(f"<sip:account@{HERE}:")
         assert registration._agent._gate.trunk == {HERE}
@@ -101,13 +101,13 @@ async def test_a_challenge_is_answered_and_at_the_end_the_account_is_released() 
 
 async def test_a_registrar_that_wants_longer_times_gets_them() -> None:
     async with registering(shortest_s=900) as (registrar, registration):
-        await until(lambda: registration.state == "ok", 5)
+        await until(lambda: registration.state == "ok")
         assert registrar.registered == [900]
 
 
 async def test_a_refusal_is_logged_and_not_tried_again_immediately() -> None:
     async with registering(refuses=403) as (registrar, registration):
-        await until(lambda: "403" in registration.state, 5)
+        await until(lambda: "403" in registration.state)
         await asyncio.sleep(0.5)
         assert registrar.registered == []
 
@@ -126,4 +126,4 @@ async def test_the_server_shows_the_state_of_its_registration() -> None:
             for refuses, state in ((0, "ok"), (403, "refuses the registration")):
                 registrar.refuses = refuses
                 with running_server(peer, **settings, SIP__TRUNK=trunk) as server:
-                    await until(partial(shows, server, state), 10)
+                    await until(partial(shows, server, state))

@@ -47,4 +47,4 @@ async def test_a_flush_that_is_undone_immediately_clears_and_repeats_nothing() -
         await until(lambda: transport.queued_ms == 0)
         await asyncio.sleep(0.2)
         assert stream.events("clear") == []
-        assert sounding_ms(stream.audible()) == pytest.approx(600, abs=25)
+        assert sounding_ms(stream.audible()) == pytest.approx(600, abs=60)

@@ -25,7 +25,7 @@ async def refused(here: World, parameters: dict[str, str], call: str = CALL) -> 
     """Open a stream that must be closed without a call."""
     stream = TwilioStream(call=call)
     await stream.connect(here.url.replace("http", "ws") + "/twilio/media", parameters)
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(30):
         await stream.closed.wait()
     await stream.close()
 
@@ -127,7 +127,7 @@ async def test_an_invalid_media_stream_is_closed(tmp_path: Path) -> None:
             async with await here.socket("/twilio/media") as socket:
                 for _ in range(3):
                     await socket.send(message)
-                async with asyncio.timeout(8):
+                async with asyncio.timeout(30):
                     await socket.wait_closed()
         assert not here.calls
 

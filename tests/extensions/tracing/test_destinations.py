@@ -180,7 +180,7 @@ async def test_a_call_and_its_end_wait_for_no_collector(
             await ask_weather(traces.tracer)
             asked_in = time.perf_counter() - began
             began = time.perf_counter()
-        assert asked_in < 2 and time.perf_counter() - began < 4
+        assert asked_in < 10 and time.perf_counter() - began < 15
     assert "a b" not in caplog.text and "a%20b" not in caplog.text
 
 

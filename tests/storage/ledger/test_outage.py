@@ -57,7 +57,7 @@ async def test_entries_made_while_the_database_is_down_are_written_once_it_is_ba
             for number in range(2, 500):
                 ledger.write(said(number))
             assert time.monotonic() - began < 5, "writing waits for nothing"
-            await until(lambda: bool(ledger.writer.outage), 10)
+            await until(lambda: bool(ledger.writer.outage))
             with pytest.raises(LedgerUnavailable):
                 await ledger.messages("ann", "trip", 10)
             server.start()
@@ -71,7 +71,7 @@ async def test_without_a_database_only_the_oldest_entries_are_dropped(tmp_path: 
     ledger_writer = LedgerWriter(engine, limit=3)
     for number in range(5):
         ledger_writer.write(said(number))
-    await until(lambda: bool(ledger_writer.outage), 10)
+    await until(lambda: bool(ledger_writer.outage))
     with pytest.raises(LedgerUnavailable):
         await Ledger(engine, ledger_writer).erase("ann")
     assert ledger_writer.dropped >= 2 and ledger_writer.depth <= 3

@@ -41,7 +41,7 @@ async def test_pieces_come_as_they_are_made_and_stop_when_the_reader_stops() -> 
             await anext(unwanted)
         began = time.monotonic()
         assert await pieces_of(voice, "Okay.")
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 3
         assert await pieces_of(voice, " ") == []
 
 
