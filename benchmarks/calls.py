@@ -1,15 +1,15 @@
-"""What whole calls cost and how they sound: `python -m benchmarks.calls`, or `make bench`.
+"""The cost and the sound of whole calls: `python -m benchmarks.calls`, or `make bench`.
 
 benchmarks.calls        this: the command line, one run after another
-  run                   one run: starts the processes, reads what the server spent
+  run                   one run: starts the processes, reads the server's use of the machine
     processes           the offline Responder and the callers on some cores, the server alone on another
     callers             a process of its own: real WebRTC peers, each a `caller` having a `conversation`
-    provider_log        what the Responder saw, and when
-      caller, line      one call; its packets, on sockets that are `drained`; what was `heard`, decoded afterwards
+    provider_log        the Responder's record, with times
+      caller, line      one call; its packets, on `drained` sockets; the `heard` sound, decoded afterwards
       page_reader       the events its page would read
-  record, chirp         what a call leaves behind; whether a known sound arrived whole
+  record, chirp         the record of a call; whether a known sound arrived whole
   figures               from records to figures, pure
-  ramp                  which number of calls to try next, pure
+  ramp                  the number of calls to try next, pure
   report                the table, the JSON
 """
 
@@ -75,7 +75,7 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
 
 
 def _of(path: Path, bench: Bench, several: bool) -> Path:
-    """A file for each way to call, if there are several."""
+    """A file for each way to call, if several are measured."""
     return path.with_stem(f"{path.stem}-{bench.kind.by}") if several else path
 
 

@@ -1,4 +1,4 @@
-"""From records to figures. Pure: what is measured is measured elsewhere, what is printed is printed elsewhere.
+"""From records to figures. Pure: other modules measure and print.
 
 Definitions, all at the caller's end of the wire:
 
@@ -6,12 +6,12 @@ Definitions, all at the caller's end of the wire:
   that this sample is the last one of its packet: a microphone would have captured it just then;
 - *first reply audio*: the arrival of the first packet after that which decodes to more than silence (`AUDIBLE`);
 - *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay. With
-  ENDPOINTING=eager that is the server's doing; otherwise it contains what its patience adds;
+  ENDPOINTING=eager that is the server's share; otherwise it contains the end-of-turn wait;
 - *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
   of `QUIET_PACKETS` packets in a row that decode to silence;
-- *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
-  reply that ran dry for so long just before it was interrupted;
-- *spacing*: time between arrivals of packets next to each other, unless the first said that nothing follows; a *gap* is
+- *leak*: an audible packet after that, while the caller still interrupts: late audio that got through, or a
+  reply that ran dry for so long just before its interruption;
+- *spacing*: time between arrivals of packets next to each other, unless the first announced a pause; a *gap* is
   one over 40 ms.
 """
 

@@ -1,4 +1,4 @@
-"""A Telegram bot whose users converse with this server: each has conversations, memories and reminders of their own.
+"""A Telegram bot for this server: each of its users has conversations, memories and reminders of their own.
 
 Telegram sends each message to a webhook of yours (https://core.telegram.org/bots/api#setwebhook), and takes the answer
 in the webhook's own reply. The bot speaks for its users with a token that grants `on_behalf`:
@@ -8,7 +8,7 @@ in the webhook's own reply. The bot speaks for its users with a token that grant
     make run &
     .venv/bin/uvicorn --app-dir examples telegram_bot:app --port 8100
 
-Then tell Telegram once, with the token that BotFather gave you, where it is, and the secret it shall show:
+Then register the webhook once, with the token from BotFather, the bot's address, and the secret for its requests:
 
     curl https://api.telegram.org/bot<token>/setWebhook -d url=https://bot.example.com/telegram -d secret_token=$TELEGRAM_SECRET
 """  # noqa: E501 - a command to copy

@@ -27,7 +27,7 @@ TEXT_BYTES = 511
     detached=True,
 )
 async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions) -> None:
-    """Show the answer on the display `device` (host and port); with `user`, only what is answered to this user id.
+    """Show the answer on the display `device` (host and port); with `user`, only answers to this user id.
 
     Raise `PeerError` when the display cannot be reached or refuses.
     """

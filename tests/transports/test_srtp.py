@@ -63,5 +63,5 @@ def test_a_truncated_packet_is_refused(data: bytes) -> None:
         (b"", False),
     ],
 )
-def test_media_is_told_from_other_packets_on_its_socket(data: bytes, media: bool) -> None:
+def test_media_is_distinguished_from_other_packets_on_its_socket(data: bytes, media: bool) -> None:
     assert is_media(data) is media

@@ -1,4 +1,4 @@
-"""An engine for the tests of the pool of speech processes: the payload of a job says what it does."""
+"""An engine for the tests of the pool of speech processes: each follows its payload."""
 
 from __future__ import annotations
 

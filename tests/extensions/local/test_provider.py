@@ -73,6 +73,6 @@ def _printed_until(server: RunningServer, words: str, within_s: float) -> str:
     while words not in printed:
         ready, _, _ = select.select([server.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
         piece = os.read(server.process.stdout.fileno(), 4096).decode() if ready else ""
-        assert piece, f"not told within {within_s:g} s: {printed!r}"
+        assert piece, f"not printed within {within_s:g} s: {printed!r}"
         printed += piece
     return printed

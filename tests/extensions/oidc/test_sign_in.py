@@ -139,7 +139,7 @@ async def test_a_visitor_who_signs_in_for_the_first_time_becomes_the_account(tmp
             assert await user_of(here, thief) != visitor, "only a sign-in leads there from now on"
 
 
-async def test_what_holds_only_for_the_visitor_ends_with_the_sign_in(tmp_path: Path, issuer: str) -> None:
+async def test_the_visitors_calls_and_billing_end_with_the_sign_in(tmp_path: Path, issuer: str) -> None:
     budgets = budgets_over(FakeAsyncRedis())
     async with (
         signing(tmp_path, issuer, "open", "oidc", budgets=budgets) as here,

@@ -60,7 +60,7 @@ class Kit:
             if len(found) >= count:
                 return found[count - 1]
             await asyncio.sleep(LOOK_EVERY_S)
-        raise AssertionError(f"no {name}; told {await self.told()}")
+        raise AssertionError(f"no {name} among {await self.told()}")
 
     async def levels(self, since: float, until: float = float("inf")) -> list[tuple[float, float, float]]:
         """Loudness and loudest frequency of the sound in that time."""
