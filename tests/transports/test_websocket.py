@@ -195,7 +195,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
     async with raw_call() as (transport, _):
         transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
-        with pytest.raises(MediaFailed, match="audio failed"):
+        with pytest.raises(MediaFailed):
             await read_all(transport)
 
 

@@ -55,5 +55,5 @@ async def test_it_closes_an_issue_in_the_turn_after_the_question() -> None:
 async def test_any_other_thinker_without_its_tools_is_an_error() -> None:
     manifest = Manifest("moon", "Moon", "phases", "Is it full?", "You know the moon.", tools=("moon_phase",))
     async with world() as w:
-        with pytest.raises(BadPlugin, match="moon_phase"):
+        with pytest.raises(BadPlugin):
             ThinkerRegistry([Thinker(manifest, ThinkerRun.answer)], w.thinkers.registry.dependencies)

@@ -1,4 +1,4 @@
-"""An engine for the tests of the pool of speech processes: each follows its payload."""
+"""An engine for the tests of the pool of speech processes: each job follows its payload."""
 
 from __future__ import annotations
 
