@@ -40,7 +40,7 @@ async def test_a_live_call_speaks_the_reminder_and_deletes_it_once_it_was_heard(
         assert (await one.reminders.all_of(USER))[0].to_json()["state"] == "due", "it stays until it was heard"
         world.speak()
         one.delivery.on_delivered(USER, notice.id, "call")
-        await asyncio.sleep(0.05)
+        await until(lambda: bool(world.shown))
         assert await one.reminders.all_of(USER) == []
         assert world.shown == [ReminderChanged("r1", "delivered", "call")]
 

@@ -88,7 +88,7 @@ def test_a_repeated_fact_is_stored_once_and_becomes_the_newest() -> None:
     assert context == {"facts": ["keeps bees", "has a DOG"]}
 
 
-def test_a_summary_replaces_the_facts_of_the_one_it_was_made_from() -> None:
+def test_a_summary_replaces_the_one_it_was_made_from() -> None:
     context = after(MergeSummary("Ana keeps bees."))
     context = after(MergeSummary("Ana keeps bees and a dog.", over="Ana keeps bees."), stored=context)
     assert context == {"summary": "Ana keeps bees and a dog."}
