@@ -17,7 +17,7 @@ from backend.media.frame import SILENCE
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
 from backend.transports.webrtc.srtp import read_packet
 from benchmarks.figures import AUDIBLE
-from benchmarks.record import Packets
+from benchmarks.measurements import Packets
 
 SOUNDING_BYTES = 52
 """RTP packets of at least so many bytes count as sound during the call: a voice has about 110, silence 30 to 34."""

@@ -1,11 +1,11 @@
-"""A bad record or a failing listener costs only itself, is counted, and does not flood the log."""
+"""A bad record or a failing observer costs only itself, is counted, and does not flood the log."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from backend.runtime.faults import call_listener, decode_or_skip, listener_failures, skipped_records
+from backend.runtime.faults import call_observer, decode_or_skip, observer_failures, skipped_records
 
 
 def test_an_undecodable_record_is_skipped_and_counted_and_logged_each_time_the_count_doubles(
@@ -23,13 +23,13 @@ def test_an_undecodable_record_is_skipped_and_counted_and_logged_each_time_the_c
     assert len(caplog.records) == 4, "at 1, 2, 4 and 8"
 
 
-def test_a_listener_that_raises_is_counted_and_logged_without_the_words_of_its_error(
+def test_an_observer_that_raises_is_counted_and_logged_without_the_words_of_its_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def raises(words: str) -> None:
         raise ValueError(words)
 
-    call_listener("test.words", raises, "what a user said")
-    assert listener_failures["test.words"] == 1
+    call_observer("test.words", raises, "what a user said")
+    assert observer_failures["test.words"] == 1
     assert "test_faults.py" in caplog.text and "ValueError" in caplog.text
     assert "what a user said" not in caplog.text

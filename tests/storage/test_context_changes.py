@@ -1,4 +1,4 @@
-"""Listeners in one process hear of changes to a user's context in another."""
+"""Observers in one process hear of changes to a user's context in another."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def named(name: str) -> Any:
     return lambda context: context | {"name": name}
 
 
-async def test_listeners_get_changes_of_another_process_and_their_own_once(redis: RedisProcess) -> None:
+async def test_observers_get_changes_of_another_process_and_their_own_once(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.listeners.add("ana", received.append)
-        await until(lambda: bool(received))  # a new listener first gets the current state
+        one.observers.add("ana", received.append)
+        await until(lambda: bool(received))  # a new observer first gets the current state
         received.clear()
         await other.update_user_context("ana", named("Ana"))
         await until(lambda: received == [{"name": "Ana"}])
@@ -58,10 +58,10 @@ async def test_listeners_get_changes_of_another_process_and_their_own_once(redis
         assert received == [{"name": "Ana"}, {"name": "Anna"}, {}]
 
 
-async def test_after_an_outage_listeners_get_the_changes_made_during_it(redis: RedisProcess) -> None:
+async def test_after_an_outage_observers_get_the_changes_made_during_it(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.listeners.add("cy", received.append)
+        one.observers.add("cy", received.append)
         redis.kill()
         redis.start()
         await until(lambda: bool(received), 10)  # read again: the connection is back

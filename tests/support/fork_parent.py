@@ -45,7 +45,7 @@ WHEN_USED = (
     *("uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl"),
 )
 """Modules that the server imports at their first use."""
-PATIENCE_S = 15.0
+REDIS_TIMEOUT_S = 15.0
 """Seconds that a server in a test waits for Redis.
 
 They are long: tests share the machine, and none of these tests measures time.
@@ -121,7 +121,7 @@ def _become(order: Order) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     if not os.environ.pop(REDIS_AS_SHIPPED, ""):
-        client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
+        client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = REDIS_TIMEOUT_S, REDIS_TIMEOUT_S - 1.0
     program, *arguments = order["command"]
     if Path(program).name == Path(sys.executable).name:
         assert arguments[0] == "-m"

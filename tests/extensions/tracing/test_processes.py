@@ -37,7 +37,7 @@ async def test_a_workers_part_of_a_call_is_joined_to_it_in_traces_and_logs(tmp_p
                 headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "from-the-proxy"}
                 answer = await call.http.post(path, json={"text": ASKED}, headers=headers)
                 assert answer.headers["x-request-id"] == "from-the-proxy"
-                await call.told("thinker", event="complete", within_s=20)
+                await call.event("thinker", event="complete", within_s=20)
                 await until(lambda: traces.has("task research") and "thinker_end" in worked.read_text(), 30)
             await until(lambda: traces.has("session"))
             ours, theirs = lines_in(server.folder / "stderr.log"), lines_in(worked)

@@ -44,7 +44,7 @@ class Packets:
 
 
 @dataclass(slots=True)
-class CallRecord:
+class CallMeasurements:
     """One call."""
 
     setup_s: float
@@ -75,7 +75,7 @@ class CallRecord:
 class CallersReport:
     """The record of the callers' process."""
 
-    calls: list[CallRecord]
+    calls: list[CallMeasurements]
     began: float
     """The moment after all calls have settled, at which measuring begins."""
     ended: float
