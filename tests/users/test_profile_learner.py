@@ -47,7 +47,7 @@ async def briefed_anew(call: PlacedCall) -> None:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowing, "REFRESH_AFTER_S", 0.02)
+    monkeypatch.setattr(knowing, "REFRESH_AFTER_S", 0.15)
 
 
 # --- the briefing ---------------------------------------------------------------------------------------
@@ -283,12 +283,12 @@ async def test_a_failing_model_or_memory_costs_one_summary_and_the_log_shows_no_
 
 
 async def test_of_the_requests_during_a_summary_only_the_last_is_written_next() -> None:
-    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("One.")], notes("Two."))
+    memory, model = FakeMemory(), ScriptedModel([1.0, *notes("One.")], notes("Two."))
     summaries = Summaries(model, "fast", memory)
     for text in ("first", "second", "third"):
         summaries.request("s1", "ada", [PastMessage("user", text)])
         await settle()
-    await summaries.close(1.0)
+    await summaries.close(10.0)
     asked = [request["messages"][1]["content"] for request in model.requests]
     assert len(asked) == 2 and "first" in asked[0] and "third" in asked[1]
     kept = await memory.user_context("ada")

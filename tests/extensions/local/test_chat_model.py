@@ -21,7 +21,7 @@ from tests.extensions.local.orders import ROUTE, answered, assistant, note, orde
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
 
 Handler = Callable[[Request], Reply]
-QUICK = ModelLimits(attempts=1, connect_s=1, silence_s=0.5)
+QUICK = ModelLimits(attempts=1, connect_s=1, silence_s=1.0)
 
 
 @asynccontextmanager
@@ -37,7 +37,7 @@ async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterat
 
 
 async def test_the_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
-    slow = stream(words("It is ", "cold. ", "Take"), [1.5], words(" a coat."), ended())
+    slow = stream(words("It is ", "cold. ", "Take"), [0.6], words(" a coat."), ended())
     async with asking(slow) as (dialogue, _):
         began = time.perf_counter()
         async with aclosing(dialogue.answer(order("Is it cold?"))) as parts:
@@ -45,7 +45,7 @@ async def test_the_first_sentence_is_spoken_while_the_rest_still_streams() -> No
             after = time.perf_counter() - began
             rest = [part async for part in parts]
     assert (first, rest) == ("It is cold.", ["Take a coat."])
-    assert after < 1.2
+    assert after < 0.5
 
 
 async def test_an_interrupted_answer_closes_the_stream() -> None:
