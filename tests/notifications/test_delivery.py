@@ -77,6 +77,15 @@ async def test_without_a_call_or_a_page_the_webhook_gets_the_reminder_and_later_
         assert not world.waiting and await one.reminders.all_of(USER) == []
 
 
+async def test_one_that_a_live_call_does_not_speak_goes_to_the_webhook_after_three_minutes() -> None:
+    world = World(on_call=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        while await one.deliver(reminder) == "call":
+            assert not world.posts
+        assert world.now - NOW - 600 == 3 + 60 + 120 and world.posts.total() == 1 and not world.waiting
+
+
 async def test_a_refusing_webhook_is_tried_again_after_growing_pauses() -> None:
     world = World(webhook_fails=2)
     async with Process(world) as one:
