@@ -1,4 +1,4 @@
-"""Servers that one runs oneself, for the contract of Responders."""
+"""Self-hosted servers, for the contract of Responders."""
 
 from __future__ import annotations
 
