@@ -163,7 +163,7 @@ async def test_a_client_with_a_broken_connection_is_lost() -> None:
 
 async def test_a_client_without_any_message_is_lost() -> None:
     async with raw_call(lost_after_s=0.3) as (transport, _):
-        with pytest.raises(TransportLost, match="Nothing comes"):
+        with pytest.raises(TransportLost, match="sends nothing more"):
             await read_all(transport)
 
 
