@@ -1,1 +1,1 @@
-"""The room decides who may do what, and how much of it: principals, keys, credentials, rates, permits and budgets."""
+"""Principals, keys, credentials, rates, permits and budgets decide who may do what, and how much."""
