@@ -1,7 +1,6 @@
-"""Questions that need several sources: plan, search side by side, look for gaps, write; minutes long if need be.
-
-The model plans and writes; the searching in between is ours, so that every step can be shown as progress, every
-finding keeps its source, and a model that cannot plan still gets its question looked up.
+"""The research Thinker answers from several sources: plan, search in parallel, look for gaps, write. It may take
+minutes.  The model plans and writes. The server searches, so that every step shows as progress, every finding keeps its
+source, and a question is looked up even if the model cannot plan.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ GAPS = PLAN + (
     'reply {{"searches": []}} when nothing important is.'
 )
 SEARCH_LIMIT = 4
-"""Searches planned in one round."""
+"""The most searches in one round."""
 ROUND_LIMIT = 2
 FINDINGS_LIMIT = 16_000
-"""Characters of findings shown to the writing model."""
+"""The most characters of findings for the writing model."""
 CITATION_LIMIT = 12
 DELAY_STEP_S = 5.0
 """Seconds between two progress messages of a demonstration's delay."""
@@ -92,13 +91,13 @@ async def think(run: ThinkerRun) -> Answer:
             break
         findings |= await _gather(run, searches)
         if all(result.error for result in findings.values()):
-            break  # nothing works: a second plan would not either
+            break  # Every search failed, so a second plan would fail, too.
     await _delay(run)
     return await _write(run, findings)
 
 
 async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Search]:
-    """Return the plan of that round, an earlier run's if there was one."""
+    """Return the plan of that round, from an earlier run if there was one."""
 
     async def plan() -> list[dict[str, str]]:
         return [asdict(search) for search in await _plan(run, findings)]
@@ -107,9 +106,8 @@ async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Sea
 
 
 async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
-    """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere.
-
-    So does a question that no model can plan for; its gaps are not looked for.
+    """Plan the next searches. Without a readable plan, the first round searches for the question itself in all sources.
+    The same holds if no model can plan; then gaps are not looked for.
     """
     question = run.question.query
     if run.dependencies.without_model:
@@ -130,13 +128,13 @@ def _everywhere(question: str) -> list[Search]:
 
 
 def _sources(run: ThinkerRun) -> dict[str, str]:
-    """Return the names of the tools that search, those of extensions too, each with what it searches."""
+    """Return the names of all search tools, including those of extensions, each with its source."""
     tools = map(run.dependencies.toolbox.get_tool, run.manifest.tools)
     return {tool.name: tool.searches for tool in tools if tool and tool.searches}
 
 
 def read_plan(text: str, sources: Sequence[str]) -> list[Search] | None:
-    """Return the searches of a plan; None when the text is none. Without a known source, the first is searched."""
+    """Return the searches of a plan; None when the text is no plan. Without a known source, the first is searched."""
     match = re.search(r"\{.*\}", text, re.DOTALL)
     try:
         steps = json.loads(match[0])["searches"] if match else None
@@ -172,7 +170,7 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> Findings:
 
 
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
-    """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
+    """Make a search once, or return an earlier run's result. The next run repeats a failed search."""
     name = f"{search.source}: {search.query}"
     if (saved := run.checkpoints.load(name)) is not None:
         return msgspec.convert(saved, ToolResult)
@@ -210,7 +208,7 @@ async def _written(run: ThinkerRun, findings: Findings) -> Answer:
 
 
 def _listed(run: ThinkerRun, findings: Findings) -> Answer:
-    """Return what each source says, for want of a model that would compare them."""
+    """Return what each source says, without a model that compares them."""
     sources = _sources(run)
     said = [
         f"From {sources[search.source]}: {words}"
@@ -234,7 +232,7 @@ def _quoted(findings: Findings) -> str:
 
 
 async def _delay(run: ThinkerRun) -> None:
-    """Wait, for demonstrations, until the set number of seconds has passed, and show progress meanwhile."""
+    """Wait for the configured seconds of a demonstration, and show progress."""
     until = run.began + run.dependencies.settings.services.research_delay_s
     while (left := until - time.perf_counter()) > 0 and not run.checkpoints.hurried:
         run.progress(f"comparing the sources, {round(left)} seconds to go")

@@ -18,13 +18,13 @@ from backend.runtime.faults import skip_record
 from backend.storage.memory import Memory, Unwatch
 
 INSTRUCTION_LIMIT = 10
-"""Standing instructions of a user. One more is refused: none that the user relies on may be dropped."""
+"""The most standing instructions of a user. One more is refused, since the user relies on the earlier ones."""
 INSTRUCTION_CHARS = 300
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
 CallPreferenceName = Literal[
     "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
 ]
-"""The preferences for the user's calls and page; users choose them, and no model does."""
+"""The preferences for calls and the page, which only users choose, never a model."""
 CALL_PREFERENCES = frozenset(get_args(CallPreferenceName))
 
 
@@ -41,11 +41,11 @@ class Preferences:
     time_zone: str = ""
     """An IANA name, e.g. Europe/Oslo."""
     language: str = ""
-    """The language to be spoken to in, by its English name or its own; empty: the one the user speaks."""
+    """The language of answers, by its English name or its own; empty: the one that the user speaks."""
     voice: str = ""
-    """The assistant's voice, by the name it has with the provider."""
+    """The provider's name of the assistant's voice."""
     speech_speed: str = ""
-    """How fast the assistant speaks: a number, 1 being usual."""
+    """The speed of the assistant's speech, as a number; 1 is normal."""
     responder: str = ""
     """The preferred provider of calls, by its name in RESPONDERS."""
     turn_patience: str = ""
@@ -59,14 +59,14 @@ class Preferences:
 
     @property
     def speed(self) -> float:
-        """How fast the assistant speaks; 0: none is chosen."""
+        """The speed of the assistant's speech; 0: none is chosen."""
         try:
             return float(self.speech_speed or 0)
-        except ValueError:  # written by another version
+        except ValueError:  # Another version wrote it.
             return 0.0
 
     def of_user(self) -> dict[str, object]:
-        """Return the preferences that say something about the user, without those for calls and the page."""
+        """Return the preferences about the user, without those for calls and the page."""
         return {name: value for name, value in _set(self).items() if name not in CALL_PREFERENCES}
 
 
@@ -87,21 +87,21 @@ class UserProfile:
     facts: tuple[str, ...] = ()
     summary: str = ""
     summary_updated_at: float = 0.0
-    """Unix time in seconds at which the summary was written; 0: there is none, or that is not known."""
+    """The Unix time in seconds of the summary; 0: there is none, or its time is unknown."""
     turn_count_at_summary: int = 0
-    """Turns of the user in the conversation that the summary was last written from."""
+    """The user's turns in the conversation from which the summary was last written."""
     signals: Signals = field(default_factory=Signals)
     mode: str = ""
     """The name of the mode the user has chosen; empty: none."""
     instructions: tuple[str, ...] = ()
-    """How the user always wants to be answered, in their own words, oldest first."""
+    """The user's standing instructions for answers, in their own words, oldest first."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"UserProfile({len(_set(self.preferences))} preferences, {len(self.facts)} facts, {self.signals})"
 
     @classmethod
     def read(cls, stored: Mapping[str, object]) -> UserProfile:
-        """Return the profile in its stored form. Raises `MemoryUnavailable` for another form, which thus stays."""
+        """Return the profile from its stored form. Raises `MemoryUnavailable` for another form, which is thus kept."""
         try:
             return msgspec.convert(stored, cls)
         except msgspec.ValidationError as error:
@@ -109,20 +109,20 @@ class UserProfile:
             raise MemoryUnavailable("This server cannot read the user's profile.") from error
 
     def stored(self, before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """Return what is set as JSON data, by name, with what only a newer version knows of the profile `before`."""
+        """Return the set fields as JSON data, and those fields of `before` that only a newer version knows."""
         data = _set(self)
         kinds = {"preferences": Preferences, "signals": Signals}
         parts = {name: _carried(kind, before.get(name, {}), data.get(name, {})) for name, kind in kinds.items()}
         return _carried(UserProfile, before, data | {name: part for name, part in parts.items() if part})
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
-        """Return a profile with only these preferences, the instructions and so many characters of the summary."""
+        """Return a profile with only these preferences, the instructions and `summary_chars` of the summary."""
         chosen = {name: value for name, value in _set(self.preferences).items() if name in preferences}
         known = msgspec.convert(chosen, Preferences)
         return UserProfile(known, summary=self.summary[:summary_chars], instructions=self.instructions)
 
     def shown(self) -> dict[str, object]:
-        """Return what a model is shown of the user as JSON data: preferences without the time zone, facts, summary."""
+        """Return the user's data for a model as JSON data: preferences without the time zone, facts, summary."""
         shown = replace(self.preferences, time_zone="").of_user()
         if self.facts:
             shown["facts"] = list(self.facts)
@@ -132,7 +132,7 @@ class UserProfile:
 
 
 async def load_profile(memory: Memory, user_id: str) -> UserProfile:
-    """Return the profile memory has. Raises `MemoryUnavailable`."""
+    """Return the stored profile. Raises `MemoryUnavailable`."""
     return UserProfile.read(await memory.user_context(user_id))
 
 
@@ -142,13 +142,13 @@ def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile]
 
 
 def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a `kind`, and of `before` the fields that a `kind` does not have."""
+    """Return `data` with those fields of `before` that `kind` does not know."""
     known = {each.name for each in fields(kind)}
     return {name: value for name, value in before.items() if name not in known} | data
 
 
 def _set(part: object) -> dict[str, Any]:
-    """Return what is set of a part of the profile, as JSON data."""
+    """Return the set fields of a part of the profile as JSON data."""
     data = part if isinstance(part, dict) else msgspec.to_builtins(part)
     plain = {name: _set(value) if isinstance(value, dict) else value for name, value in data.items()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items() if value}
