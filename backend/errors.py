@@ -1,6 +1,8 @@
-"""One tree holds every error that this server raises on purpose.  Its branches name the side at fault: the caller
-(4xx), the operator (set-up), this server, or a peer (a service that it depends on). Foreign exceptions are translated
-where they enter, and nowhere else. `hint` says what the reader can do next.
+"""One tree holds every error that this server raises on purpose.
+
+Its branches name the side at fault: the caller (4xx), the operator (set-up), this server, or a peer (a service that it
+depends on). Foreign exceptions are translated where they enter, and nowhere else. `hint` says what the reader can do
+next.
 """
 
 from __future__ import annotations

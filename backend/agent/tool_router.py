@@ -62,6 +62,7 @@ class ToolRouter:
         earlier: Sequence[Message] = (),
     ) -> tuple[Toolbox, int]:
         """Return the part of `box` to offer `client` for `text` within `reach`, and the tokens that the choice cost.
+
         Raises nothing but `CancelledError`.
         """
         offered = box.offered(client, reach)

@@ -79,8 +79,9 @@ class Connections:
         return f"Connections({self._open.total()} counted, of {len(self._open)} addresses)"
 
     def refusal(self, host: str, file_number: int) -> str:
-        """Return why a connection of `host`, which is counted already, is refused; empty: it is accepted.  A new file
-        gets the lowest free number, so at least `file_number` files are open.
+        """Return why a connection of `host`, which is counted already, is refused; empty: it is accepted.
+
+        A new file gets the lowest free number, so at least `file_number` files are open.
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"

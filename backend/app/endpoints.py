@@ -46,6 +46,7 @@ class Endpoints:
 
 async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Installed) -> Endpoints:
     """Return the endpoints. A child process loads in the background, and ends with `stack`. Raises `SetupError`.
+
     Thinkers use the API with a key if one is set, otherwise the first provider with a text model.
     """
     names = responder_names(settings, having)

@@ -84,8 +84,10 @@ class Installed:
 
 
 def installed(folders: Iterable[Path] = ()) -> Installed:
-    """Return the extensions and plugins of this server and of `folders`. A file is loaded once.  Raises `BadPlugin` for
-    a file that cannot be loaded or declares nothing, `SettingsError` for a plugin's wrong setting.
+    """Return the extensions and plugins of this server and of `folders`. A file is loaded once.
+
+    Raises `BadPlugin` for a file that cannot be loaded or declares nothing, `SettingsError` for a plugin's wrong
+    setting.
     """
     own, missing = _of_this_server()
     found, plugins = [*own, *_of_packages()], []

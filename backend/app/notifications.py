@@ -45,9 +45,10 @@ async def open_notifications(
     retention_s: int | None = None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Notifications]:
-    """Open notices and reminders. Reminders are delivered from their `start` until the block ends.  A process that only
-    sets reminders needs no webhook: `delivers` is false there. Enter the block before pub/sub starts. The caller keeps
-    ownership of all arguments. Raises `SettingsError` for a webhook with wrong settings.
+    """Open notices and reminders. Reminders are delivered from their `start` until the block ends.
+
+    A process that only sets reminders needs no webhook: `delivers` is false there. Enter the block before pub/sub
+    starts. The caller keeps ownership of all arguments. Raises `SettingsError` for a webhook with wrong settings.
     """
     metrics, notices = ReminderMetrics(), NoticeRepository(redis)
     reminders = ReminderRepository(redis, per_user=settings.per_user)

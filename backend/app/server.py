@@ -46,6 +46,7 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
 
 class Server(uvicorn.Server):
     """uvicorn's server, except that a signal ends calls before connections, since event streams last as long as calls.
+
     It overrides methods of uvicorn, which `tests/test_library_pins.py` pins. If they changed, the server would wake ten
     times a second, or end without a goodbye to callers.
     """

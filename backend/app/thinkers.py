@@ -155,6 +155,7 @@ def build_thinkers(
     without_model: frozenset[SourceMode] = frozenset(),
 ) -> ThinkerDispatcher:
     """Return all Thinkers with their tools and services. No model answers in the source modes of `without_model`.
+
     `tool_sources` have the tools of other servers; `services` are further services for tools, by type. Without
     `confirmations`, tools that need the user's agreement never run; without `enqueue`, nothing is learned from answers.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.

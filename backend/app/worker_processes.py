@@ -1,6 +1,7 @@
-"""`WORKERS=n` starts n server processes on one port with one command; they share their calls.  The parent takes no
-calls. It holds what can exist only once (the embedded Redis, a Responder on this machine), starts the servers, and
-restarts one that dies: its calls are lost, those of the others go on.
+"""`WORKERS=n` starts n server processes on one port with one command; they share their calls.
+
+The parent takes no calls. It holds what can exist only once (the embedded Redis, a Responder on this machine), starts
+the servers, and restarts one that dies: its calls are lost, those of the others go on.
 """
 
 from __future__ import annotations

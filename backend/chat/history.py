@@ -19,10 +19,11 @@ HISTORY_WITHIN_S = 0.4
 
 
 class ChatHistory:
-    """The `ContextStore` over memory, where voice calls keep the same conversations.  A conversation is stored under
-    its owner's keys, so another user who names its id does not find it. Conversations of unknown users are not kept.
-    The client's messages begin a conversation that does not exist yet. If a conversation cannot be read, the client's
-    messages stand in for it, and nothing is kept.
+    """The `ContextStore` over memory, where voice calls keep the same conversations.
+
+    A conversation is stored under its owner's keys, so another user who names its id does not find it. Conversations of
+    unknown users are not kept. The client's messages begin a conversation that does not exist yet. If a conversation
+    cannot be read, the client's messages stand in for it, and nothing is kept.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
-"""Typed turns update the user's profile: stated names and homes, and the rolling summary.  The rules are the same as in
-a call (`users/profile_learner.py`), so a call knows what its user typed before.
+"""Typed turns update the user's profile: stated names and homes, and the rolling summary.
+
+The rules are the same as in a call (`users/profile_learner.py`), so a call knows what its user typed before.
 """
 
 from __future__ import annotations

@@ -29,8 +29,10 @@ EVENT_LIMIT = 8_000
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One message to answer.  `conversation_id` None: there is no conversation; nothing earlier is known, and nothing
-    is kept. `earlier` are the client's messages, (role, text), for a conversation without a stored history.
+    """One message to answer.
+
+    `conversation_id` None: there is no conversation; nothing earlier is known, and nothing is kept. `earlier` are the
+    client's messages, (role, text), for a conversation without a stored history.
     """
 
     user_id: str = field(repr=False)

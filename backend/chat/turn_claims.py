@@ -123,8 +123,9 @@ class TurnClaims(RedisStore):
         return [name for name, claim in claims.items() if claim and self._is_foreign(claim)]
 
     async def stop(self, user_id: str, conversation_id: str | None) -> list[str]:
-        """Stop a user's turns in other processes, or one conversation's, and wait; returns the conversations.  A
-        process that does not stop in time counts as dead and loses its claim.
+        """Stop a user's turns in other processes, or one conversation's, and wait; returns the conversations.
+
+        A process that does not stop in time counts as dead and loses its claim.
         """
         wanted = [name for name in await self.running(user_id) if conversation_id in (None, name)]
         for name in wanted:

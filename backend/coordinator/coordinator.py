@@ -159,8 +159,9 @@ class Coordinator:
             await cancel_all(list(self.working.values()))
 
     async def run_digest(self, user_id: str) -> bool:
-        """Run one digest of that user, due or not. A plan that broke off is finished first.  Returns False when another
-        process is doing it, or nothing waits. May raise a `PeerError`.
+        """Run one digest of that user, due or not. A plan that broke off is finished first.
+
+        Returns False when another process is doing it, or nothing waits. May raise a `PeerError`.
         """
         async with self.channels.lease(user_id).held() as is_ours:
             if not is_ours:

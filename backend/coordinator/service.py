@@ -54,8 +54,9 @@ class CoordinatorService:
     """Returns a user's waiting notices."""
 
     def ingest(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user said in a call or chat, if the user has tasks. Returns immediately.  An utterance that cannot
-        be written is lost to the coordinator only: the call or chat has answered it.
+        """Add what a user said in a call or chat, if the user has tasks. Returns immediately.
+
+        An utterance that cannot be written is lost to the coordinator only: the call or chat has answered it.
         """
 
         async def write(_: Memory) -> None:

@@ -81,8 +81,9 @@ RETRY_S = 3600
 
 
 class Admission:
-    """This middleware puts an `Identity` into the request's state, and a new or renewed cookie into the response.  It
-    refuses requests of principals without the grant of the route.
+    """This middleware puts an `Identity` into the request's state, and a new or renewed cookie into the response.
+
+    It refuses requests of principals without the grant of the route.
     """
 
     def __init__(
@@ -139,8 +140,9 @@ class Admission:
         return identity
 
     async def _make_user(self, scope: Scope, identity: Identity) -> None:
-        """Count a new user at the caller's address. Beyond its limit, pages are shown without a cookie.  Raises
-        `TooMany` for a request that would act as the new user.
+        """Count a new user at the caller's address. Beyond its limit, pages are shown without a cookie.
+
+        Raises `TooMany` for a request that would act as the new user.
         """
         if await admits_new_user(HTTPConnection(scope)):
             return

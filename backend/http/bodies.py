@@ -132,6 +132,7 @@ async def read_raw(request: Request) -> bytes:
 
 async def read_body(request: Request, model: type[Model]) -> Model:
     """Return the body as `model`, whatever its content type (`sendBeacon` declares JSON as text). Empty means `{}`.
+
     Raises `BadRequest`, which repeats nothing of the body, `TooLarge`, or Starlette's `ClientDisconnect`.
     """
     raw = await read_raw(request)

@@ -130,8 +130,9 @@ async def list_conversations(
     before: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Json:
-    """List the caller's conversations, the latest first. Only the cookie counts. 503 when they are out of reach.  `q`
-    selects conversations that contain this text. `before` is a Unix time: the `updated_at` of the last one shown.
+    """List the caller's conversations, the latest first. Only the cookie counts. 503 when they are out of reach.
+
+    `q` selects conversations that contain this text. `before` is a Unix time: the `updated_at` of the last one shown.
     """
     principal, ledger = principal_of(request), here.services.data.ledger
     if ledger is None:
@@ -187,8 +188,9 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
 
 
 def own_conversation(principal: Principal, named: str | None) -> str | None:
-    """Return the conversation of a turn: the named one, or the only one that the caller may name.  Raises `NotFound`
-    for one that the caller may not name.
+    """Return the conversation of a turn: the named one, or the only one that the caller may name.
+
+    Raises `NotFound` for one that the caller may not name.
     """
     if named is not None and not principal.opens(named):
         raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)

@@ -1,6 +1,7 @@
-"""`/api/confirmations` shows the questions that the caller may agree to, and takes a click as the answer.  The cookie
-identifies the caller; another user's question gives the same answer as one that does not exist. After an agreement the
-model makes the same tool call again, as after a spoken yes: the client has to say so in the conversation.
+"""`/api/confirmations` shows the questions that the caller may agree to, and takes a click as the answer.
+
+The cookie identifies the caller; another user's question gives the same answer as one that does not exist. After an
+agreement the model makes the same tool call again, as after a spoken yes: the client has to say so in the conversation.
 """
 
 from __future__ import annotations

@@ -62,8 +62,10 @@ class Context:
         self, session_id: str, caller: Identity, token: str | None = None, origin: str = ""
     ) -> SessionHandle:
         """Return the session if the caller owns it, or if their token or `token`, shown by a page of `origin`, opens
-        it.  Raises `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it and Redis does
-        not answer.
+        it.
+
+        Raises `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it and Redis does not
+        answer.
         """
         session = await self.services.calls.sessions.find(session_id[:SESSION_ID_LIMIT])
         opened = caller.opened or self.signatures.opened(token)

@@ -33,6 +33,7 @@ async def events(
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
     """Stream the events after `Last-Event-ID` (sent by a browser that reconnects) or `?after=`, until the session ends.
+
     204 when the session has ended and no event is left, which tells an EventSource not to reconnect.
     """
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
@@ -45,8 +46,10 @@ async def events(
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
 async def levels(request: Request, handle: OwnSession) -> Response:
     """Stream `levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is
-    scored.  Scores are no events of the session: they are not numbered, kept or sent again, and only the process of the
-    call has them.
+    scored.
+
+    Scores are no events of the session: they are not numbered, kept or sent again, and only the process of the call has
+    them.
     """
     session = handle.here
     if session is None or session.state is SessionState.ENDED or session.levels is None:

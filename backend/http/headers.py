@@ -1,5 +1,6 @@
-"""Every response has security headers: errors, files and streams alike.  The page runs only its own files, talks only
-to its own server, and cannot be framed.
+"""Every response has security headers: errors, files and streams alike.
+
+The page runs only its own files, talks only to its own server, and cannot be framed.
 """
 
 from __future__ import annotations

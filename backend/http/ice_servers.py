@@ -17,8 +17,9 @@ router = APIRouter(tags=["signalling"])
 
 @router.post("/api/rtc/ice-servers")
 async def ice_servers(request: Request, here: Here, caller: Caller) -> Json:
-    """Return `ice_servers` in the browsers' form, and `expires_at` of their credentials in Unix seconds.  The
-    credentials are the caller's own. 429 with Retry-After for a caller who could make no call now.
+    """Return `ice_servers` in the browsers' form, and `expires_at` of their credentials in Unix seconds.
+
+    The credentials are the caller's own. 429 with Retry-After for a caller who could make no call now.
     """
     await here.offers.check(address_key(request), here.now())
     servers, expires_at = here.services.calls.ice_servers.for_caller(caller.user)

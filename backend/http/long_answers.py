@@ -1,4 +1,5 @@
 """Long JSON responses (archives, exports, transcripts) are encoded in a thread, because calls share the event loop.
+
 FastAPI would first convert such a response to plain data on the loop: half a second for a task's archive.
 """
 

@@ -1,5 +1,6 @@
-"""`/api/me` shows, changes, exports and erases the caller's data; `/mode` shows and changes the caller's mode.  Only
-the cookie identifies the caller: a session's token opens that session, and none of its owner's other data. Foreign
+"""`/api/me` shows, changes, exports and erases the caller's data; `/mode` shows and changes the caller's mode.
+
+Only the cookie identifies the caller: a session's token opens that session, and none of its owner's other data. Foreign
 origins were refused before (`origins`). A visitor without a cookie is a stranger.
 """
 
@@ -108,6 +109,7 @@ async def show_notices(here: Here, caller: Caller) -> Json:
 @router.delete("/api/me")
 async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
     """End the caller's calls, erase all data, and void every cookie. 503 when something could not be erased: ask again.
+
     `later` names the places outside this server that have not erased yet; the server asks them again for a month.
     """
     access_store = here.services.people.access_store

@@ -28,8 +28,9 @@ router = APIRouter(tags=["notifications"])
 
 
 class NewNotification(BaseModel):
-    """`POST /notification`. Without `user`, it is for the caller; with `id`, the request may be repeated.  If it is not
-    `interruptible`, the user's voice does not interrupt it in a call.
+    """`POST /notification`. Without `user`, it is for the caller; with `id`, the request may be repeated.
+
+    If it is not `interruptible`, the user's voice does not interrupt it in a call.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -1,6 +1,7 @@
-"""Every open page has an event stream outside of calls, which is bounded and ends with the page.  A call has its own
-event log, ordered and numbered. These streams carry what happens to a *user*: notices, reminders, tasks, decisions.
-Nothing is stored for a page that opens later, since it asks for the state then.
+"""Every open page has an event stream outside of calls, which is bounded and ends with the page.
+
+A call has its own event log, ordered and numbered. These streams carry what happens to a *user*: notices, reminders,
+tasks, decisions. Nothing is stored for a page that opens later, since it asks for the state then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Server-sent events: the response, the encoding, and the heartbeat of all streams.  Events that occur together are
-sent together, a reader keeps only the number of the last event it has seen, and one timer for each reader makes its
-heartbeat. FastAPI's and sse-starlette's responses encode every event for every reader and keep tasks of their own;
-`docs/architecture.md` says what that costs.
+"""Server-sent events: the response, the encoding, and the heartbeat of all streams.
+
+Events that occur together are sent together, a reader keeps only the number of the last event it has seen, and one
+timer for each reader makes its heartbeat. FastAPI's and sse-starlette's responses encode every event for every reader
+and keep tasks of their own; `docs/architecture.md` says what that costs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 As for every route, `backend.http.admission` decides who may enter: a program with a token of an API key and the grant.
 Only a program with the grant `on_behalf` may name a user, in `X-On-Behalf-Of`: it belongs to the operator, and has
 identified the user. The grants of the first two endpoints are for the operator's own programs, which reach the
-operator's tools there.  Cookies grant nothing here, so a page that was tricked into calling has no access.
+operator's tools there.
+
+Cookies grant nothing here, so a page that was tricked into calling has no access.
 """
 
 from __future__ import annotations

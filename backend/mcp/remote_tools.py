@@ -1,5 +1,6 @@
-"""Tools of another MCP server become tools of this one: named, described, checked and bounded like any other. Pure.  A
-server's description of its tools is not trusted: names are made to fit, descriptions are cut, and tools with unusable
+"""Tools of another MCP server become tools of this one: named, described, checked and bounded like any other. Pure.
+
+A server's description of its tools is not trusted: names are made to fit, descriptions are cut, and tools with unusable
 schemas are left out. By the specification, a tool may destroy something unless its server says that it only reads or
 only adds; such a tool needs the user's consent. Results count as text of others.
 """

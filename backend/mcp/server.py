@@ -1,9 +1,12 @@
-"""The official SDK serves the tools over the Model Context Protocol.  One SDK server answers at all endpoints. Each
-request carries its `McpCaller`, which decides the tools that it may list and call. There are no sessions: any process
-may answer any request. The toolbox enforces all rules for calls; this module only translates the results into the
-protocol.  A tool that needs the user's consent answers the first call with an error that explains what to do: have the
-user agree on their own page, or with `POST /api/confirmations/{id}`, and make the same call again within five minutes.
-A client's word about the user's wishes is no consent, since the client may have read it in a web page.
+"""The official SDK serves the tools over the Model Context Protocol.
+
+One SDK server answers at all endpoints. Each request carries its `McpCaller`, which decides the tools that it may list
+and call. There are no sessions: any process may answer any request. The toolbox enforces all rules for calls; this
+module only translates the results into the protocol.
+
+A tool that needs the user's consent answers the first call with an error that explains what to do: have the user agree
+on their own page, or with `POST /api/confirmations/{id}`, and make the same call again within five minutes. A client's
+word about the user's wishes is no consent, since the client may have read it in a web page.
 """
 
 from __future__ import annotations

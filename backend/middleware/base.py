@@ -133,9 +133,10 @@ def step(
     deadline_s: float | None = None,
     detached: bool = False,
 ) -> Callable[[F], F]:
-    """Declare the decorated function as a step. Raises `BadPlugin` when it cannot be one.  `model` is 'fast',
-    'advanced', or a model's name. A `detached` post-step runs only for its effects. The function itself stays
-    unchanged, so tests can call it directly.
+    """Declare the decorated function as a step. Raises `BadPlugin` when it cannot be one.
+
+    `model` is 'fast', 'advanced', or a model's name. A `detached` post-step runs only for its effects. The function
+    itself stays unchanged, so tests can call it directly.
     """
 
     def declare(function: F) -> F:

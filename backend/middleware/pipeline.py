@@ -143,17 +143,19 @@ class Pipeline:
         return Prepared(asked, _outputs(steps, outcomes), tuple(outcomes))
 
     async def after(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> WholeTurn:
-        """Run the post-steps, and return the turn with its amended answer. Never raises.  Amending steps that depend on
-        each other run one after another, and see each other's words. Of independent ones, the last in order wins.
-        Detached steps run later, with the amended turn.
+        """Run the post-steps, and return the turn with its amended answer. Never raises.
+
+        Amending steps that depend on each other run one after another, and see each other's words. Of independent ones,
+        the last in order wins. Detached steps run later, with the amended turn.
         """
         amended = await self._run_post(turn, names, detached=False)
         self._queue(_Later(amended, names, detached=True))
         return amended
 
     def later(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> None:
-        """Queue all post-steps of a turn, and return immediately. Detached steps see the amended turn.  When too many
-        turns wait, the one that has waited longest is dropped and counted.
+        """Queue all post-steps of a turn, and return immediately. Detached steps see the amended turn.
+
+        When too many turns wait, the one that has waited longest is dropped and counted.
         """
         self._queue(_Later(turn, names))
 

@@ -1,6 +1,7 @@
-"""This module runs the steps of one stage, in parallel where they are independent, each within its deadline.  A step
-that fails or is slow costs only its own output: steps that depend on it still run, without that output. Its exception
-is logged by type and place alone, since the text may hold a user's words.
+"""This module runs the steps of one stage, in parallel where they are independent, each within its deadline.
+
+A step that fails or is slow costs only its own output: steps that depend on it still run, without that output. Its
+exception is logged by type and place alone, since the text may hold a user's words.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ async def run_steps(
     given: Mapping[str, Output] | None = None,
 ) -> list[StepOutcome]:
     """Run `steps`, which are sorted and of one stage, and return their outcomes in the order in which they ended.
+
     `given` are outputs of an earlier stage. A step that is not done after `within_s` seconds is a timeout. Raises
     nothing but `CancelledError`, after all steps were cancelled.
     """

@@ -115,8 +115,9 @@ class DeletionNotifier:
         return f"DeletionNotifier({', '.join(self._targets)}; {len(self._trying)} under way)"
 
     async def delete(self, user_id: str) -> list[str]:
-        """Delete a user at all targets, and return the names of those that will be asked again.  Raises
-        `MemoryUnavailable` when the deletion cannot be written.
+        """Delete a user at all targets, and return the names of those that will be asked again.
+
+        Raises `MemoryUnavailable` when the deletion cannot be written.
         """
         if not self._targets:
             return []

@@ -3,8 +3,10 @@
 It becomes one *notice* (`notifications.notices`), which is stored first: if every way is closed, the user's next call
 speaks it, and the next page shows it. The reminder counts as delivered when its notice was, and is deleted only then.
 So when a process dies, another one goes on, and only a webhook can get a reminder twice; its server recognises the
-delivery by its id.  An attempt begins with a change of the record that sets the time of the next attempt. Only one
-process makes that change, and if it dies, the next attempt still follows.
+delivery by its id.
+
+An attempt begins with a change of the record that sets the time of the next attempt. Only one process makes that
+change, and if it dies, the next attempt still follows.
 """
 
 from __future__ import annotations
@@ -81,8 +83,9 @@ class ReminderMetrics:
 
 @dataclass(eq=False, repr=False)
 class ReminderDelivery:
-    """Delivers reminders in one process. Call `start` in a process that delivers, and `close` in every process.  It
-    sleeps until the next reminder, but checks every second, since other processes set reminders, too.
+    """Delivers reminders in one process. Call `start` in a process that delivers, and `close` in every process.
+
+    It sleeps until the next reminder, but checks every second, since other processes set reminders, too.
     """
 
     reminders: ReminderRepository

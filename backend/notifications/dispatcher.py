@@ -130,8 +130,9 @@ class NotificationDispatcher:
         return f"NotificationDispatcher({calls} calls, {len(self._tasks)} tasks)"
 
     async def notify(self, user_id: str, notice: Notice) -> None:
-        """Have a notice spoken in the user's live call, or in the next one. A known id changes nothing.  Raises
-        `MemoryUnavailable`; the call may be repeated.
+        """Have a notice spoken in the user's live call, or in the next one. A known id changes nothing.
+
+        Raises `MemoryUnavailable`; the call may be repeated.
         """
         if await self._repository.add(user_id, notice):
             await self._pubsub.publish_news(user_id)

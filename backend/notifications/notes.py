@@ -163,8 +163,9 @@ _former = msgspec.json.Decoder(list[_FormerNote])
 
 
 async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
-    """Turn open notes of former lists into reminders, once. An outage leaves the rest for the next start.  A list that
-    cannot be read, or exceeds a user's limit, stays as it is.
+    """Turn open notes of former lists into reminders, once. An outage leaves the rest for the next start.
+
+    A list that cannot be read, or exceeds a user's limit, stays as it is.
     """
     with suppress(RedisError, MemoryUnavailable):
         if await redis.exists(ADOPTED):

@@ -1,7 +1,8 @@
-"""The schedule computes when a reminder is due, from words or a recurrence rule. Pure.  A repeating reminder follows
-its user's clock: "every day at nine" stays at nine when the clocks change. Its rule is computed in wall-clock times,
-and only the result becomes an instant: a time that the clocks skip moves ahead by the jump, and of a time that occurs
-twice the first counts.
+"""The schedule computes when a reminder is due, from words or a recurrence rule. Pure.
+
+A repeating reminder follows its user's clock: "every day at nine" stays at nine when the clocks change. Its rule is
+computed in wall-clock times, and only the result becomes an instant: a time that the clocks skip moves ahead by the
+jump, and of a time that occurs twice the first counts.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
 
 
 def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
-    """Return when a note is due; for a day without an hour, in the morning. Without a zone, times are UTC.  A note for
-    today that is set after the morning is due in half an hour. Raises `BadRequest`.
+    """Return when a note is due; for a day without an hour, in the morning. Without a zone, times are UTC.
+
+    A note for today that is set after the morning is due in half an hour. Raises `BadRequest`.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
     moment = _read(due, here, zone)

@@ -90,8 +90,9 @@ class WebhookClient:
         return f"WebhookClient({urlsplit(self._url).hostname})"
 
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
-        """POST `data` until it is accepted or all attempts have failed. Raises `WebhookFailed`.  `delivery` is the id
-        of a delivery that may be repeated; empty: it gets a new id.
+        """POST `data` until it is accepted or all attempts have failed. Raises `WebhookFailed`.
+
+        `delivery` is the id of a delivery that may be repeated; empty: it gets a new id.
         """
         delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()

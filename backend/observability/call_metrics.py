@@ -1,6 +1,8 @@
-"""The metrics of calls, for Prometheus, and the newest of them for the operator's page.  Each process has one
-`CallMetrics` with its own registry, so that two servers in one test share no figures. Unknown names from models and
-providers count as `other`, so that neither can grow the table. Nothing here waits or holds a caller's words.
+"""The metrics of calls, for Prometheus, and the newest of them for the operator's page.
+
+Each process has one `CallMetrics` with its own registry, so that two servers in one test share no figures. Unknown
+names from models and providers count as `other`, so that neither can grow the table. Nothing here waits or holds a
+caller's words.
 """
 
 from __future__ import annotations

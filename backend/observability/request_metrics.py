@@ -1,5 +1,6 @@
-"""The metrics of requests measure the time until each route began to answer; and every request gets an id.  A request
-keeps the `X-Request-ID` of a proxy, or gets a new one, which stands in the response and in log lines.
+"""The metrics of requests measure the time until each route began to answer; and every request gets an id.
+
+A request keeps the `X-Request-ID` of a proxy, or gets a new one, which stands in the response and in log lines.
 """
 
 from __future__ import annotations

@@ -4,9 +4,11 @@
                                 └─► tool
 
 Typed turns, background tasks, tasks of the reasoner, summaries and digests belong to no call, and have their own traces
-(see `rooted`).  A span opens under another one, takes facts, and ends once. Nothing here waits or fails: traced code
-need not know whether traces are kept. Of a caller's words (`asked`, `said`) only the length leaves this process, unless
-the operator has set otherwise.
+(see `rooted`).
+
+A span opens under another one, takes facts, and ends once. Nothing here waits or fails: traced code need not know
+whether traces are kept. Of a caller's words (`asked`, `said`) only the length leaves this process, unless the operator
+has set otherwise.
 """
 
 from __future__ import annotations
@@ -71,9 +73,10 @@ class Tracer:
     """The destination of traces. This base class keeps nothing: tracing is off."""
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> Span:
-        """Open the outermost span of a new trace: a call's session, or work that belongs to no call.  `session_id` is
-        the call's or the conversation's; traces with the same one are shown together. `user` is the id of the user that
-        the trace belongs to, so that it can be erased with their data.
+        """Open the outermost span of a new trace: a call's session, or work that belongs to no call.
+
+        `session_id` is the call's or the conversation's; traces with the same one are shown together. `user` is the id
+        of the user that the trace belongs to, so that it can be erased with their data.
         """
         return NO_SPAN
 

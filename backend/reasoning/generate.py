@@ -1,5 +1,6 @@
-"""Two functions give tool calls to models without them: one requests with tags, one makes the calls in a text.  They
-are for code that drives such a model itself. The agent's loop uses `models.tagged` instead.
+"""Two functions give tool calls to models without them: one requests with tags, one makes the calls in a text.
+
+They are for code that drives such a model itself. The agent's loop uses `models.tagged` instead.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ async def generate(
 
 
 async def call_function(tools: Toolbox, text: str, context: ToolContext | None = None) -> list[ToolResult] | None:
-    """Make the calls in `text` in parallel, and return their results in order; None when there is no call.  A call that
-    is unknown, malformed or fails gives a failed result that lists the tools.
+    """Make the calls in `text` in parallel, and return their results in order; None when there is no call.
+
+    A call that is unknown, malformed or fails gives a failed result that lists the tools.
     """
     reader = TagReader()
     calls = [piece for piece in (*reader.feed(text), *reader.finish()) if isinstance(piece, ToolCall)]

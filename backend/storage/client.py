@@ -1,4 +1,5 @@
 """Every access to Redis goes through a client with a time limit, one error (`MemoryUnavailable`) and a circuit breaker.
+
 A store makes one `RedisClient` over the process's connection pool, and uses it for everything: `call` for plain
 commands, `transact` to read, decide and write, a `Lease` for work that one process does alone. Each store has its own
 circuit breaker, so that a slow command of one store does not block the others.
@@ -137,10 +138,11 @@ class RedisStore:
 
 
 class Lease:
-    """A lease is the exclusive right to do something, over all processes: one holder's claim to the key `name`.  The
-    key holds the holder's token, and expires `ttl_s` seconds after its last renewal, so a dead holder loses it. Only
-    the token can renew and release it. redis-py's `Lock` cannot be taken over, and needs Lua scripts, for which the
-    in-process fallback (fakeredis) would need a Lua interpreter. Every method may raise `MemoryUnavailable`.
+    """A lease is the exclusive right to do something, over all processes: one holder's claim to the key `name`.
+
+    The key holds the holder's token, and expires `ttl_s` seconds after its last renewal, so a dead holder loses it.
+    Only the token can renew and release it. redis-py's `Lock` cannot be taken over, and needs Lua scripts, for which
+    the in-process fallback (fakeredis) would need a Lua interpreter. Every method may raise `MemoryUnavailable`.
     """
 
     def __init__(self, client: RedisClient, name: str, ttl_s: float, token: str | None = None) -> None:

@@ -37,8 +37,9 @@ class OpenedMemory:
 
 
 async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
-    """Return the best memory available. Never fails: a Redis that is out of reach now may answer later.  Users'
-    contexts are kept for `user_ttl_s` seconds after their last change; None: without limit.
+    """Return the best memory available. Never fails: a Redis that is out of reach now may answer later.
+
+    Users' contexts are kept for `user_ttl_s` seconds after their last change; None: without limit.
     """
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)

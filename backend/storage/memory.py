@@ -71,8 +71,9 @@ class Memory(RedisStore):
         return self._client.redis
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
-        """Append messages to `user:{id}:conversation:{id}` together, and extend the life of the conversation.  A failed
-        append may be repeated: messages that were stored nevertheless are not appended twice.
+        """Append messages to `user:{id}:conversation:{id}` together, and extend the life of the conversation.
+
+        A failed append may be repeated: messages that were stored nevertheless are not appended twice.
         """
         key = keys.conversation(user_id, conversation_id)
         if any(message.message_id in self._unsure for message in messages):
@@ -263,9 +264,11 @@ class Memory(RedisStore):
 
 @asynccontextmanager
 async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[None]:
-    """Within the block, call the listeners of `memory` for changes by other processes.  Enter the block before pub/sub
-    starts. Every change is published in its own transaction, with the name of the process. After a lost connection, the
-    contexts of all users with listeners are read again, so that no change is missed.
+    """Within the block, call the listeners of `memory` for changes by other processes.
+
+    Enter the block before pub/sub starts. Every change is published in its own transaction, with the name of the
+    process. After a lost connection, the contexts of all users with listeners are read again, so that no change is
+    missed.
     """
     reading: set[asyncio.Task[None]] = set()
 

@@ -1,6 +1,7 @@
-"""The outbox carries out writes to memory one after another, off the audio path.  A job that memory refuses is tried
-`CHANCES` times, so that it does not delay the others forever. All writes of `Memory` may be repeated (a topic may be
-counted twice).
+"""The outbox carries out writes to memory one after another, off the audio path.
+
+A job that memory refuses is tried `CHANCES` times, so that it does not delay the others forever. All writes of `Memory`
+may be repeated (a topic may be counted twice).
 """
 
 from __future__ import annotations

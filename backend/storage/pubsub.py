@@ -1,8 +1,9 @@
-"""Server processes exchange messages by Redis pub/sub; each process listens with one connection.  Listeners subscribe
-to a channel. The channel of this module carries two kinds of messages about a user: news for the user's calls, and an
-event for the user's open pages. A process without calls and pages of that user ignores them. Messages may be lost while
-Redis is away, and nothing durable depends on them: after every new connection the listeners get None, and check for
-themselves.
+"""Server processes exchange messages by Redis pub/sub; each process listens with one connection.
+
+Listeners subscribe to a channel. The channel of this module carries two kinds of messages about a user: news for the
+user's calls, and an event for the user's open pages. A process without calls and pages of that user ignores them.
+Messages may be lost while Redis is away, and nothing durable depends on them: after every new connection the listeners
+get None, and check for themselves.
 """
 
 from __future__ import annotations

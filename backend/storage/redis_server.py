@@ -1,4 +1,5 @@
 """The embedded redis-server is a child process on a unix socket with an append-only file. It ends with this process.
+
 One folder belongs to one server: this process holds a lock on it, which the child inherits, so the lock is free only
 when both are gone. Another server that wants the folder gets `FolderInUse`. The folder holds the append-only file, the
 socket, the lock and redis.log.

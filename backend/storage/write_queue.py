@@ -1,7 +1,8 @@
-"""A bounded queue of writes has one task that carries them out in order, off the audio path.  `enqueue` never waits and
-never fails. While the store is out of reach, writes wait until it answers again; when the queue is full, the oldest is
-dropped. A write may be carried out twice if the answer to the first try was lost, so repeating it must be harmless. An
-outage is logged once when it begins and once when it ends.
+"""A bounded queue of writes has one task that carries them out in order, off the audio path.
+
+`enqueue` never waits and never fails. While the store is out of reach, writes wait until it answers again; when the
+queue is full, the oldest is dropped. A write may be carried out twice if the answer to the first try was lost, so
+repeating it must be harmless. An outage is logged once when it begins and once when it ends.
 """
 
 from __future__ import annotations

@@ -67,8 +67,9 @@ _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
 class ModelCallLog(RedisStore):
-    """The entries of all owners, by name (the id of a task or digest). Reading may raise `MemoryUnavailable`.  Entries
-    are written through `outbox`, and are lost if it drops them.
+    """The entries of all owners, by name (the id of a task or digest). Reading may raise `MemoryUnavailable`.
+
+    Entries are written through `outbox`, and are lost if it drops them.
     """
 
     def __init__(self, redis: Redis, outbox: Outbox, *, keep_s: int = KEEP_S) -> None:

@@ -10,9 +10,10 @@
 A change reads the record, decides (a pure transition of `backend.tasks.task`) and writes. One transaction holds all
 parts of the change: the record, its place in the queue, the event for the page, and, if the task ends with an answer or
 a failure, the entry in its owner's channel. So no part is ever visible without the others. An undecodable record is
-left for a version that can read it, and counts as unknown here.  The queue holds every open task. A waiting task may be
-taken once its retry is due; a running one once the lease of its worker has expired, which the worker renews. Owners
-take turns, even if one of them has created many tasks.
+left for a version that can read it, and counts as unknown here.
+
+The queue holds every open task. A waiting task may be taken once its retry is due; a running one once the lease of its
+worker has expired, which the worker renews. Owners take turns, even if one of them has created many tasks.
 """
 
 from __future__ import annotations

@@ -58,10 +58,11 @@ class TaskService:
         once: str = "",
         reach: Reach = PUBLIC,
     ) -> Task:
-        """Queue a task and return it, or the open task with the same owner, kind and normalised instruction.  `steps`
-        are checkpoints of finished work, and `reach` are the tools that its run may use. A request with the name `once`
-        may be repeated: it creates one task, which is returned even after its end. Raises `BadRequest` for an unknown
-        kind, or an empty or too long instruction, and `TooMany` for 20 open tasks or a used-up budget.
+        """Queue a task and return it, or the open task with the same owner, kind and normalised instruction.
+
+        `steps` are checkpoints of finished work, and `reach` are the tools that its run may use. A request with the
+        name `once` may be repeated: it creates one task, which is returned even after its end. Raises `BadRequest` for
+        an unknown kind, or an empty or too long instruction, and `TooMany` for 20 open tasks or a used-up budget.
         """
         if not owner:
             raise BadRequest("A task needs a known caller.")

@@ -95,8 +95,9 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
 
 
 def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer: Tracer = NO_TRACER) -> TaskWork:
-    """Return a work that asks a Thinker, with the run's deadline alone. Raises like `ThinkerDispatcher`.  Each run has
-    its own trace, beside those of its conversation.
+    """Return a work that asks a Thinker, with the run's deadline alone. Raises like `ThinkerDispatcher`.
+
+    Each run has its own trace, beside those of its conversation.
     """
 
     async def work(run: TaskRun) -> TaskResult:

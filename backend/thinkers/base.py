@@ -1,7 +1,8 @@
-"""The types of a Thinker: manifest, question, answer and checkpoints.  A Thinker is one file in this folder with a
-`MANIFEST` and, only if a single conversation between model and tools is not enough, `async def think(run: ThinkerRun)
--> Answer`. The registry finds it; the routing tool, the Responder's guide and the page's labels are derived from the
-manifest.
+"""The types of a Thinker: manifest, question, answer and checkpoints.
+
+A Thinker is one file in this folder with a `MANIFEST` and, only if a single conversation between model and tools is not
+enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the routing tool, the Responder's guide and
+the page's labels are derived from the manifest.
 """
 
 from __future__ import annotations
@@ -131,9 +132,10 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """Tools and prompt sentences that a module, such as an extension's, adds to an existing Thinker.  A manifest lists
-    what its Thinker needs. Optional tools join through the `ADDITIONS` of their module instead: without the extension,
-    neither its tools nor words about them reach the Thinker.
+    """Tools and prompt sentences that a module, such as an extension's, adds to an existing Thinker.
+
+    A manifest lists what its Thinker needs. Optional tools join through the `ADDITIONS` of their module instead:
+    without the extension, neither its tools nor words about them reach the Thinker.
     """
 
     domain: str
@@ -159,9 +161,10 @@ class Addition:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """The results of a run's finished steps, so that a later run need not begin again. Values are JSON data.  They live
-    as long as the object, and go with the question when it becomes a background task. The task's run stores them, so
-    that they outlive its worker.
+    """The results of a run's finished steps, so that a later run need not begin again. Values are JSON data.
+
+    They live as long as the object, and go with the question when it becomes a background task. The task's run stores
+    them, so that they outlive its worker.
     """
 
     values: dict[str, object] = field(default_factory=dict, repr=False)

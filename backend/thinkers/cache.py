@@ -55,8 +55,10 @@ class CacheKey:
 
 
 def key_of(manifest: Manifest, question: Question, situation: Situation, day: str) -> CacheKey | None:
-    """Return the key of a question's answer; None: it is not kept. `day` is the user's date.  If the answer may depend
-    on the time of day, only users of the same time zone share it; otherwise the date is enough.
+    """Return the key of a question's answer; None: it is not kept. `day` is the user's date.
+
+    If the answer may depend on the time of day, only users of the same time zone share it; otherwise the date is
+    enough.
     """
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]
@@ -97,8 +99,9 @@ def _material(finding: Note | Exchange) -> list[object]:
 
 
 def normalised(query: str) -> str:
-    """Return the question without irrelevant differences: letter case, spacing, a final stop, curly quotes.  An
-    exclamation mark stays, since it may be a factorial, and a leading point, since it may be a decimal point.
+    """Return the question without irrelevant differences: letter case, spacing, a final stop, curly quotes.
+
+    An exclamation mark stays, since it may be a factorial, and a leading point, since it may be a decimal point.
     """
     text = unicodedata.normalize("NFKC", query).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?")

@@ -144,8 +144,9 @@ class ThinkerDispatcher:
         return ThinkerDispatcher(self.registry, handoff, self.cache)
 
     def start(self, call: ThinkerCall, find: Find | None = None) -> asyncio.Task[None]:
-        """Begin to work on `call` in its own task, which raises nothing but `CancelledError`.  `find` replaces the
-        usual way to find the answer.
+        """Begin to work on `call` in its own task, which raises nothing but `CancelledError`.
+
+        `find` replaces the usual way to find the answer.
         """
         with log_ids(conversation=call.question.conversation_id, turn=call.turn, tool_call=call.id):
             call.task = asyncio.create_task(self._run(call, find or self._outcome), name=f"thinker {call.id}")
@@ -169,6 +170,7 @@ class ThinkerDispatcher:
         patient: bool = False,
     ) -> Answer:
         """Answer `question` within the Thinker's deadline; if `patient`, only a cancellation limits the time.
+
         `checkpoints` hold the steps of an earlier run, and keep new ones. Raises `TookTooLong` after the deadline,
         `NoAnswer` with words that can be spoken, or `BadRequest` for a domain that no Thinker serves.
         """

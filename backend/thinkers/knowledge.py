@@ -1,6 +1,8 @@
-"""The knowledge Thinker answers from the model's own knowledge: facts, explanations, advice, sums.  It also gets
-questions of unknown domains, so that a routing mistake costs a general answer instead of none. It sees the last four
-turns and the summary of earlier conversations, which explain words like 'it'; with more, answers could not be cached.
+"""The knowledge Thinker answers from the model's own knowledge: facts, explanations, advice, sums.
+
+It also gets questions of unknown domains, so that a routing mistake costs a general answer instead of none. It sees the
+last four turns and the summary of earlier conversations, which explain words like 'it'; with more, answers could not be
+cached.
 """
 
 from __future__ import annotations

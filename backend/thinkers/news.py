@@ -1,6 +1,7 @@
-"""The news Thinker gives current headlines, of the day or about a topic, from a live service.  The advanced model words
-them, since a headline is short and easily misread. The user's time zone only decides which day is 'today'. The same
-headlines serve all users on that date for five minutes, so the Thinker sees no conversation.
+"""The news Thinker gives current headlines, of the day or about a topic, from a live service.
+
+The advanced model words them, since a headline is short and easily misread. The user's time zone only decides which day
+is 'today'. The same headlines serve all users on that date for five minutes, so the Thinker sees no conversation.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The registry finds all Thinkers in this package, in extensions and in the plugin folders.  Everything that names
-domains derives from the manifests: the routing tool's enum, the guide in the Responder's prompt, the page's labels.
+"""The registry finds all Thinkers in this package, in extensions and in the plugin folders.
+
+Everything that names domains derives from the manifests: the routing tool's enum, the guide in the Responder's prompt,
+the page's labels.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class ThinkerRegistry:
 
         `without_model` are the source modes in which no language model reads the guide. A plugin replaces the package's
         Thinker of the same domain; each of its `ADDITIONS` joins the Thinker that it names. A Thinker is left out if
-        none of its tools is set up.  Raises `BadPlugin` for a broken file, a repeated domain, or an unknown tool.
+        none of its tools is set up.
+
+        Raises `BadPlugin` for a broken file, a repeated domain, or an unknown tool.
         """
         further = tuple(further)
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
@@ -114,8 +118,9 @@ class ThinkerRegistry:
         return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))
 
     def route_tool(self, turns: SourceMode) -> Json:
-        """Return the function tool for the Responder in such turns, in the Realtime API's JSON form.  If no language
-        model reads the guide, the schema itself explains each domain by examples.
+        """Return the function tool for the Responder in such turns, in the Realtime API's JSON form.
+
+        If no language model reads the guide, the schema itself explains each domain by examples.
         """
         domain: Json = {
             "type": "string",

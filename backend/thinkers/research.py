@@ -1,6 +1,8 @@
 """The research Thinker answers from several sources: plan, search in parallel, look for gaps, write. It may take
-minutes.  The model plans and writes. The server searches, so that every step shows as progress, every finding keeps its
-source, and a question is looked up even if the model cannot plan.
+minutes.
+
+The model plans and writes. The server searches, so that every step shows as progress, every finding keeps its source,
+and a question is looked up even if the model cannot plan.
 """
 
 from __future__ import annotations
@@ -107,6 +109,7 @@ async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Sea
 
 async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
     """Plan the next searches. Without a readable plan, the first round searches for the question itself in all sources.
+
     The same holds if no model can plan; then gaps are not looked for.
     """
     question = run.question.query

@@ -37,8 +37,9 @@ class ThinkerRouting:
         *,
         ids: str = "thinker_",
     ) -> None:
-        """`asked` is the question without domain and words, `publish` shows progress, `on_end` gets outcomes.  The ids
-        of the calls are `ids` with a number.
+        """`asked` is the question without domain and words, `publish` shows progress, `on_end` gets outcomes.
+
+        The ids of the calls are `ids` with a number.
         """
         self._thinkers = thinkers
         self._asked = asked

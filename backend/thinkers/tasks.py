@@ -1,6 +1,7 @@
-"""The tasks Thinker reports the progress and results of the user's background tasks, and stops them.  It never begins
-such work: Thinkers that may take minutes do, on request or at their deadline (see `thinkers/dispatcher.py`). Nothing is
-cached, since a task's state changes while the user asks.
+"""The tasks Thinker reports the progress and results of the user's background tasks, and stops them.
+
+It never begins such work: Thinkers that may take minutes do, on request or at their deadline (see
+`thinkers/dispatcher.py`). Nothing is cached, since a task's state changes while the user asks.
 """
 
 from __future__ import annotations

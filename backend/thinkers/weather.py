@@ -1,8 +1,9 @@
-"""The weather Thinker gives the weather now and in the coming days, from a live service.  Without a place in the
-question, the tool uses the user's default location; if that is unknown, the model asks. Users share answers, except
-those that rest on a default location. So the Thinker sees neither the conversation nor the location; the Responder puts
-a place from the conversation into the question. Places of questions are noted, and the first becomes the default
-location of a user who has stated none.
+"""The weather Thinker gives the weather now and in the coming days, from a live service.
+
+Without a place in the question, the tool uses the user's default location; if that is unknown, the model asks. Users
+share answers, except those that rest on a default location. So the Thinker sees neither the conversation nor the
+location; the Responder puts a place from the conversation into the question. Places of questions are noted, and the
+first becomes the default location of a user who has stated none.
 """
 
 from __future__ import annotations

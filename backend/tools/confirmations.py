@@ -117,8 +117,9 @@ class Confirmations(RedisStore):
         return outcome, id_
 
     async def take_answer(self, user_id: str, conversation_id: str, words: str, *, message: str = "") -> None:
-        """Take a message of the user (spoken unless it has an id) as the answer to the conversation's question.  A
-        message that does not agree withdraws the question, and an unused agreement. A message that is sent again, or
+        """Take a message of the user (spoken unless it has an id) as the answer to the conversation's question.
+
+        A message that does not agree withdraws the question, and an unused agreement. A message that is sent again, or
         was spoken before the user can have heard the question, is no answer.
         """
 

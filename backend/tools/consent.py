@@ -1,5 +1,6 @@
-"""This module judges whether an utterance agrees to the act that the user was asked about. Pure, and strict.  The whole
-utterance must consist of words of agreement, words of courtesy, and words that name the act. Anything else (a
+"""This module judges whether an utterance agrees to the act that the user was asked about. Pure, and strict.
+
+The whole utterance must consist of words of agreement, words of courtesy, and words that name the act. Anything else (a
 condition, a doubt, a change, a question) is no agreement. The user is then asked again, which costs a sentence; an
 unwanted act can cost more.
 """

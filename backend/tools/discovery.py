@@ -31,8 +31,9 @@ def package_modules(package: str) -> list[ModuleType]:
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
-    """Return every `.py` file of `folder` except tests and names with a leading underscore. Raises `BadPlugin`.  Of a
-    subfolder with an `extension.py`, only that file is returned; it imports its neighbours relatively.
+    """Return every `.py` file of `folder` except tests and names with a leading underscore. Raises `BadPlugin`.
+
+    Of a subfolder with an `extension.py`, only that file is returned; it imports its neighbours relatively.
     """
     besides = ("_", "test_", "conftest.py")
     files = [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
@@ -62,8 +63,9 @@ def imported_module(name: str) -> ModuleType:
 
 
 class _FromSource(SourceFileLoader):
-    """Always compiles the current file.  Python judges bytecode by size and whole seconds, but a file may be saved
-    twice within a second.
+    """Always compiles the current file.
+
+    Python judges bytecode by size and whole seconds, but a file may be saved twice within a second.
     """
 
     def get_code(self, fullname: str) -> CodeType:

@@ -70,8 +70,9 @@ async def fetch_text(
     json: Any = None,
     timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Return the text of the answer, decoded as UTF-8. `json` is the request's body, unless it is None.  Raises
-    `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
+    """Return the text of the answer, decoded as UTF-8. `json` is the request's body, unless it is None.
+
+    Raises `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
     """
     try:
         async with http.stream(method, url, params=params, headers=headers, json=json, timeout=timeout_s) as response:

@@ -255,8 +255,9 @@ def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def best_match(places: Sequence[Place], qualifiers: Sequence[str]) -> Place | None:
-    """Return the first place that fits all qualifiers; the service lists the best-known first.  None when no place
-    fits: a namesake elsewhere is not what was asked for.
+    """Return the first place that fits all qualifiers; the service lists the best-known first.
+
+    None when no place fits: a namesake elsewhere is not what was asked for.
     """
     return next((place for place in places if all(_fits(place, qualifier) for qualifier in qualifiers)), None)
 

@@ -1,6 +1,7 @@
-"""This tool searches the operator's documents: Markdown and text files in a SQLite file with a full-text index.  A
-document is cut at its headings into sections of up to 1,200 characters. A search returns sections, best first by BM25.
-A file that is added again is replaced; a folder that is added again also loses its deleted files.
+"""This tool searches the operator's documents: Markdown and text files in a SQLite file with a full-text index.
+
+A document is cut at its headings into sections of up to 1,200 characters. A search returns sections, best first by
+BM25. A file that is added again is replaced; a folder that is added again also loses its deleted files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""This tool adds, deletes and lists the user's standing instructions ("in one sentence", "call me captain").  They are
-part of the profile (`users.profile`), and with it are kept, exported, erased, and passed to live calls. They stand in
-every prompt as the user's preferences: see `agent.context.standing`.
+"""This tool adds, deletes and lists the user's standing instructions ("in one sentence", "call me captain").
+
+They are part of the profile (`users.profile`), and with it are kept, exported, erased, and passed to live calls. They
+stand in every prompt as the user's preferences: see `agent.context.standing`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """This tool searches, adds, corrects and deletes the user's memories: what they asked to have remembered.
+
 `users.memories` stores them for each user; `users.text_search` decides what fits a question, as in every turn, so that
-a search finds what an answer would rest on.  A deletion needs no second consent: the user has asked for it, no other
-user sees the text, and the result contains it, so that it can be restored. One call cannot delete all memories.
+a search finds what an answer would rest on.
+
+A deletion needs no second consent: the user has asked for it, no other user sees the text, and the result contains it,
+so that it can be restored. One call cannot delete all memories.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The registry holds all tools, in the forms in which each kind of client sees them.  It finds every `@tool` function
-in this package, extensions and plugins. Tools of other servers join from their sources while the server runs.
+"""The registry holds all tools, in the forms in which each kind of client sees them.
+
+It finds every `@tool` function in this package, extensions and plugins. Tools of other servers join from their sources
+while the server runs.
 """
 
 from __future__ import annotations
@@ -87,8 +89,9 @@ def discover(
     sources: Iterable[ToolSource] = (),
     confirmations: Confirmations | None = None,
 ) -> Registry:
-    """Return all tools that are set up, including those in `further` modules.  Raises `BadPlugin` for a broken file, a
-    repeated name, or a service that is not provided.
+    """Return all tools that are set up, including those in `further` modules.
+
+    Raises `BadPlugin` for a broken file, a repeated name, or a service that is not provided.
     """
     found: dict[str, Tool] = {}
     files: dict[str, str] = {}

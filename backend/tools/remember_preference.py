@@ -1,4 +1,5 @@
 """This tool keeps preferences that users state: their home, their temperature unit, the shares they watch.
+
 `users.profile_updates` checks the values, since they stand in prompts and steer other tools.
 """
 

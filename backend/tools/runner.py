@@ -1,9 +1,12 @@
-"""The runner makes all calls of tools, and alone enforces the rules for calls.  In order: the tool exists for this kind
-of client, it is within the caller's reach, its arguments fit the schema, the user has agreed if that is needed, the
-tool answers within its deadline, and its output stays under its limit. Every failure becomes a structured result that
-the model can act on; only cancellation is raised.  The first call of a tool that needs consent is not made: the
-question is recorded (`confirmations`), and the model has to ask it. Only the user answers, with a message that agrees
-or with a click; the same call after that is made once. A call that the model merely repeats is no answer.
+"""The runner makes all calls of tools, and alone enforces the rules for calls.
+
+In order: the tool exists for this kind of client, it is within the caller's reach, its arguments fit the schema, the
+user has agreed if that is needed, the tool answers within its deadline, and its output stays under its limit. Every
+failure becomes a structured result that the model can act on; only cancellation is raised.
+
+The first call of a tool that needs consent is not made: the question is recorded (`confirmations`), and the model has
+to ask it. Only the user answers, with a message that agrees or with a click; the same call after that is made once. A
+call that the model merely repeats is no answer.
 """
 
 from __future__ import annotations
@@ -105,9 +108,10 @@ class ToolSource(Protocol):
 
 
 class Toolbox:
-    """A set of tools with their services. `remote` are the names taken from `sources`; None: all.  Without
-    `confirmations`, calls that need the user's agreement are not made. `untrusted` are the names of tools, in this box
-    or not, with results that hold text of others.
+    """A set of tools with their services. `remote` are the names taken from `sources`; None: all.
+
+    Without `confirmations`, calls that need the user's agreement are not made. `untrusted` are the names of tools, in
+    this box or not, with results that hold text of others.
     """
 
     def __init__(
@@ -178,6 +182,7 @@ class Toolbox:
         self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]], **options: Any
     ) -> None:
         """Add a tool to this box. `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
+
         `options` are those of `Tool`, such as `tier` and `writes`. Boxes that were derived before do not have it.
         Raises `BadPlugin` for a repeated name or an invalid schema.
         """

@@ -1,6 +1,7 @@
-"""This tool searches the web through a SearXNG server of the operator or Brave Search.  The APIs are documented at
-docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. If neither is set up, or the one in use does
-not answer, the call fails: there is no sample of the web.
+"""This tool searches the web through a SearXNG server of the operator or Brave Search.
+
+The APIs are documented at docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. If neither is set
+up, or the one in use does not answer, the call fails: there is no sample of the web.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Extraction finds names and homes that callers state in passing. Pure: words in, updates out.  A missed name is better
-than a wrong one, which would be spoken aloud. So an introduction is needed ("my name is", "call me", "I live in"), the
-words after it must look like a name, and the clause must not deny, suppose, report or ask. "I'm" introduces a name in
-"I'm Dana" but not in "I'm hungry": after it the name must begin with a capital, be no nationality and no weekday, and
-end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
+"""Extraction finds names and homes that callers state in passing. Pure: words in, updates out.
+
+A missed name is better than a wrong one, which would be spoken aloud. So an introduction is needed ("my name is", "call
+me", "I live in"), the words after it must look like a name, and the clause must not deny, suppose, report or ask. "I'm"
+introduces a name in "I'm Dana" but not in "I'm hungry": after it the name must begin with a capital, be no nationality
+and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A user's short list of records is one value, which is read and changed as a whole.  An undecodable record is skipped
-and counted, and stays in place. Unknown fields are ignored.
+"""A user's short list of records is one value, which is read and changed as a whole.
+
+An undecodable record is skipped and counted, and stays in place. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 class UserLists(RedisStore, Generic[T]):
     """The lists `user:{id}:{name}` of all users, each kept `ttl_s` seconds after its last change; None: without limit.
+
     The list of the empty user id is always empty. Every method may raise `MemoryUnavailable`.
     """
 

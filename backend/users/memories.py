@@ -1,7 +1,8 @@
-"""Memories are short texts with tags that a user wants remembered, in their own words.  All memories of a user are
-stored under `user:{id}:memories` (a JSON list, oldest first), so that no other user can name them and a search reads
-all together. They are kept without limit, or for the server's retention time after their last change. The empty user id
-has no memories.
+"""Memories are short texts with tags that a user wants remembered, in their own words.
+
+All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that no other user can name
+them and a search reads all together. They are kept without limit, or for the server's retention time after their last
+change. The empty user id has no memories.
 """
 
 from __future__ import annotations

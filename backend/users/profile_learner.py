@@ -1,7 +1,10 @@
-"""The profile learner of a call learns about the caller, and briefs the Responder on changes.  It learns names and
-homes from the caller's words, and requests a summary every few turns and at the end. Everything goes to memory through
-the outbox, or to `Summaries`; nothing here waits.  When the caller's profile changes, in any process, the Responder is
-briefed again a moment later, so that one briefing covers several changes.
+"""The profile learner of a call learns about the caller, and briefs the Responder on changes.
+
+It learns names and homes from the caller's words, and requests a summary every few turns and at the end. Everything
+goes to memory through the outbox, or to `Summaries`; nothing here waits.
+
+When the caller's profile changes, in any process, the Responder is briefed again a moment later, so that one briefing
+covers several changes.
 """
 
 from __future__ import annotations

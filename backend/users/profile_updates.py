@@ -1,6 +1,8 @@
-"""Updates change a user's profile. Each is checked when it is created, and its `apply` is pure.  Preferences are
-overwritten, at most 20 facts are kept (deduplicated) and 10 standing instructions (one more is refused), the rolling
-summary is merged, signals are counted. The checks are strict, because the values stand in prompts and steer tools.
+"""Updates change a user's profile. Each is checked when it is created, and its `apply` is pure.
+
+Preferences are overwritten, at most 20 facts are kept (deduplicated) and 10 standing instructions (one more is
+refused), the rolling summary is merged, signals are counted. The checks are strict, because the values stand in prompts
+and steer tools.
 """
 
 from __future__ import annotations
@@ -178,8 +180,10 @@ class WriteSummary(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeSummary:
-    """Replace the summary `over` with `text`, which covers it and the time since.  If the stored summary is no longer
-    `over`, another call has merged its own: then both are kept, and the next merge joins them.
+    """Replace the summary `over` with `text`, which covers it and the time since.
+
+    If the stored summary is no longer `over`, another call has merged its own: then both are kept, and the next merge
+    joins them.
     """
 
     text: str

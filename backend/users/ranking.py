@@ -70,8 +70,9 @@ def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> 
 
 
 def by_both(words: Sequence[int], vectors: Sequence[int], limit: int) -> list[int]:
-    """Return two rankings merged by reciprocal rank: indices that both contain come first.  The first of each is never
-    lost if there is room for two. See Cormack et al., SIGIR 2009, for the constant.
+    """Return two rankings merged by reciprocal rank: indices that both contain come first.
+
+    The first of each is never lost if there is room for two. See Cormack et al., SIGIR 2009, for the constant.
     """
     scores: dict[int, float] = {}
     for ranking in (words, vectors):
@@ -86,8 +87,9 @@ def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
 
 
 def _found(wanted: frozenset[str], texts: Sequence[str]) -> list[set[str]]:
-    """Return the wanted words that each text contains.  Most texts contain none, so one search finds words that begin
-    like a wanted one, and only those are examined.
+    """Return the wanted words that each text contains.
+
+    Most texts contain none, so one search finds words that begin like a wanted one, and only those are examined.
     """
     beginnings = "|".join(re.escape(word) + (f"|{re.escape(word[:-1])}ies" * word.endswith("y")) for word in wanted)
     candidate = re.compile(rf"(?<![^\W_])(?:{beginnings})[^\W_]*")

@@ -110,8 +110,9 @@ class Summaries:
         return len(self._tasks)
 
     def request(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
-        """Request a summary of a session's latest turns, `said`, in the user's profile. Never waits.  A running summary
-        is finished first; of the requests that wait behind it, only the last is carried out.
+        """Request a summary of a session's latest turns, `said`, in the user's profile. Never waits.
+
+        A running summary is finished first; of the requests that wait behind it, only the last is carried out.
         """
         if self.model is None:
             return

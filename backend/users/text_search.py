@@ -1,6 +1,7 @@
-"""The text search finds a user's texts by words and, if there is an embedding model, by meaning.  Turns and the search
-tool use the same search of everything that is remembered. Each text is embedded only once. If the model is slow or
-unavailable, only words count; vectors that come late serve the next question.
+"""The text search finds a user's texts by words and, if there is an embedding model, by meaning.
+
+Turns and the search tool use the same search of everything that is remembered. Each text is embedded only once. If the
+model is slow or unavailable, only words count; vectors that come late serve the next question.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ class TextSearch:
     async def fitting(
         self, user_id: str, question: str, texts: Sequence[str], limit: int, *, whole: bool = False
     ) -> list[int]:
-        """Return the indices of at most `limit` of the `texts` (newest first) that fit `question`, best first.  `whole`
-        says that these are all texts of the user, so that vectors of others are deleted. Never raises.
+        """Return the indices of at most `limit` of the `texts` (newest first) that fit `question`, best first.
+
+        `whole` says that these are all texts of the user, so that vectors of others are deleted. Never raises.
         """
         ranked = by_words(question, texts, limit)
         if self._embedder is None or self._vectors is None or not texts or not user_id:

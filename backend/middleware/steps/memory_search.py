@@ -1,7 +1,8 @@
-"""This step finds memories, facts and past conversations of the user that bear on the question.  Texts are compared by
-shared words and, if there is an embedding model, by meaning. With the option `keywords` a model is asked for further
-words first. With `as_tool_result` the findings are a tool call's result in the conversation instead of data in the
-instructions.
+"""This step finds memories, facts and past conversations of the user that bear on the question.
+
+Texts are compared by shared words and, if there is an embedding model, by meaning. With the option `keywords` a model
+is asked for further words first. With `as_tool_result` the findings are a tool call's result in the conversation
+instead of data in the instructions.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A piece of work has a usage, for the ledger: its models with tokens and cost, and its tool calls.  A Thinker's run
-and a typed turn are such pieces. Code that runs within one finds it in `current_work`.
+"""A piece of work has a usage, for the ledger: its models with tokens and cost, and its tool calls.
+
+A Thinker's run and a typed turn are such pieces. Code that runs within one finds it in `current_work`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The writer writes the ledger in batches, off the audio path.  A slow or absent database never affects a call; once
-the queue is full, the oldest entries are lost. A batch is written again when the answer to it was lost; the table keeps
-each entry once.
+"""The writer writes the ledger in batches, off the audio path.
+
+A slow or absent database never affects a call; once the queue is full, the oldest entries are lost. A batch is written
+again when the answer to it was lost; the table keeps each entry once.
 """
 
 from __future__ import annotations
