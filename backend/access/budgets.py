@@ -156,6 +156,7 @@ class Budgets:
         """Count one more new user at the billing subject's address, and return whether it may have that many."""
         address = [subject for subject in billed.subjects if subject.scope is Scope.ADDRESS]
         limit = self.settings.new_users_per_day
+        # Nothing limits such a caller.
         if billed.exempt or not limit or not address:
             return True
         with suppress(MemoryUnavailable):

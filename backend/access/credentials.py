@@ -1,6 +1,6 @@
 """The credentials of a request say who makes it: a token of an API key, a session's token, or a visitor's cookie.
 
-Cookies and session tokens are signatures over a value and a time. Each has its own salt, so neither can pass for the
+Cookies and session tokens are signatures over a value and a time. Each has its own salt: neither can pass for the
 other.
 
 An unknown kind of token is ignored. An invalid JSON Web Token is refused, and the refusal says why.
@@ -220,6 +220,7 @@ def new_user() -> str:
 
 
 def _plausible(value: str | None) -> TypeGuard[str]:
+    # No other value can be signed by this server.
     return value is not None and len(value) <= LONGEST and value.isascii()
 
 

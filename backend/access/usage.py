@@ -109,6 +109,7 @@ class DayCounts(RedisStore):
         """Count `amounts` for each of the subjects; they are written within a second."""
         self._turn_day()
         for subject in subjects:
+            # A full queue takes no new subjects, but always counts the server's total.
             if subject in self._waiting or subject == EVERYBODY or len(self._waiting) < WAITING_LIMIT:
                 self._waiting.setdefault(subject, Counter()).update(amounts)
 
@@ -139,9 +140,7 @@ class DayCounts(RedisStore):
                     await self.rank()
 
     async def flush(self) -> None:
-        """Write this process's charges, and read those of all processes. Raises `MemoryUnavailable`, and keeps the
-        charges.
-        """
+        """Write this process's charges, and read those of all. Raises `MemoryUnavailable`, and keeps the charges."""
         self._turn_day()
         if self._waiting:
             await self._write(self._waiting)

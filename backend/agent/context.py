@@ -136,6 +136,7 @@ def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[
         asked, *results = unit
         dropped = passing.get(asked.message_id, ())
         calls = tuple(call for call in asked.tool_calls if call.id not in dropped)
+        # An assistant's message that has lost its calls stays only for its words.
         if calls or not asked.tool_calls or asked.content.strip():
             left.append(replace(asked, tool_calls=calls))
         left += [result for result in results if result.tool_call_id not in dropped]
@@ -146,6 +147,7 @@ def _units(messages: Sequence[Message]) -> list[list[Message]]:
     """Cut `messages` into units; orphaned results and unanswered calls are dropped."""
     units: list[list[Message]] = []
     for message in messages:
+        # A tool's result belongs to the unit that called it.
         if message.role == "tool" and units and units[-1][0].tool_calls:
             units[-1].append(message)
         elif message.role != "tool":

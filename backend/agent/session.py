@@ -193,6 +193,7 @@ class ThinkerSession:
 
     def cancel(self) -> Stopping:
         """Stop the running turn, if any, with its model and tools. The result may be awaited, for at most 100 ms."""
+        # Only a running turn that was not cancelled before can be stopped.
         if not self._busy or self._turn is None or self.is_cancelled():
             return Stopping(self._released)
         self._metrics.cancelled = True

@@ -257,6 +257,7 @@ class Turn:
             return failure(call.name, "invalid_arguments", f"Arguments are over {ARGUMENTS_LIMIT} characters.")
         key = (call.name, _canonical(call.arguments))
         made, last = self._made.get(key, 0), self._last.get(key)
+        # A repeated call is made only if its failure may have been temporary, and not too often.
         if made and not (last is not None and last.retryable and made < RETRY_LIMIT):
             return failure(
                 call.name, "repeated", "This call was made before, and its result stands. Answer, or call differently."
@@ -379,6 +380,7 @@ def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     seen: set[str] = set()
     distinct = []
     for number, call in enumerate(calls):
+        # Two calls with one id, or with none, could not be matched with their results.
         id_ = call.id if call.id and call.id not in seen and len(call.id) <= 128 else f"call_{number}_{time.time_ns()}"
         seen.add(id_)
         distinct.append(replace(call, id=id_, name=call.name[:64]))

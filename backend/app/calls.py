@@ -137,6 +137,7 @@ def _warn_of_missing_prices(budgets: Budgets, providers: Providers) -> None:
     limits = (scopes.user.usd, scopes.address.usd, scopes.key.usd, scopes.total.usd)
     for each in providers.all:
         about = each.about
+        # Only a limit in dollars needs a price, and the local Responder costs nothing.
         if any(limits) and not about.offline and about.model not in budgets.prices:
             log.warning("limits in US dollars do not count %s: set its price in BUDGETS__PRICES", about.model)
 

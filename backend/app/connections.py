@@ -85,6 +85,7 @@ class Connections:
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"
+        # Proxies bring the connections of many callers, so they are exempt.
         if self._per_address and not self._exempt.hold(host) and self._open[network_of(host)] > self._per_address:
             return "this address has too many connections"
         return ""

@@ -86,8 +86,7 @@ class Installed:
 def installed(folders: Iterable[Path] = ()) -> Installed:
     """Return the extensions and plugins of this server and of `folders`. A file is loaded once.
 
-    Raises `BadPlugin` for a file that cannot be loaded or declares nothing, `SettingsError` for a plugin's wrong
-    setting.
+    Raises `BadPlugin` for a broken file or one that declares nothing, `SettingsError` for a plugin's wrong setting.
     """
     own, missing = _of_this_server()
     found, plugins = [*own, *_of_packages()], []

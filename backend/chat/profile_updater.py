@@ -40,6 +40,7 @@ class ChatProfileUpdater:
 
     def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
         """Learn from an answered turn."""
+        # Only a complete answer in a conversation says something lasting about the user.
         if request.conversation_id is None or reply.state != "complete" or reply.client_calls:
             return
         if self._ingest and request.user_id:

@@ -1,7 +1,7 @@
 """`/api/admin` shows an operator the live calls and ends them: the bearer of ADMIN_TOKEN, or of the grant `admin`.
 
-It shows no words of callers, and users only as a few characters of a hash: enough to see whether two calls have the
-same user.
+It shows no words of callers, and users only as a few characters of a hash: enough to see whether two calls have one
+user.
 """
 
 from __future__ import annotations

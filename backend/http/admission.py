@@ -105,6 +105,7 @@ class Admission:
                 raise Forbidden(
                     "This token was made for pages of another origin.", hint="Create one for this page's origin."
                 )
+            # A visit makes a new user only if its response sets a cookie.
             if identity.announce and not identity.known and self._is_visit(scope):
                 await self._make_user(scope, identity)
         except VoiceError as error:
@@ -174,6 +175,7 @@ class Admission:
         principal = principal_of(connection)
         if grant is Grant.ADMIN and grant not in principal.grants:
             await _require_admin(connection)
+        # A program may lack the grant itself if its body names a user who has it.
         elif grant is not None and grant not in principal.grants and not may_name_user(principal, prefix):
             raise _refusal(principal, grant, self._credentials.access)
         elif grant in MCP_GRANTS:

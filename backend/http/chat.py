@@ -110,8 +110,7 @@ router = APIRouter(tags=["chat"])
 async def multiturn(request: Request, here: Here) -> Response:
     """Answer a message in a conversation; `stream` returns the events as they occur.
 
-    409 while the conversation is busy with another message. A repeated `message_id` joins its turn, or gets the stored
-    answer.
+    409 while the conversation is busy with another message. A repeated `message_id` joins its turn or gets its answer.
     """
     return await _answer(request, here, MultiTurn)
 

@@ -69,6 +69,7 @@ class Context:
         """
         session = await self.services.calls.sessions.find(session_id[:SESSION_ID_LIMIT])
         opened = caller.opened or self.signatures.opened(token)
+        # A token that came beside the request's own must be for pages of the same origin.
         if opened is not caller.opened and opened is not None and opened.origin not in ("", origin):
             opened = None
         if opened is not None and opened.session_id == session.id:
@@ -118,6 +119,7 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
     settings = context_of(connection).services.settings.budgets
     principal = principal_of(connection)
     key = principal.credential.removeprefix(KEY) if principal.credential.startswith(KEY) else ""
+    # A caller on this machine is not limited, unless the operator wants that.
     return BillingSubject(
         principal.user,
         principal.address,

@@ -169,8 +169,7 @@ def refusal_response(error: VoiceError, path: str) -> JSONResponse:
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with `error`, or close a WebSocket that is not open yet, and log the reason.
 
-    A client that shows its token in the address gets the reason in a message, a client of the OpenAI API in the
-    response.
+    A client with its token in the address gets the reason in a message, a client of the OpenAI API in the response.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})

@@ -45,11 +45,9 @@ async def events(
 
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
 async def levels(request: Request, handle: OwnSession) -> Response:
-    """Stream `levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is
-    scored.
+    """Stream `levels {threshold, frame_ms, scores}` five times a second. 204 when nothing is scored any longer.
 
-    Scores are no events of the session: they are not numbered, kept or sent again, and only the process of the call has
-    them.
+    Scores are no session events: they are not numbered, kept or sent again, and only the call's process has them.
     """
     session = handle.here
     if session is None or session.state is SessionState.ENDED or session.levels is None:

@@ -53,6 +53,7 @@ def speak_by_header(connection: HTTPConnection, grant: Grant | None) -> None:
     if not named or (grant is not None and grant not in GRANTS):
         return
     platform, colon, user_id = named.partition(":")
+    # Both names must be there and within their limits: they make the user id.
     if not (colon and user_id and len(user_id) <= USER_LIMIT and _is_platform(platform)):
         raise BadRequest("X-On-Behalf-Of names no user.", hint="Write platform:user, e.g. discord:80351110224678912.")
     speak_for(connection, platform, user_id)

@@ -119,6 +119,7 @@ class Origins:
 
         send = with_headers(send, share)
         asked = Headers(scope=scope).get("access-control-request-method")
+        # This is how Fetch defines a preflight.
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and asked is not None:
             await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, send)
         else:

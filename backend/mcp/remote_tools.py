@@ -57,6 +57,7 @@ def tools_of(origin: Origin, listed: Iterable[Listed]) -> dict[str, Tool]:
         if wanted is not None and each.name not in wanted:
             continue
         name = our_name(origin.server, each.name)
+        # The first tool of a name wins; models get neither too many tools nor broken schemas.
         if name in tools or len(tools) == TOOLS_LIMIT or not usable(each.input_schema):
             log.warning("a tool of %s is left out: its schema cannot be used, or there are too many", origin.server)
             continue
@@ -106,6 +107,7 @@ def tier_of(entry: McpServerEntry) -> Tier:
     """Return the tier that a server's tools need. A server with credentials acts as the operator."""
     if entry.tier is not None:
         return {"public": Tier.ANONYMOUS, "signed_in": Tier.SIGNED_IN, "operator": Tier.OPERATOR}[entry.tier]
+    # Each of these may hold the operator's credentials.
     return Tier.OPERATOR if entry.command or entry.headers or entry.env else Tier.ANONYMOUS
 
 

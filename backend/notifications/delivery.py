@@ -49,9 +49,7 @@ EXECUTE_LIMIT = 200
 """The most reminders that one `execute` delivers."""
 
 Outcome = Literal["call", "webhook", "waiting", "nothing", "failed"]
-"""`call`: a live call speaks it; `webhook`: delivered there; `waiting`: shown on open pages, and tried again later;
-`nothing`: there was nothing to do.
-"""
+"""`call`: a live call speaks it; `waiting`: open pages show it, and it is tried again; `nothing`: it is not due."""
 
 
 class ReminderMetrics:
@@ -146,6 +144,7 @@ class ReminderDelivery:
     async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
         """Withdraw the notices of a reminder that still wait, except the notice `but`."""
         for notice in await self.notices.waiting(owner):
+            # The notice of the latest due time stays.
             if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
                 await self.notices.withdraw(owner, notice.id)
 
@@ -243,6 +242,7 @@ class ReminderDelivery:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
         settle = partial(delivered, notice_id=notice_id, now=self.clock())
         before, _ = await self.reminders.update(owner, reminder_id, settle)
+        # Only the notice of the due time settles the reminder.
         if before and before.due and before.notice_id == notice_id:
             self.metrics.count(way)
             await self.show(owner, ReminderChanged(reminder_id, "delivered", way))

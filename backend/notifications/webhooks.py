@@ -154,6 +154,7 @@ class WebhookClient:
         parts = urlsplit(self._url)
         name = self._setting
         hint = f"Set {name}_URL, _HOSTS and _SECRET together; see docs/howto/steps.md."
+        # A password in an address would end up in logs.
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise SettingsError(f"{name}_URL is not an http(s) address without a password.", hint=hint)
         named = _network(parts.hostname)

@@ -267,8 +267,7 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
     """Within the block, call the listeners of `memory` for changes by other processes.
 
     Enter the block before pub/sub starts. Every change is published in its own transaction, with the name of the
-    process. After a lost connection, the contexts of all users with listeners are read again, so that no change is
-    missed.
+    process. After a lost connection, the contexts of all users with listeners are read again.
     """
     reading: set[asyncio.Task[None]] = set()
 

@@ -32,9 +32,7 @@ RECONNECT_AFTER_S = 0.5
 """Seconds before the channels are opened again."""
 OPEN_WITHIN_S = 5.0
 QUIET_S = 5.0
-"""Seconds without a message after which Redis is pinged; without a reply, the channels are opened again, since a
-connection can be dead without an error.
-"""
+"""Seconds without a message after which Redis is pinged. Without a reply, the channels are opened again."""
 
 
 class UserMessage(msgspec.Struct, omit_defaults=True):

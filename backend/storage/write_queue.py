@@ -39,9 +39,7 @@ class WriteQueue(Generic[W]):
         limit: int,
         batch: int = 1,
     ) -> None:
-        """`carry_out` takes at most `batch` writes, and returns how many it gave up; raises `unavailable` in an
-        outage.
-        """
+        """`carry_out` takes up to `batch` writes, returns how many it gave up, raises `unavailable` in an outage."""
         self._store = store
         self._unavailable = unavailable
         self._carry_out = carry_out

@@ -92,9 +92,7 @@ class Manifest:
     examples: tuple[str, ...] = ()
     """A few more examples, as different as possible, for every model that routes."""
     phrases: tuple[str, ...] = ()
-    """Many more examples in callers' words, from which routing without a language model learns. An extension that
-    routes this way brings them for the server's own domains.
-    """
+    """Many more examples in callers' words, from which an extension that routes without a language model learns."""
     tier: Literal["fast", "advanced"] = "fast"
     """The choice between the two configured models."""
     tools: tuple[str, ...] = ()
@@ -102,17 +100,13 @@ class Manifest:
     cache_ttl_s: int = 120
     """Seconds an answer may be served again from the cache; 0: never."""
     cache_scope: Literal["user", "time", "date"] = "time"
-    """The users who share cached answers: none, those in the same time zone, or those with the same date. Personal
-    answers are never shared.
-    """
+    """The users who share cached answers: none, or those with the same time zone or date; never personal ones."""
     deadline_s: float | None = None
     """Seconds an answer may take; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
     """A sentence that the Responder may say while the answer takes long."""
     history_turns: int = 10
-    """Turns of the conversation (a user's words and the reply) that it sees; 0 for shared answers, since an answer that
-    rests on a conversation is not shared.
-    """
+    """Turns of the conversation (a user's words and the reply) that it sees; 0, so that answers can be shared."""
     preferences: tuple[str, ...] = ()
     """The names of the user's preferences that it sees, such as 'default_location'."""
     summary: bool = False

@@ -57,8 +57,7 @@ class CacheKey:
 def key_of(manifest: Manifest, question: Question, situation: Situation, day: str) -> CacheKey | None:
     """Return the key of a question's answer; None: it is not kept. `day` is the user's date.
 
-    If the answer may depend on the time of day, only users of the same time zone share it; otherwise the date is
-    enough.
+    If the answer may depend on the time of day, users of the same time zone share it, otherwise all on that date.
     """
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]

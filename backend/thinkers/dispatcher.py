@@ -240,6 +240,7 @@ class ThinkerDispatcher:
         if key and (cached := await self.cache.find(key)):
             on_progress(ThinkerProgress("found in the cache"))
             return self._learnt(question, cached)
+        # An answer that all users share on a date must not depend on the time of day.
         if key and key.is_shared and manifest.cache_scope == "date":
             run.show_date_only()
         answer = await thinker.think(run)

@@ -1,5 +1,4 @@
-"""The research Thinker answers from several sources: plan, search in parallel, look for gaps, write. It may take
-minutes.
+"""The research Thinker answers from several sources: plan, search in parallel, look for gaps, write.
 
 The model plans and writes. The server searches, so that every step shows as progress, every finding keeps its source,
 and a question is looked up even if the model cannot plan.
@@ -147,6 +146,7 @@ def read_plan(text: str, sources: Sequence[str]) -> list[Search] | None:
         return None
     searches = []
     for step in steps[:SEARCH_LIMIT]:
+        # Models send plans in other forms, too; those steps are left out.
         if not isinstance(step, dict) or not isinstance(query := step.get("query"), str) or not query.strip():
             continue
         chosen = step.get("sources")
@@ -191,6 +191,7 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
     useful = [result for result in findings.values() if result.error is None]
     sample = any(result.sample for result in useful)
     live = any(result.is_live for result in useful)
+    # One sample or failed source makes the answer unfit to be served again.
     run.cacheable = run.cacheable and live and all(result.cacheable for result in useful)
     citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
     return replace(

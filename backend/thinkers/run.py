@@ -143,6 +143,7 @@ class ThinkerRun:
         self._take_in(response)
         if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
+        # With tools on offer, an answer without any tool's data is not cached.
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
         return response
 
@@ -251,6 +252,7 @@ class ThinkerRun:
     async def _history(self) -> list[tuple[str, str]]:
         """Load the last turns of the conversation: the words of user and assistant, without tool calls."""
         question, turns = self.question, self.manifest.history_turns
+        # Only a known user's conversation is stored.
         if not turns or not question.user_id or not question.conversation_id:
             return []
         memory = self.dependencies.memory

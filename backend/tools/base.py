@@ -176,9 +176,7 @@ class Tool:
     guidance: str = ""
     """Instructions for the model while the tool is offered."""
     persistent: bool = False
-    """Whether its calls and results stay in the conversation for later turns. Those of other tools are dropped at the
-    end of their turn: the answer represents them.
-    """
+    """Whether its calls and results stay in the conversation for later turns, beside the answer."""
     always: bool = False
     """Whether the tool is offered in every turn, independently of the router."""
     clients: frozenset[Client] = OURS

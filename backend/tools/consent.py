@@ -46,6 +46,7 @@ _LONGEST = 3
 def is_affirmative(utterance: str, act: frozenset[str] = frozenset()) -> bool:
     """Return whether the whole utterance agrees. `act` are the words that name the act (`words_of`)."""
     text = unicodedata.normalize("NFC", utterance).casefold().replace("’", "'").strip()
+    # A long or questioning utterance says more than yes.
     if not text or len(text) > UTTERANCE_LIMIT or "?" in text or "？" in text:
         return False
     words = re.findall(r"[\w']+|[👍✅]", text)
@@ -76,6 +77,7 @@ def _known(words: list[str], length: int, act: frozenset[str]) -> bool:
     phrase = " ".join(words)
     if len(words) < length:
         return False
+    # Words that name the act count only one by one, since phrases may hide a condition.
     return phrase in AGREEMENT or phrase in COURTESY or (length == 1 and (phrase in act or phrase in NAMING))
 
 

@@ -66,18 +66,14 @@ class ToolResult:
     name: str
     content: str
     error: str | None = None
-    """The kind of failure (unknown_tool, not_allowed, invalid_arguments, needs_confirmation, timeout, failed,
-    too_many_calls, repeated); None: the call succeeded.
-    """
+    """The kind of failure, such as unknown_tool or needs_confirmation; None: the call succeeded."""
     retryable: bool = False
     """Whether the same call may succeed if repeated."""
     sample: bool = False
     cacheable: bool = True
     """Whether an answer based on it may be cached: not for a sample or one user's own data."""
     persistent: bool = False
-    """Whether the call and its result stay in the conversation for later turns. A call that waits for the user's yes
-    always stays, since it says what the yes is about.
-    """
+    """Whether the call stays in the conversation for later turns, as one that waits for the user's yes must."""
     citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
     untrusted: bool = False
@@ -266,6 +262,7 @@ class Toolbox:
 
     async def _without_consent(self, tool: Tool, values: Json, context: ToolContext) -> ToolResult | None:
         """Return why the call is not made yet; None once the user has agreed."""
+        # Without a store, a present user or an identity, no one can agree.
         if self._confirmations is None or not context.rights.attended or not context.user_id:
             return failure(tool.name, "not_allowed", NOBODY_THERE)
         try:
@@ -343,6 +340,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         **({"spoken": textwrap.shorten(result.spoken, SPOKEN_CAP, placeholder=" …")} if result.spoken else {}),
         **({"citations": as_json(result.citations)} if result.citations else {}),
     }
+    # A tool that gets the context may answer for its caller alone.
     return ToolResult(
         name=tool.name,
         content=_capped(_json(data), tool.limits.output_cap),

@@ -22,9 +22,7 @@ from backend.tools.own_profile import NO_ZONE, When, Zone
 TEXT_LIMIT = 500
 """The most characters of one note."""
 Note = dict[str, str | bool]
-"""A note for the model: `id`, `text`, with a time also `due` (ISO 8601) and `when` (in words), `is_due` if that has
-passed, and `state` if it is resolved.
-"""
+"""A note for the model: `id`, `text`, and, if set, `due` (ISO 8601), `when` (in words), `is_due`, `state`."""
 
 
 @tool(

@@ -167,6 +167,7 @@ def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str
 def _uncapitalised(text: str, at: int, none_of: frozenset[str]) -> tuple[str, str]:
     """Return one word as the name if the recogniser writes no capitals, since the next word may be anything."""
     words = _following(text, at, 2)
+    # Such a word is no name, or it has a capital, which `_words` reads.
     if not words or words[0][0].casefold() in none_of | PARTICLES or words[0][0][0].isupper():
         return "", text[at:]
     taken = words if words[0][0] in BEGINS_A_PLACE else words[:1]

@@ -47,9 +47,7 @@ class UserLists(RedisStore, Generic[T]):
         return [*records, *({"unreadable": readable(bytes(one))} for one in unreadable)]
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
-        """Return the result of `change`, a pure function of the list. It runs again after a write in between. Its
-        errors pass through, and nothing is written.
-        """
+        """Write and return the result of `change`, a pure function that may run again. Its errors stop the write."""
         if not user_id:
             return []
         key = self._key(user_id)

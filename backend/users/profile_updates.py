@@ -182,8 +182,8 @@ class WriteSummary(_OwnChange):
 class MergeSummary:
     """Replace the summary `over` with `text`, which covers it and the time since.
 
-    If the stored summary is no longer `over`, another call has merged its own: then both are kept, and the next merge
-    joins them.
+    If the stored summary is no longer `over`, another call has changed it: both are kept, and the next merge joins
+    them.
     """
 
     text: str
@@ -314,6 +314,7 @@ def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ..
 
 def _merged(stored: str, over: str, text: str) -> str:
     new = shortened(text, SUMMARY_CHARS)
+    # In all these cases there is only one summary to keep.
     if not new or not stored or stored == over:
         return new or stored
     if new in stored:

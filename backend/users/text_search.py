@@ -82,6 +82,7 @@ class TextSearch:
         self, embedder: Embedder, vectors: TextVectors, user_id: str, texts: Sequence[str]
     ) -> asyncio.Task[None] | None:
         """Begin to embed and keep texts, unless that already runs; None: there is nothing to wait for."""
+        # One request for each user at a time, and few in all, keep the model's load low.
         if user_id not in self._filling and texts and len(self._filling) < FILLS_LIMIT:
             fill = asyncio.create_task(_embed(embedder, vectors, user_id, texts), name="embed texts")
             self._filling[user_id] = fill
