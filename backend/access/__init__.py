@@ -1,1 +1,1 @@
-"""Principals, keys, credentials, rates, permits and budgets decide who may do what, and how much."""
+"""The room decides who may do what, and how much: principals, keys, credentials, rates, concurrency and budgets."""

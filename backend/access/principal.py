@@ -11,8 +11,8 @@ from enum import IntEnum, StrEnum
 from backend.errors import Forbidden
 
 
-class Tier(IntEnum):
-    """How well a caller is known. A tool states the lowest tier that may use it."""
+class ToolScope(IntEnum):
+    """How well a caller is known, and so which tools they may use; a tool's scope is the least one that it asks for."""
 
     ANONYMOUS = 0
     SIGNED_IN = 1
@@ -49,18 +49,18 @@ USER_GRANTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The tools a caller reaches, which travel with the caller's work into calls, turns and tasks."""
+class CallerScope:
+    """The tools a caller may use, which travel with the caller's work into calls, turns and tasks."""
 
-    tier: Tier = Tier.ANONYMOUS
+    scope: ToolScope = ToolScope.ANONYMOUS
     tools: frozenset[str] | None = None
-    """The tools that the caller's token names, and no others; None: every tool of this tier and the lower ones."""
+    """The tools that the caller's token names, and no others; None: every tool of the scope and of those below."""
 
 
-PUBLIC = Reach()
-"""The reach of an unknown caller: public tools only."""
-EVERYTHING = Reach(Tier.OPERATOR)
-"""The reach of the operator's own work."""
+PUBLIC = CallerScope()
+"""The scope of an unknown caller: public tools only."""
+EVERYTHING = CallerScope(ToolScope.OPERATOR)
+"""The scope of the operator's own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Principal:
 
     user: str
     """The user id under which the principal's data is stored."""
-    tier: Tier
+    scope: ToolScope
     grants: frozenset[Grant]
     tools: frozenset[str] | None
-    """The names of the tools that the principal may use; None: every tool of its tier."""
+    """The tools they may use, by name; None: every tool of their scope."""
     address: str
     """The client's address: an IPv4 address, or the /64 network of an IPv6 address."""
     credential: str
@@ -81,9 +81,9 @@ class Principal:
     """The only conversation that the principal may name; None: any of its own."""
 
     @property
-    def reach(self) -> Reach:
-        """The tools that the principal reaches."""
-        return Reach(self.tier, self.tools)
+    def caller_scope(self) -> CallerScope:
+        """The tools they may use."""
+        return CallerScope(self.scope, self.tools)
 
     def opens(self, conversation: str) -> bool:
         """Return whether the principal may name this conversation, provided it is its own."""
@@ -99,4 +99,4 @@ class Principal:
         """Return the same principal without an operator's rights."""
         if Grant.ADMIN not in self.grants:
             return self
-        return replace(self, tier=Tier.SIGNED_IN, grants=self.grants - {Grant.ADMIN})
+        return replace(self, scope=ToolScope.SIGNED_IN, grants=self.grants - {Grant.ADMIN})

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from backend.access.principal import PUBLIC, Reach
+from backend.access.principal import PUBLIC, CallerScope
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.models.base import ToolCall
@@ -46,7 +46,7 @@ class ChatRequest:
     """The platform that the client names; steps around the turn may depend on it."""
     mode: str = ""
     """The mode of this turn; empty: the one that the user has chosen."""
-    reach: Reach = PUBLIC
+    caller_scope: CallerScope = PUBLIC
     """The tools within the caller's scope."""
     instructions: str = field(default="", repr=False)
     """Instructions that replace the usual character; empty: the usual one."""

@@ -28,7 +28,7 @@ from backend.errors import (
     Forbidden,
     Misdirected,
     NotAdmitted,
-    NotTheirs,
+    NotOwner,
     PeerError,
     SignInFailed,
     SignInUnavailable,
@@ -134,7 +134,7 @@ class ErrorBoundary:
 
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
     """Leave the reason for the security log in the request's state, if `error` is a refusal and not a fault."""
-    if isinstance(error, NotTheirs):
+    if isinstance(error, NotOwner):
         refusal = Refusal("not theirs", SecurityEvent.SESSION_REFUSED)
     elif isinstance(error, SignInFailed | SignInUnavailable):
         refusal = Refusal(str(error), SecurityEvent.SIGN_IN_FAILED)

@@ -111,9 +111,6 @@ class DeletionNotifier:
         self._trying: set[asyncio.Task[bool]] = set()
         self._ending = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"DeletionNotifier({', '.join(self._targets)}; {len(self._trying)} under way)"
-
     async def delete(self, user_id: str) -> list[str]:
         """Delete a user at all targets, and return the names of those that will be asked again.
 

@@ -55,9 +55,6 @@ class WriteQueue(Generic[W]):
         self.outage = ""
         """Why nothing can be written now; empty: writing works."""
 
-    def __repr__(self) -> str:
-        return f"WriteQueue({self._store}: {self.depth} waiting, {self.failed} failed, {self.dropped} dropped)"
-
     @property
     def depth(self) -> int:
         """The number of waiting writes."""
