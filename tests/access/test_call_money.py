@@ -63,4 +63,4 @@ async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_nex
 async def test_a_model_without_a_price_is_named_when_the_server_starts(peer: OfflinePeer) -> None:
     with running_server(peer, REALTIME_MODEL="gpt-unheard-of", **NO_MONEY) as server:
         log = (server.folder / "stderr.log").read_text() + server.printed
-    assert "no price of gpt-unheard-of is known" in log
+    assert "US dollars do not count gpt-unheard-of" in log
