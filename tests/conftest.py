@@ -106,7 +106,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a test that tried to start a process as skipped, and so each test whose fixture tried to."""
+    """Report a test as skipped if it, or one of its fixtures, tried to start a process."""
     if call.excinfo and item.config.getoption("--quick") and (_guard["has_refused"] or _refused(call.excinfo.value)):
         try:  # the skip replaces the exception early, since the tracebacks of all these tests would take a minute
             pytest.skip(NO_PROCESS)

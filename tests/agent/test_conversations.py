@@ -71,7 +71,7 @@ async def test_words_spoken_during_a_typed_turn_are_kept() -> None:
     memory = FakeMemory()
 
     class Speaking(ScriptedModel):
-        """A model during whose answer a call of the same conversation adds a message."""
+        """A model that gets a message of a call in the same conversation during its answer."""
 
         async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[Delta, None]:
             await memory.append_messages("ada", "c", Message("user", "spoken", 1.0))
