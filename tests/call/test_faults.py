@@ -96,7 +96,7 @@ async def _holds(server: RunningServer, call: PlacedCall, count: int) -> bool:
 
 
 async def _has_memory(call: PlacedCall) -> bool:
-    return (await call.http.get("/readyz")).json()["checks"]["memory"] == "ok"
+    return bool((await call.http.get("/readyz")).json()["checks"]["memory"] == "ok")
 
 
 async def test_a_call_survives_the_death_of_redis_and_is_stored_again(peer: OfflinePeer, server: RunningServer) -> None:
