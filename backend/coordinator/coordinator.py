@@ -140,7 +140,7 @@ class Coordinator:
         return f"Coordinator({len(self.working)} digests)"
 
     def wake(self, _: object = None) -> None:
-        """Look immediately for users with waiting entries; also a listener to pub/sub messages, whatever they say."""
+        """Look immediately for users with waiting entries; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     async def run(self) -> None:

@@ -55,7 +55,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
         body.instruction,
         conversation_id or "",
         source_mode="chat",
-        reach=principal_of(request).reach,
+        scope=principal_of(request).caller_scope,
     )
     return _shown(task)
 

@@ -70,7 +70,7 @@ class ReminderMetrics:
             registry=None,
         )
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Have `/metrics` show the metrics of reminders."""
         registry.register(self._events)
         registry.register(self.late)

@@ -41,7 +41,7 @@ class BackgroundHandoff:
                     question.conversation_id,
                     source_mode=question.source_mode,
                     steps=checkpoints.values,
-                    reach=question.rights.reach,
+                    scope=question.rights.caller_scope,
                 )
         except TimeoutError:
             raise NoAnswer("It could not be started in the background just now.") from None

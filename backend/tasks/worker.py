@@ -114,7 +114,7 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer:
             task.owner,
             source_mode=task.source_mode,
             conversation_id=task.conversation_id,
-            rights=ToolRights(task.reach).alone(),
+            rights=ToolRights(task.scope).alone(),
         )
         scope = model_calls.scope(task.id, task.owner, while_exists=record_key(task.id))
         conversation = task.conversation_id or task.id
@@ -156,7 +156,7 @@ class Worker:
         return len(self._running)
 
     def wake(self, _: object = None) -> None:
-        """Look for a task now; also a listener to pub/sub messages, whatever they say."""
+        """Look for a task now; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     @asynccontextmanager

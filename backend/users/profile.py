@@ -136,9 +136,9 @@ async def load_profile(memory: Memory, user_id: str) -> UserProfile:
     return UserProfile.read(await memory.user_context(user_id))
 
 
-def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile], None]) -> Unwatch:
-    """Call `listener` with every change of the user's profile, until the returned function is called."""
-    return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
+def watch_profile(memory: Memory, user_id: str, observer: Callable[[UserProfile], None]) -> Unwatch:
+    """Call `observer` with every change of the user's profile, until the returned function is called."""
+    return memory.observers.add(user_id, lambda stored: observer(UserProfile.read(stored)))
 
 
 def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class LearnerDependencies:
     """Dependencies of the learners, shared by every call of this server."""
 
     watch: Callable[[str, Callable[[UserProfile], None]], Unwatch]
-    """Calls a listener with every change of a user's profile; see `profile.watch_profile`."""
+    """Calls an observer with every change of a user's profile; see `profile.watch_profile`."""
     summaries: Summaries
     ingest: IngestUtterance | None = None
     """Takes every utterance of a user; None: utterances are not taken."""

@@ -44,7 +44,7 @@ PLACES_ASKED = "Has asked about the weather in: "
 """The beginning of the fact that names the places asked about."""
 PLACES_KEPT = 4
 SUMMARY_CHARS = 1_500
-TOPIC_LIMIT = 50
+QUESTION_TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
 
 FactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
@@ -243,7 +243,7 @@ class SetMode:
 
 
 @dataclass(frozen=True, slots=True)
-class CountTopic:
+class CountQuestion:
     """Count a question about `domain` at Unix time `at`."""
 
     domain: str
@@ -324,7 +324,7 @@ def _merged(stored: str, over: str, text: str) -> str:
 
 def _counted(topics: Mapping[str, int], domain: str) -> Mapping[str, int]:
     counts = {**topics, domain: topics.get(domain, 0) + 1}
-    while len(counts) > TOPIC_LIMIT:
+    while len(counts) > QUESTION_TOPIC_LIMIT:
         del counts[min((one for one in counts if one != domain), key=counts.__getitem__)]
     return counts
 

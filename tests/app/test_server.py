@@ -42,9 +42,9 @@ async def test_a_signal_ends_a_server_with_a_goodbye_and_leaves_no_process() -> 
             server.process.send_signal(signal.SIGINT)
             await asyncio.gather(call.hears_something(), other.hears_something())
             for each in (call, other):
-                ended = await each.told("session_ended", within_s=20)
+                ended = await each.event("session_ended", within_s=20)
                 assert ended.data == {"reason": "shutdown"}
-                assert each.all_told("transcript")[-1]["content"] == "I have to go now. Goodbye!"
+                assert each.events_of("transcript")[-1]["content"] == "I have to go now. Goodbye!"
                 assert len(each.audible()) * FRAME_MS > 1000, "the goodbye was cut"
             assert await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S) == 0
         await gone(offspring, within_s=10)
@@ -80,9 +80,9 @@ async def test_a_typed_message_is_in_the_file_of_redis_after_the_server_ends() -
                 path = f"/api/sessions/{call.ticket.session_id}/messages"
                 headers = {"Authorization": f"Bearer {call.ticket.token}"}
                 await call.http.post(path, json={"text": "remember this"}, headers=headers)
-                await call.told("transcript", role="assistant")
+                await call.event("transcript", role="assistant")
                 server.process.send_signal(signal.SIGTERM)
-                await call.told("session_ended")
+                await call.event("session_ended")
             assert await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S) == 0
             written = b"".join(path.read_bytes() for path in (server.folder / "var/redis").rglob("*.aof"))
     assert b"remember this" in written

@@ -82,7 +82,7 @@ async def test_the_chosen_responder_serves_the_call_unless_it_was_removed() -> N
         providers = Providers([provider("first", dialled), provider("second", dialled)])
         async with placed_call(remembering=memory, providers=providers) as call:
             assert [name for name, _ in dialled] == [expected]
-            assert call.told("session_started")[0]["responder"] == expected
+            assert call.events_of("session_started")[0]["responder"] == expected
             assert dialled[0][1].voice == ("cedar" if chosen else "")
         assert [each.name for each in providers.all] == ["first", "second"], (
             "the choice changed the order of the providers"

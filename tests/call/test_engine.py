@@ -76,7 +76,7 @@ async def test_a_sound_at_the_level_of_the_caller_delays_a_prepared_reply() -> N
         due = call.live.parts.machine.deadline()
         endpointing.near_sound = True
         await call.speak(0, then_silent=1)
-        assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
+        assert call.events_of("floor")[-1] == {"floor": "pausing"} and due is not None
         assert call.live.parts.machine.deadline() == pytest.approx(due + HINTED_S)
         endpointing.near_sound = False
         await call.speak(0, then_silent=1)
@@ -91,7 +91,7 @@ async def test_the_first_frame_of_speech_ducks_the_reply() -> None:
         call.transport.tick(5)
         before, after = call.transport.played[2], call.transport.played[7]
         assert loudness_db(after) < loudness_db(before) - 12
-        assert call.told("floor")[-1] == {"floor": "held"}
+        assert call.events_of("floor")[-1] == {"floor": "held"}
 
 
 @pytest.mark.parametrize("switched", [False, True])
@@ -100,7 +100,7 @@ async def test_a_call_has_the_interruptions_of_its_session_until_they_are_switch
     allowed: bool, switched: bool
 ) -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
-        assert call.told("session_started")[0]["interruptions"] is allowed
+        assert call.events_of("session_started")[0]["interruptions"] is allowed
         if switched:
             call.live.allow_interruptions(not allowed)
             assert call.session.interruptions is not allowed
@@ -108,7 +108,7 @@ async def test_a_call_has_the_interruptions_of_its_session_until_they_are_switch
         await call.play_out(3)
         await call.speak(20)
         assert bool(call.done(do.CancelReply)) is (allowed is not switched)
-        assert call.told("interruptions") == ([{"allowed": not allowed}] if switched else [])
+        assert call.events_of("interruptions") == ([{"allowed": not allowed}] if switched else [])
 
 
 async def test_murmurs_and_discarded_replies_are_counted() -> None:
@@ -129,7 +129,7 @@ async def test_a_reply_resumes_after_a_cough() -> None:
         call.transport.tick(5)
         await call.speak(0, then_silent=3)
         await call.play_out(5)
-        assert {"floor": "held"} in call.told("floor") and not call.told("transcript_interrupted")
+        assert {"floor": "held"} in call.events_of("floor") and not call.events_of("transcript_interrupted")
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
 
 
@@ -142,7 +142,7 @@ async def test_an_interruption_flushes_the_reply_and_truncates_it_at_the_provide
         kinds = [type(command) for command in call.responder.commands[2:]]
         assert kinds == [do.CancelReply, do.TruncateItem], "the truncation does not follow the cancellation"
         assert call.done(do.TruncateItem) == [do.TruncateItem(item, 100)]
-        [interrupted] = call.told("transcript_interrupted")
+        [interrupted] = call.events_of("transcript_interrupted")
         assert "one two three four".startswith(interrupted["heard"]) and interrupted["heard"]
         assert call.transport.tick(3) == bytes(960)
     assert call.session.counts["interruptions"] == 1
@@ -155,13 +155,13 @@ async def test_the_result_of_a_tool_call_is_submitted_and_spoken() -> None:
         [result] = call.done(do.SubmitResult)
         assert (result.call, json.loads(result.output)["answer"]) == ("c1", "About how far.")
         assert [request.purpose for request in call.responder.requests] == [do.Purpose.ANSWER, do.Purpose.RESULT]
-        assert [data["event"] for data in call.told("thinker")] == ["routed", "working", "complete"]
-        assert all(data["label"] == "Moon" for data in call.told("thinker"))
+        assert [data["event"] for data in call.events_of("thinker")] == ["routed", "working", "complete"]
+        assert all(data["label"] == "Moon" for data in call.events_of("thinker"))
 
 
 async def test_the_page_gets_the_facts_of_a_new_call() -> None:
     async with placed_call() as call:
-        [started] = call.told("session_started")
+        [started] = call.events_of("session_started")
     assert started["session_id"] == call.session.id
     assert (started["hearing"], started["responder"], started["offline"]) == ("silero", "fake", True)
 
@@ -169,7 +169,7 @@ async def test_the_page_gets_the_facts_of_a_new_call() -> None:
 async def test_the_time_of_a_turn_is_on_the_page_and_in_the_metrics() -> None:
     async with placed_call() as call:
         await call.type_and_answer()
-        [legs] = call.told("turn_metrics")
+        [legs] = call.events_of("turn_metrics")
         registry = call.line.metrics.registry
         assert registry.get_sample_value("voice_turn_leg_seconds_count", {"leg": "first_sound"}) == 1
     assert legs["turn"] == 1
@@ -178,5 +178,5 @@ async def test_the_time_of_a_turn_is_on_the_page_and_in_the_metrics() -> None:
 async def test_a_reply_that_does_not_fit_into_the_queue_is_cut_with_an_error() -> None:
     async with placed_call() as call:
         await call.ask(pcm=bytes(48 * 301_000))
-        [error] = call.told("error")
+        [error] = call.events_of("error")
     assert "too long" in error["message"]

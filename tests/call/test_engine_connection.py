@@ -84,13 +84,13 @@ async def test_an_unreachable_responder_ends_the_call_with_a_spoken_sentence(mon
     monkeypatch.setattr(responder_link, "SPREAD_S", 0.0)
     monkeypatch.setattr(responder_link, "RECONNECT_S", 0.6)
     async with placed_call(*[ResponderUnavailable("busy")] * 100) as call:
-        await until(lambda: bool(call.told("error")))
+        await until(lambda: bool(call.events_of("error")))
         assert 2 < len(call.histories) < 50
         assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "nothing was spoken"
         call.transport.tick(1000)
         async with asyncio.timeout(20):
             assert await call.task == "responder_gone"
-    assert call.told("error") and not call.told("session_started")
+    assert call.events_of("error") and not call.events_of("session_started")
 
 
 async def test_a_caller_during_an_outage_sees_an_error_and_is_answered_later(
@@ -99,12 +99,12 @@ async def test_a_caller_during_an_outage_sees_an_error_and_is_answered_later(
     monkeypatch.setattr(responder_link, "LATE_AFTER_S", 0.05)
     async with placed_call(ResponderUnavailable("busy")) as call:
         call.session.live_call().type_text("hello")
-        await until(lambda: bool(call.told("responder_changed")))
-        assert call.told("responder_changed")[0]["state"] == "lost"
-        assert call.told("error")[0]["message"]
+        await until(lambda: bool(call.events_of("responder_changed")))
+        assert call.events_of("responder_changed")[0]["state"] == "lost"
+        assert call.events_of("error")[0]["message"]
         await until(lambda: len(call.responders) == 1)
         await settle()
-        assert [data["state"] for data in call.told("responder_changed")] == ["lost", "connected"]
+        assert [data["state"] for data in call.events_of("responder_changed")] == ["lost", "connected"]
         assert call.done(do.AddUserText) == [do.AddUserText("hello")] and len(call.responder.requests) == 1
 
 
@@ -136,7 +136,7 @@ async def test_a_connection_is_replaced_between_turns_before_its_provider_ends_i
         await until(lambda: len(call.responders) == 2)
         await until(lambda: first.closed)
         assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
-        assert call.told("responder_changed") == [] and call.told("error") == []
+        assert call.events_of("responder_changed") == [] and call.events_of("error") == []
         call.session.live_call().type_text("go on")
         await settle()
         assert [len(each.requests) for each in (first, call.responder)] == [1, 1]
@@ -163,6 +163,6 @@ async def test_a_connection_is_kept_while_no_new_one_can_be_made(monkeypatch: py
     async with placed_call(lasting(0.4), ResponderUnavailable("busy"), ScriptedResponder()) as call:
         first = call.responder
         await until(lambda: len(call.histories) >= 2)
-        assert not first.closed and call.told("error") == []
+        assert not first.closed and call.events_of("error") == []
         await until(lambda: first.closed)
         assert len(call.responders) == 2

@@ -58,9 +58,9 @@ async def test_a_fault_in_the_audio_ends_only_its_call_with_an_error(
         caller.say(tone(300, 5000))
         await asyncio.sleep(0.1)
         break_it(transport)
-        await until(lambda: call.told("error") != [])
+        await until(lambda: call.events_of("error") != [])
         assert await asyncio.wait_for(call.task, 20) == "error"
-        [shown] = call.told("error")
+        [shown] = call.events_of("error")
         assert shown["message"].startswith("This call's audio failed") and shown["hint"]
         before = len(other.received.frames)
         await until(lambda: len(other.received.frames) > before + 10)
@@ -81,10 +81,10 @@ async def test_a_fault_in_the_audio_over_a_websocket_ends_the_call_with_an_error
     async with websocket_call() as (transport, caller), placed_call(transport=transport) as call:
         assert isinstance(caller, WebSocketCaller)
         caller.say(tone(300, 2000))
-        await until(lambda: call.told("session_started") != [])
+        await until(lambda: call.events_of("session_started") != [])
         owner, name = part.split(".")
         vars(vars(transport)[owner])[name] = broken
-        await until(lambda: call.told("error") != [])
+        await until(lambda: call.events_of("error") != [])
         assert await asyncio.wait_for(call.task, 20) == "error"
         await until(lambda: caller.hung_up)
 
@@ -93,7 +93,7 @@ async def test_a_fault_while_the_responder_connects_ends_the_call() -> None:
     connecting = asyncio.Event()
     async with webrtc_call() as (transport, _), placed_call(connecting, transport=transport) as call:
         break_encoder(transport)
-        await until(lambda: call.told("error") != [])
+        await until(lambda: call.events_of("error") != [])
         assert await asyncio.wait_for(call.task, 20) == "error"
 
 

@@ -24,17 +24,17 @@ async def test_a_live_call_speaks_a_notice_of_another_process(peer: OfflinePeer)
     with running_redis() as redis, running_server(peer, REDIS_URL=redis.url) as server:
         async with a_browser(server) as browser, placed_call(server, browser=browser) as call:
             await call.say(silence(200) + speech("hello there"))
-            await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
+            await call.event("transcript", within_s=20.0, role="assistant", content="Hello.")
             (cookie,) = browser.cookies.jar
             user = str(cookie.value).strip('"').rsplit(".", 2)[0]  # the signature stands behind it
             await _notify(redis, user)
-            spoken = await call.told("notice", within_s=20.0, state="told")
+            spoken = await call.event("notice", within_s=20.0, state="told")
             assert (spoken.data["id"], spoken.data["text"], spoken.data["source"]) == (
                 "research-1",
                 DONE.text,
                 "task-1",
             )
-            assert call.all_told("transcript")[-1]["content"].startswith("By the way: The research about bees")
+            assert call.events_of("transcript")[-1]["content"].startswith("By the way: The research about bees")
 
             async def none_waits() -> bool:
                 return '"notices":[]' in (await browser.get("/api/me/notices")).text

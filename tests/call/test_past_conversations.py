@@ -39,9 +39,9 @@ def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[Runnin
 
 async def converse(call: PlacedCall) -> None:
     """Ask, and listen to the whole answer."""
-    replies = len(call.all_told("audio_playback_finished"))
+    replies = len(call.events_of("audio_playback_finished"))
     await call.say(silence(100) + speech("hello there"))
-    await until(lambda: len(call.all_told("audio_playback_finished")) > replies)
+    await until(lambda: len(call.events_of("audio_playback_finished")) > replies)
 
 
 async def expire(server: RunningServer, conversation_id: str) -> None:
@@ -73,7 +73,7 @@ async def test_a_past_call_can_be_found_continued_exported_and_erased(peer: Offl
         async with placed_call(server, browser=browser) as call:
             await converse(call)
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(data["event"] in OUTCOMES for data in call.all_told("thinker")), 20)
+            await until(lambda: any(data["event"] in OUTCOMES for data in call.events_of("thinker")), 20)
             conversation = call.ticket.conversation_id
         await until(lambda: _has(browser, conversation, 4))
         await expire(server, conversation)
@@ -113,7 +113,7 @@ async def test_the_ledger_has_tools_models_and_costs_of_calls_and_typed_turns(
         async with placed_call(server, transport="ws", browser=browser) as call:
             spoken = call.ticket.conversation_id
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(data["event"] in OUTCOMES for data in call.all_told("thinker")), 20)
+            await until(lambda: any(data["event"] in OUTCOMES for data in call.events_of("thinker")), 20)
         typed = {"message": "What's the weather in Boston?", "conversation_id": "typed", "platform": "api"}
         assert (await browser.post("/api/multiturn", json=typed)).status_code == 200
         for conversation in (spoken, "typed"):

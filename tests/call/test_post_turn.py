@@ -123,8 +123,8 @@ async def test_a_thinker_gets_the_notes_of_pre_steps_and_caches_personal_answers
         "cache",
     ]  # an answer without personal notes is cached for all users
     assert "ada's tea" not in str(model.requests[1:])
-    assert [key for key in await memory.everything_of("ada") if "cache" in key]
-    assert not [key for key in await memory.everything_of("bo") if "cache" in key]
+    assert [key for key in await memory.export_user("ada") if "cache" in key]
+    assert not [key for key in await memory.export_user("bo") if "cache" in key]
 
 
 def tips(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerDispatcher:

@@ -30,7 +30,7 @@ async def briefings(peer: OfflinePeer) -> list[str]:
 async def speak(call: PlacedCall) -> None:
     """Say something; the script of the Responder decides what it hears."""
     await call.say(silence(200) + speech("what is the weather in Seattle"))
-    await call.told("transcript", role="assistant")
+    await call.event("transcript", role="assistant")
 
 
 async def known(browser: httpx2.AsyncClient) -> dict[str, Any]:
@@ -97,7 +97,7 @@ async def test_an_erasure_ends_the_call_and_a_late_summary_does_not_return(
         async with placed_call(running, browser=browser) as call:  # the summary of the first call is written meanwhile
             await speak(call)
             assert (await browser.delete("/api/me")).json() == {"ok": True}
-            assert (await call.told("session_ended")).data["reason"] == "deleted"
+            assert (await call.event("session_ended")).data["reason"] == "deleted"
             assert (await browser.get("/api/sessions")).json() == {"sessions": []}
 
         async def answered() -> bool:

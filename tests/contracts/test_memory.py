@@ -106,7 +106,7 @@ async def test_conversations_of_a_user_are_listed_from_the_latest_until_they_are
     await case.memory.forget_conversation("u1", "old")
     assert await case.memory.conversations("u1") == []
     assert await case.memory.recent_messages("u1", "old") == []
-    assert await case.memory.everything_of("u1") == {}
+    assert await case.memory.export_user("u1") == {}
 
 
 async def test_the_latest_conversations_are_read_together(case: Case) -> None:
@@ -182,8 +182,8 @@ async def test_a_listener_gets_every_change_of_a_user_until_it_is_removed(case: 
         raise RuntimeError(known["name"])
 
     seen: list[dict[str, Any]] = []
-    case.memory.listeners.add("u1", fails)
-    unwatch = case.memory.listeners.add("u1", seen.append)
+    case.memory.observers.add("u1", fails)
+    unwatch = case.memory.observers.add("u1", seen.append)
     for _ in range(2):  # the second update changes nothing
         await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
@@ -201,15 +201,15 @@ async def test_all_data_of_a_user_can_be_read_and_forgotten(case: Case) -> None:
         await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
     hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
     hello |= {"tool_call_id": None, "tool_calls": [], "citations": [], "format": 1}
-    assert await case.memory.everything_of("u1") == {
+    assert await case.memory.export_user("u1") == {
         "user:u1:context": {"name": "Zoë"},
         "user:u1:conversation:of u1": [hello],
         "user:u1:cache:weather:home": "rain",
     }
     await case.memory.forget_user("u1")
-    assert await case.memory.everything_of("u1") == {}
+    assert await case.memory.export_user("u1") == {}
     assert await case.memory.recent_messages("u1", "of u1") == []
-    assert len(await case.memory.everything_of("u2")) == 3
+    assert len(await case.memory.export_user("u2")) == 3
 
 
 async def test_every_change_renews_the_lifetime_of_the_context_of_a_user() -> None:

@@ -47,7 +47,7 @@ def redis() -> Iterator[RedisProcess]:
 async def greeted(call: PlacedCall) -> None:
     """Say hello, and wait for the answer."""
     await asked(call, "hello there")
-    await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
+    await call.event("transcript", within_s=20.0, role="assistant", content="Hello.")
 
 
 async def asked(call: PlacedCall, text: str) -> None:
@@ -65,7 +65,7 @@ async def decided(call: PlacedCall, words: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     def there() -> bool:
-        found[:] = [data for data in call.all_told("decision") if words in data["text"]]
+        found[:] = [data for data in call.events_of("decision") if words in data["text"]]
         return bool(found)
 
     await until(there, 60)
@@ -96,13 +96,13 @@ async def test_the_result_of_an_input_is_spoken_even_if_the_server_dies_in_mid_s
                     assert said.status_code == 202
                     begun = await decided(call, BEGUN)
                     assert (begun["actions"], begun["tasks"], begun["failure"]) == (["create_task"], [], "")
-                    await call.told("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
-                    assert any(BEGUN in data["content"] for data in call.all_told("transcript"))
+                    await call.event("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
+                    assert any(BEGUN in data["content"] for data in call.events_of("transcript"))
 
                     done = await decided(call, DONE)
                     [task] = (await status_of(browser))["tasks"]
                     assert done["tasks"] == [task["id"]] and done["actions"] == []
-                    await call.told("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
+                    await call.event("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
                     os.kill(first.pid, signal.SIGKILL)
             except (httpx2.HTTPError, OSError):
                 pass  # the server is gone, so the hang-up fails
@@ -119,7 +119,7 @@ async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: ht
         assert [each["id"] for each in (await status_of(browser))["notices"]] == [notice]
         async with placed_call(running, transport="ws", browser=browser) as call:
             await greeted(call)
-            await call.told("notice", within_s=25, state="told", id=notice)
+            await call.event("notice", within_s=25, state="told", id=notice)
             assert call.audible()
             status = await status_of(browser)
             assert [note["id"] for note in await decisions(browser)].count(notice) == 1, (

@@ -141,9 +141,9 @@ async def test_the_profile_with_tls_serves_the_page_and_calls_with_hsts(tmp_path
 async def test_events_and_audio_arrive_during_the_call(site: Site) -> None:
     async with placed_call(site.front, transport="ws") as call:  # its event stream is open from here on
         await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "What can you do?"})
-        await call.told("transcript", role="user")
+        await call.event("transcript", role="user")
         await call.hears_something(within_s=20.0)
-        assert not call.all_told("session_ended")
+        assert not call.events_of("session_ended")
 
 
 async def test_the_backend_gets_the_real_address_of_the_caller(tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ async def test_an_erasure_removes_everything_and_ends_only_the_calls_of_its_user
         call = next(call for session, call in here.calls.items() if user_of(here, session) == user)
         assert (await browser.delete("/api/me")).json() == {"ok": True}
         assert call.hung_up.result() == "deleted"
-        assert await here.memory.everything_of(user) == {}
+        assert await here.memory.export_user(user) == {}
         assert (await browser.get("/api/sessions")).json() == {"sessions": []}
         assert (await browser.get("/api/me")).json() == NOTHING
-        assert await here.memory.everything_of(stays)
+        assert await here.memory.export_user(stays)
         assert here.registry.live == 1
 
 
@@ -91,7 +91,7 @@ async def test_an_incomplete_erasure_is_reported(here: World, browser: Browser) 
     here.memory.down = False
     assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
     assert (await browser.delete("/api/me")).status_code == 200
-    assert await here.memory.everything_of(user) == {}
+    assert await here.memory.export_user(user) == {}
 
 
 async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> httpx2.Response:
@@ -137,7 +137,7 @@ async def test_a_caller_can_add_and_remove_a_standing_instruction(here: World, b
 async def test_live_calls_get_a_change_of_the_profile(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     heard: list[dict[str, Any]] = []
-    unwatch = here.memory.listeners.add(user, heard.append)
+    unwatch = here.memory.observers.add(user, heard.append)
     await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
     unwatch()
     assert [known["preferences"]["name"] for known in heard] == ["Bo"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.call.record import CallRecord
+from backend.call.call_ledger import CallLedger
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged
@@ -60,7 +60,7 @@ class OneCall:
             question=lambda *_: Question("", "", "s1", self.user_id, conversation_id="c1"),
             dispatch=self.outcomes.append,
             publish=self.shown.append,
-            record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
+            ledger=CallLedger(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
         )
         self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, CallMetrics())
 
