@@ -73,12 +73,13 @@ class CallHistory:
 
 
 def count_ended(enqueue: Enqueue, session: Session, reason: str) -> None:
-    """Forget the conversation of a call that was deleted, and count the call in its user's profile."""
+    """Count the call in its user's profile, or forget the conversation of a call that was deleted."""
     owner, conversation_id = session.owner, session.conversation_id
 
     async def write(memory: Memory) -> None:
         if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
             await memory.forget_conversation(owner, conversation_id)
-        await update_profile(memory, owner, CountSession(time.time()))
+        else:
+            await update_profile(memory, owner, CountSession(time.time()))
 
     enqueue(write)

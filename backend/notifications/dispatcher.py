@@ -60,9 +60,6 @@ class Subscription:
         self._closed = False
         self._task = supervised("notices of a call", self._run)
 
-    def __repr__(self) -> str:
-        return f"Subscription({len(self._passed_on)} passed on, {len(self._delivered)} delivered)"
-
     def wake(self) -> None:
         """Look for new notices now."""
         self._changed.set()
@@ -124,10 +121,6 @@ class NotificationDispatcher:
         self._deleting: set[tuple[str, str]] = set()
         self._on_delivered = on_delivered
         pubsub.on_user_message(self._wake)
-
-    def __repr__(self) -> str:
-        calls = sum(map(len, self._subscriptions.values()))
-        return f"NotificationDispatcher({calls} calls, {len(self._tasks)} tasks)"
 
     async def notify(self, user_id: str, notice: Notice) -> None:
         """Have a notice spoken on the user's live call, else on the next one; a known id changes nothing.

@@ -296,9 +296,6 @@ class ContextObservers:
     def __init__(self) -> None:
         self._observers: dict[str, list[ContextObserver]] = {}
 
-    def __repr__(self) -> str:
-        return f"ContextObservers({sum(map(len, self._observers.values()))})"
-
     @property
     def users(self) -> frozenset[str]:
         """The users with observers."""

@@ -63,9 +63,6 @@ class PubSub:
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"PubSub({self._origin}{', listening' if self.is_listening else ''})"
-
     @property
     def is_listening(self) -> bool:
         """Return whether the channels are open at this moment."""

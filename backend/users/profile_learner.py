@@ -70,9 +70,6 @@ class ProfileLearner:
         self._watch = shared.watch
         self._unwatch: Unwatch | None = None
 
-    def __repr__(self) -> str:
-        return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
-
     def begin(self) -> None:
         """Follow the caller's profile."""
         self._unwatch = self._watch(self._user_id, self._on_profile)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, StringConstraints
 
-from backend.errors import BadRequest
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
@@ -268,12 +268,17 @@ class CountSession:
 async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, or what an update raises; then nothing is changed.
+    Raises `MemoryUnavailable`, also when this server cannot read what the updates change, or what an update raises;
+    then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
-        return changed.stored(stored)
+        before = UserProfile.read(stored)
+        changed = reduce(lambda profile, update: update.apply(profile), updates, before)
+        kept = changed.stored(stored)
+        if changed != before and kept == stored:
+            raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
+        return kept
 
     return UserProfile.read(await memory.update_user_context(user_id, change))
 

@@ -35,6 +35,8 @@ DECIDING: dict[str, Any] = {
     "chat": [{"calls": [{"name": "create_task", "arguments": WISH}]}, {"text": BEGUN}, {"text": DONE}]
 }
 """The answers of the model: the decisions of the coordinator."""
+AT_LENGTH: dict[str, Any] = {"when_told": {"Tell the news 2.": {"text": DONE, "tone": {"hz": 300, "ms": 15_000}}}}
+"""The result is spoken for so long that the server dies in mid-sentence, however late the test sees that it began."""
 SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
 
 
@@ -81,7 +83,7 @@ async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
 async def test_the_result_of_an_input_is_spoken_even_if_the_server_dies_in_mid_sentence(
     peer: OfflinePeer, redis: RedisProcess
 ) -> None:
-    await peer.follow(HELLO | DECIDING)
+    await peer.follow(HELLO | DECIDING | AT_LENGTH)
     # The interval delays greetings, but not results. A digest of a greeting would use up one of the answers.
     shared = SETTINGS | {"REDIS_URL": redis.url, "COORDINATOR__MIN_INTERVAL_S": "3600"}
     with ExitStack() as stack:

@@ -226,6 +226,7 @@ async def _expire_lease(world: World) -> None:
 
 async def test_the_first_plan_stays_until_it_is_finished() -> None:
     async with Process(World(), "one") as one:
+        await one.channels.add_input(USER, "hello", "api")
         first, second = Plan("d1", 1.0, ("1-0",), decision="First."), Plan("d1", 2.0, ("1-0",), decision="Second.")
         assert await one.state.set_plan(USER, first) == first
         assert await one.state.set_plan(USER, second) == first == await one.state.plan(USER)
@@ -252,7 +253,7 @@ async def test_an_unfinished_plan_is_due_even_if_no_entry_waits() -> None:
 
 
 def decider(model: ScriptedModel) -> ModelDecider:
-    return ModelDecider(model, "test-model", lambda name, owner: nullcontext(), {"research"})
+    return ModelDecider(model, "test-model", lambda *_, **__: nullcontext(), {"research"})
 
 
 async def decided(model: ScriptedModel, world: World) -> Decision:

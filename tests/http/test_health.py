@@ -68,13 +68,13 @@ async def test_a_loop_that_keeps_failing_is_shown_and_counted_but_the_server_sta
     looping = supervised("test.keeps_failing", loop)
     await until(lambda: runs >= 2)
     decode_or_skip("test.record", b"no number", int)
-    call_observer("test.listener", lambda: int("no number"))
+    call_observer("test.observer", lambda: int("no number"))
     response = await browser.get("/readyz")
     assert (response.status_code, response.json()["failing_loops"]["test.keeps_failing"]) == (200, "ValueError")
     figures = figures_of((await browser.get("/metrics")).text)
     assert (figure(figures, "voice_loop_restarts_total", loop="test.keeps_failing") or 0) >= 2
     assert figure(figures, "voice_skipped_records_total", kind="test.record") == 1
-    assert figure(figures, "voice_observer_failures_total", listener="test.listener") == 1
+    assert figure(figures, "voice_observer_failures_total", observer="test.observer") == 1
     looping.cancel()
 
 

@@ -170,19 +170,32 @@ def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "stored",
+    "bad",
     [
-        {"preferences": "none", "facts": "many", "summary": 3, "signals": []},
-        {"facts": [1, None], "signals": {"topics": "t", "last_active": "now", "session_count": "two"}},
-        {"signals": {"topics": {"weather": "often"}}},
+        {"preferences": "none", "summary": 3, "signals": []},
+        {"summary": None, "signals": {"topics": "t", "last_active": "now"}},
+        {"preferences": {"theme": 7}, "signals": {"topics": {"weather": "often"}}, "instructions": [1]},
     ],
 )
-async def test_a_context_of_another_form_is_neither_read_nor_replaced(stored: dict[str, Any]) -> None:
+async def test_a_field_that_cannot_be_read_is_kept_as_it_is_and_the_rest_is_read_and_written(
+    bad: dict[str, Any],
+) -> None:
     memory = FakeMemory()
-    await memory.update_user_context("ana", lambda _: stored)
+    await memory.update_user_context("ana", lambda _: bad | {"facts": ["has a cat"]})
+    assert (await load_profile(memory, "ana")).facts == ("has a cat",)
+    changed = await update_profile(memory, "ana", AddFact("has a dog"), CountQuestion("weather", 5))
+    assert changed.facts == ("has a cat", "has a dog")
+    stored = await memory.user_context("ana")
+    parts = {name: stored[name] | value if isinstance(value, dict) else value for name, value in bad.items()}
+    assert {name: stored[name] for name in bad} == parts
+
+
+async def test_a_change_of_nothing_but_an_unreadable_field_is_refused() -> None:
+    memory = FakeMemory()
+    await memory.update_user_context("ana", lambda _: {"facts": "many"})
     with pytest.raises(MemoryUnavailable):
         await update_profile(memory, "ana", AddFact("has a dog"))
-    assert await memory.user_context("ana") == stored
+    assert await memory.user_context("ana") == {"facts": "many"}
 
 
 def test_a_context_does_not_show_its_words_in_a_log() -> None:

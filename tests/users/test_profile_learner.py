@@ -323,6 +323,17 @@ async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
     assert (summaries.depth, model.open, await memory.user_context("ada")) == (0, 0, {})
 
 
+async def test_a_summary_of_a_user_who_was_erased_at_another_process_is_not_kept() -> None:
+    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("Late.")])
+    await update_profile(memory, "ada", SetPreference("name", "Ada"))
+    summaries = Summaries(model, "fast", memory)
+    summaries.request("s1", "ada", SAID)
+    await until(lambda: bool(model.requests))
+    await memory.forget_user("ada")
+    await summaries.close(1.0)
+    assert (await memory.user_context("ada"), summaries.failed) == ({}, 0)
+
+
 async def test_a_summary_has_a_bound_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowing_summary, "WITHIN_S", 0.02)
     summaries = Summaries(ScriptedModel([5.0, *notes("Late.")]), "fast", FakeMemory())
