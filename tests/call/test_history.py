@@ -32,13 +32,7 @@ async def test_an_ended_call_is_counted_for_its_user() -> None:
     assert context["signals"]["session_count"] == 3 and context["facts"] == ["has a dog"]
 
 
-<<<<<<< ours
-async def test_deleting_a_session_also_removes_words_that_were_not_stored_yet() -> None:
-||||||| base
-async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
-=======
-async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting_and_not_counted() -> None:
->>>>>>> theirs
+async def test_a_deleted_session_is_not_counted_and_leaves_no_words() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     history = CallHistory("ada", session.conversation_id, jobs.append)
@@ -46,4 +40,4 @@ async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting_and_no
     count_ended(jobs.append, session, "deleted")
     await run(jobs, memory)
     assert await memory.recent_messages("ada", session.conversation_id) == []
-    assert await memory.user_context("ada") == {}, "another process may have erased the user already"
+    assert await memory.user_context("ada") == {}, "a user was written again who may be erased already"

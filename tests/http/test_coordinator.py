@@ -84,12 +84,7 @@ async def test_invalid_inputs_are_refused_and_too_many_are_limited(tmp_path: Pat
         assert (await another.post("/api/input", json={"text": "What a day."})).status_code == 202
 
 
-<<<<<<< ours
-async def test_without_redis_input_and_status_answer_503(tmp_path: Path) -> None:
-||||||| base
-async def test_without_redis_both_say_so(tmp_path: Path) -> None:
-=======
-async def test_an_input_is_refused_rather_than_accepted_and_lost_when_too_many_wait(tmp_path: Path) -> None:
+async def test_an_input_is_refused_when_too_many_wait(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (here, process), here.browser() as browser:
         await browser.post("/api/input", json={"text": "What a day."})
         [user] = await process.channels.users()
@@ -99,8 +94,7 @@ async def test_an_input_is_refused_rather_than_accepted_and_lost_when_too_many_w
         assert refused.status_code == 429 and refused.headers["retry-after"]
 
 
-async def test_without_redis_both_say_so(tmp_path: Path) -> None:
->>>>>>> theirs
+async def test_without_redis_input_and_status_answer_503(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (here, process), here.browser() as browser:
         process.world.server.connected = False
         for answer in (await browser.get("/api/status"), await browser.post("/api/input", json={"text": "Hello."})):
