@@ -53,7 +53,7 @@ async def test_a_shutdown_is_announced_before_the_call_ends() -> None:
 
 async def test_a_call_ends_at_its_maximal_length() -> None:
     async with placed_call(max_s=0.03) as call:
-        await until(lambda: bool(call.told("transcript")))
+        await until(lambda: bool(call.events_of("transcript")))
         await call.play_out(500)
         async with asyncio.timeout(20):
             assert await call.task == "max_minutes"
