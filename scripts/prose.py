@@ -33,16 +33,7 @@ class Rules:
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
     """Folders of Python with docstrings that are read."""
-    swept: tuple[str, ...]
-    """Folders with docstrings that keep to the rules of documents."""
     checks: tuple[Check, ...]
-    in_documents: tuple[Check, ...]
-    """Further checks for documents and for the docstrings of `swept`."""
-
-    def checks_for(self, file: Path) -> tuple[Check, ...]:
-        """Return the checks of a document, or of a file of Python."""
-        strict = file.suffix != ".py" or any(file.is_relative_to(ROOT / folder) for folder in self.swept)
-        return (*self.checks, *self.in_documents) if strict else self.checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +66,7 @@ def load_rules(file: Path = RULES) -> Rules:
     return Rules(
         tuple(read["documents"]),
         tuple(read["docstrings"]),
-        tuple(read["swept"]),
         (_unused(read["unused"]), *taken),
-        (_unused(read["unused_in_documents"]),),
     )
 
 
@@ -85,8 +74,7 @@ def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
     """Yield the findings of the checks, passage by passage."""
     for passage in passages:
         text = f"\n{passage.text}\n"
-        checks = rules.checks_for(passage.file)
-        found: list[CheckResult] = [result for check in checks for result in check.check_with_flags(text)]
+        found: list[CheckResult] = [result for check in rules.checks for result in check.check_with_flags(text)]
         for result in sorted(found, key=lambda each: each.span):
             begins = result.span[0] + len(text[result.span[0] :]) - len(text[result.span[0] :].lstrip())
             yield Finding(passage.file, passage.line + text.count("\n", 1, begins), result.message)

@@ -102,7 +102,7 @@ async def call_to(
 
 def browser_of(url: str) -> httpx2.AsyncClient:
     """Return a client of that server with a cookie jar of its own; the caller closes it with `async with`."""
-    return httpx2.AsyncClient(base_url=url, trust_env=False)
+    return httpx2.AsyncClient(base_url=url, trust_env=False, timeout=20)
 
 
 async def _listen(call: PlacedCall) -> None:

@@ -306,7 +306,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
 # --- leaks --------------------------------------------------------------------------------------------
 
 
-async def test_twenty_calls_leave_nothing_behind() -> None:
+async def test_twenty_calls_leave_no_file_socket_or_thread() -> None:
     async with webrtc_call():
         pass
     before = holdings()
