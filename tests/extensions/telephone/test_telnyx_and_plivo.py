@@ -214,7 +214,7 @@ async def test_a_whole_call_with_an_interruption_and_keys(
         await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800)
         assert before < 300
         await stream.press("42#")
-        await asyncio.sleep(1)
+        await asyncio.sleep(3)
         await stream.hang_up()
     printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
     assert CALLER.strip("+") not in printed
