@@ -1,15 +1,15 @@
-"""Every error this server raises on purpose, in one tree.
+"""One tree holds every error that this server raises on purpose.
 
-A leaf belongs to who is at fault: the caller (4xx), the operator (set-up), or a peer (a service we
-depend on). Foreign exceptions are translated into these where they enter, at the edge, and nowhere else.
-Each error carries `hint`: what the reader can do next.
+Its branches name the side at fault: the caller (4xx), the operator (set-up), this server, or a peer (a service that it
+depends on). Foreign exceptions are translated where they enter, and nowhere else. `hint` says what the reader can do
+next.
 """
 
 from __future__ import annotations
 
 
 class VoiceError(Exception):
-    """Root of the tree. `str(error)` is safe to show; it never holds a secret or a caller's words."""
+    """The root of the tree. `str(error)` is safe to show: it never holds a secret or a caller's words."""
 
     hint = ""
 
@@ -29,7 +29,7 @@ class CallerError(VoiceError):
 
 
 class BadRequest(CallerError):
-    """The request is understood, but wrong in content (422)."""
+    """The request is well-formed, but its content is wrong (422)."""
 
     status = 422
 
@@ -53,13 +53,13 @@ class BadField(BadRequest):
 
 
 class BadOffer(BadRequest):
-    """The SDP offer is not one we can answer."""
+    """The server cannot answer the SDP offer."""
 
     hint = "Send an SDP offer with one audio section that includes Opus."
 
 
 class Conflict(CallerError):
-    """Something else is under way that this would get in the way of."""
+    """The request conflicts with something under way."""
 
     status = 409
 
@@ -71,17 +71,17 @@ class TooLarge(CallerError):
 
 
 class NotFound(CallerError):
-    """The thing does not exist, or is not the caller's own: the two look the same."""
+    """The resource does not exist or is not the caller's own. The answer does not say which."""
 
     status = 404
 
 
 class NotOwner(NotFound):
-    """The thing is another user's. Its words are those of `NotFound`; only the security log tells the two apart."""
+    """The resource belongs to another user. The caller sees a `NotFound`; only the security log tells the two apart."""
 
 
 class Gone(CallerError):
-    """The thing was there, and is gone."""
+    """The resource existed, and no longer does."""
 
     status = 410
 
@@ -93,19 +93,19 @@ class Forbidden(CallerError):
 
 
 class Misdirected(CallerError):
-    """The request is addressed to a host name that is not ours (RFC 9110, 15.5.20)."""
+    """The request is addressed to a host name that is not this server's (RFC 9110, 15.5.20)."""
 
     status = 421
 
 
 class NotAdmitted(CallerError):
-    """The caller has not shown the token that this takes."""
+    """The request lacks the credential that it needs."""
 
     status = 401
 
 
 class SignInFailed(NotAdmitted):
-    """A caller came back from the OpenID provider, and was not signed in."""
+    """A caller returned from the OpenID provider without being signed in."""
 
 
 class TooMany(CallerError):
@@ -125,11 +125,11 @@ class Overloaded(TooMany):
 
 
 class OverBudget(TooMany):
-    """The caller has used up a budget of the day."""
+    """The caller has used up a daily budget."""
 
 
 class CeilingReached(Overloaded):
-    """Everybody together has used up the server's budget of the day."""
+    """All users together have used up the server's daily budget."""
 
 
 # --- the operator's fault -----------------------------------------------------------------------------
@@ -164,23 +164,23 @@ class MediaFailed(VoiceError):
 
 
 class PeerError(VoiceError):
-    """A service we depend on failed; `retryable` says whether trying again can help."""
+    """A service that the server depends on failed; `retryable` says whether trying again can help."""
 
     retryable = True
 
 
 class TransportLost(PeerError):
-    """The caller's network or browser is gone."""
+    """The connection to the caller was lost."""
 
     retryable = False
 
 
 class NeverConnected(TransportLost):
-    """The caller asked for a call and never came."""
+    """The caller requested a call and never connected."""
 
 
 class LineFailed(PeerError):
-    """The telephone network or its provider refused what was asked of it; the call goes on."""
+    """The telephone network or its provider refused a request; the call goes on."""
 
 
 class ResponderUnavailable(PeerError):
@@ -188,20 +188,20 @@ class ResponderUnavailable(PeerError):
 
 
 class ResponderRejected(ResponderUnavailable):
-    """The Responder refuses us for good: key, quota, account or billing."""
+    """The Responder's provider refuses for good: because of the key, the quota, the account or the billing."""
 
     retryable = False
 
 
 class ModelUnavailable(PeerError):
-    """A text model failed and so did its fallback."""
+    """A text model failed, and so did its fallback."""
 
     reason: str = ""
-    """Why its last attempt failed, in a word (`models.chat_completions.Reason`)."""
+    """Why the last attempt failed, in a word (`models.chat_completions.Reason`)."""
 
 
 class SignInUnavailable(PeerError):
-    """The OpenID provider does not answer, or not as it should."""
+    """The OpenID provider does not answer, or its answer is wrong."""
 
     hint = "Try again in a moment. If it keeps failing, the operator should check OIDC__ISSUER."
 
@@ -225,7 +225,7 @@ class ToolFailed(PeerError):
 
 
 class BadMoment(ToolFailed):
-    """A date, a time or a rule to repeat by that cannot be understood, or is not possible."""
+    """A date, a time or a recurrence rule cannot be understood, or is not possible."""
 
     retryable = False
 

@@ -1,12 +1,12 @@
-"""The one seam by which something that not every call needs joins the server.
+"""An extension adds to the server what not every call needs. This module is the only seam for extensions.
 
 An extension is a folder with an `extension.py` that holds one object:
 
     EXTENSION = Extension(name="tides", settings=(TidesSettings,), routes=(router,), grants={"/api/tides": Grant.CHAT})
 
-The server's own stand in `backend/extensions/`; those of others come from PLUGIN_FOLDERS or from the entry-point group
-`responder_thinker.extensions`. An extension imports what it likes of the server, but `backend.app` and other
-extensions; nothing outside its folder names it, so the folder can be deleted.
+The server's own extensions stand in `backend/extensions/`; those of others come from PLUGIN_FOLDERS or from the
+entry-point group `responder_thinker.extensions`. An extension may import everything except `backend.app` and other
+extensions. Nothing outside its folder names it, so the folder can be deleted.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The ground of an extension: the parts of the server that are there before Thinkers and calls."""
+    """The parts of the server that an extension can build on: those that are open before Thinkers and calls."""
 
     settings: Settings
     redis: Redis
     waiting: Redis
-    """For reads that wait: pub/sub and `BLOCK`."""
+    """The Redis client for reads that wait: pub/sub and `BLOCK`."""
     memory: Memory
     ledger: Ledger
     http: httpx2.AsyncClient
-    """For requests to web services; the server closes it."""
+    """The client for requests to web services; the server closes it."""
     retention_s: int | None
-    """Seconds that user data is kept after its last change; None: for good."""
+    """Seconds user data is kept after its last change; None: without limit."""
     serves: bool
     """Whether this process serves calls; a worker of background tasks does not."""
 
@@ -66,17 +66,17 @@ class Opened:
     """The parts that an extension brings while it is open."""
 
     services: Mapping[type[Any], Any] = field(default_factory=dict)
-    """By type: what its own routes ask for by `Context.of`."""
+    """The objects, by type, that the extension's own routes get by `Context.of`."""
     user_data: Mapping[str, UserDataStore] = field(default_factory=dict)
-    """Its stores of user data by name: they are exported and erased."""
+    """Its stores of user data by name, which export and erasure include."""
     deletions: Mapping[str, DeletionTarget] = field(default_factory=dict)
-    """By the name that an erasure gives them: places outside this server that are asked to erase, until they have."""
+    """Places outside this server, by the name in an erasure, that are asked to erase until they have."""
     tracer: Tracer | None = None
-    """Sends traces somewhere; None: this extension traces nothing."""
+    """Sends traces to a service; None: this extension sends none."""
     page: Mapping[str, Any] | None = field(default_factory=dict)
-    """What `GET /api/config` says of it under `extensions`; None: the page shows nothing of it."""
+    """Its entry in `GET /api/config` under `extensions`; None: the page shows nothing of it."""
     reader: Reader | None = None
-    """Reads short utterances by their sound; None: this extension does not."""
+    """Classifies short utterances by their sound; None: this extension does not."""
     echo_guard: Callable[[], EchoGuard] | None = None
     """Makes the echo guard of each call; None: this extension has none."""
     vad_engine: type[VadEngine] | None = None
@@ -84,17 +84,17 @@ class Opened:
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None
-    """Finds the sessions of other processes, too; None: this extension knows of none."""
+    """Finds sessions in all processes; None: this extension does not."""
     banner: tuple[str, str] | None = None
-    """A title and a line for the operator, shown at the start."""
+    """A title and a line that the operator sees at the start."""
     watch: Callable[[CallMetrics], None] | None = None
     """Adds its numbers to `/metrics`."""
     serve: Callable[[Context], AbstractAsyncContextManager[tuple[str, str] | None]] | None = None
-    """Serves by another way than HTTP once the routes stand; yields a line for the operator, as `banner`."""
+    """Serves another protocol than HTTP once the routes stand. Yields a line for the operator, like `banner`."""
 
 
 OpenProvider = Callable[[Settings, AsyncExitStack], Awaitable[OpenedProvider]]
-"""Opens a provider of the Responder; what has to be closed goes on the stack. Raises `SetupError`."""
+"""Opens a provider of the Responder, and puts what must be closed on the stack. Raises `SetupError`."""
 OpenExtension = Callable[[Ground], AbstractAsyncContextManager[Opened]]
 """Opens an extension within a block. Raises `SetupError`."""
 
@@ -117,27 +117,28 @@ class Extension:
     title: str = ""
     """The heading of its settings; empty: its name."""
     settings: tuple[type[PluginSettings], ...] = ()
-    """Read at the start, and handed out by `Settings.of`; to tools and steps, by their type."""
+    """Its settings, read at the start. `Settings.of` returns them; tools and steps get them by type."""
     open: OpenExtension | None = None
     """Called once Redis and the ledger are open, before Thinkers and calls."""
     responders: Mapping[str, OpenProvider] = field(default_factory=dict)
-    """Providers of the Responder by the names that RESPONDERS knows them by."""
+    """Its providers of the Responder, by their names in RESPONDERS."""
     fallback: str = ""
-    """The one of them that needs no key: it converses where no provider is set."""
+    """The name of its provider that needs no key, and serves where no provider is set."""
     share: Callable[[Settings, AsyncExitStack], Awaitable[Mapping[str, str]]] | None = None
-    """Opens what the processes of one server share (WORKERS), where its `fallback` converses; returns the environment
-    in which they find it. Closed with the stack."""
+    """Opens what the processes of one server (WORKERS) share where `fallback` serves, and puts it on the stack. Returns
+    the environment variables by which they find it.
+    """
     embedder: Callable[[], Embedder | None] = lambda: None
-    """Makes what embeds texts where no model for it is set; None: it cannot be used here."""
+    """Makes the embedder where no embedding model is set; None: it cannot be used here."""
     routes: tuple[APIRouter, ...] = ()
     grants: Mapping[str, Grant | None] = field(default_factory=dict)
     """Beginning of a path → the grant that a request needs; None: open to all."""
     token_sockets: TokenSockets = field(default_factory=dict)
-    """Path of a WebSocket with clients that show their token in the address → what writes why one is refused."""
+    """Path of a WebSocket that takes the token in the address → the function that words a refusal."""
     credentials: tuple[OwnCredential, ...] = ()
-    """The credentials that it makes and reads itself."""
+    """The credentials that the extension makes and reads itself."""
     services: Callable[[Settings, httpx2.AsyncClient, Memory], Mapping[type[Any], Any]] = lambda *given: NOTHING
-    """Makes what its tools and steps are given, by type."""
+    """Makes the objects, by type, that its tools and steps are given."""
     tools: tuple[str, ...] = ()
     """The modules with its tools."""
     thinkers: tuple[str, ...] = ()
@@ -146,4 +147,4 @@ class Extension:
     """The modules with its steps."""
     commands: Mapping[str, ModuleCommand] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    """The variables by which callers would act with the operator's credentials: refused where strangers call."""
+    """Variables by which callers would act with the operator's credentials; refused where strangers can call."""

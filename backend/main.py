@@ -1,8 +1,8 @@
 """The server as an ASGI application: `uvicorn backend.main:app`.
 
 `responder-thinker serve` is the better way to serve: it limits connections and requests before they reach the
-application, and starts more processes. This one is for those whose tools start ASGI applications. It starts with the
-ASGI server's lifespan; a signal says goodbye to callers before the ASGI server's own handler ends the connections.
+application, and can start several processes. This module is for tools that start ASGI applications. It starts with the
+ASGI server's lifespan. On a signal, callers hear a goodbye before the ASGI server ends the connections.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from backend.app.main import App, open_app
 from backend.errors import SettingsError
 from backend.settings.settings import load_settings
 
-log = logging.getLogger("uvicorn.error")  # where uvicorn says what it does, whatever the level of our own loggers
+log = logging.getLogger("uvicorn.error")  # uvicorn's own logger, which LOG_LEVEL does not change
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Served:
-    """The application once it has started."""
+    """The ASGI application, which serves once it has started."""
 
     def __init__(self) -> None:
         self._app: App | None = None
@@ -62,7 +62,7 @@ class Served:
 
 
 def listening_host(arguments: Sequence[str]) -> str:
-    """Return the address that uvicorn listens on; that of another ASGI server counts as open to all."""
+    """Return the address that uvicorn listens on. The address of another ASGI server counts as open to all."""
     program, *options = arguments
     if "uvicorn" not in Path(program).parts and Path(program).name != "uvicorn":
         return "0.0.0.0"
@@ -75,7 +75,7 @@ def listening_host(arguments: Sequence[str]) -> str:
 
 @contextmanager
 def _goodbye_first(opened: App) -> Iterator[None]:
-    """Within the block, the first signal ends the calls before it goes on to the handler there was."""
+    """Within the block, the first signal ends the calls before the previous handler gets it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""One measured caller: a real WebRTC peer that notes when each packet left and came, and keeps what was in it.
+"""One measured caller: a real WebRTC peer that records the times of its packets, and the received content.
 
-It is lean, because a hundred of them share a core with the Responder: ICE, DTLS, SRTP and RTP are done as ever, by the
-same code as `client`; its speech was encoded before the call, and what it hears is decoded after it.
+It is lean, because a hundred of them share a core with the Responder. ICE, DTLS, SRTP and RTP use the code of
+`responder_thinker`. Speech was encoded before the call, and received sound is decoded after it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ CONNECT_WITHIN_S = 10.0
 CONNECTING = (PeerState.NEW, PeerState.CONNECTING)
 OPUS = re.compile(r"(a=rtpmap:(\d+) opus/48000/2\r\n)")
 SOUND = 0
-"""In place of a number of silent packets."""
+"""Stands for a number of silent packets."""
 
 
 class MeasuredCaller:
     """One call. `connect`, then `say` and the `until_…` waits, then `close`; everything goes into `record`."""
 
     codec_delay = CODEC_DELAY
-    """Samples at 24 kHz by which what is heard comes later."""
+    """Samples at 24 kHz by which received sound is late."""
 
     def __init__(self, *, soak: bool = False) -> None:
         """`soak`: keep the newest packets only."""
         self.record = CallMeasurements(setup_s=0.0)
         self.heard = Heard(SOAK_PACKETS if soak else None)
         self.answers: deque[tuple[float, float]] = deque(maxlen=4 if soak else None)
-        """From when to when an answer was listened to, on the steady clock."""
+        """The span of each heard answer, on the steady clock."""
         self._listening_since = 0.0
         self._microphone = Microphone()
         self._began = self._ended = 0.0
@@ -103,16 +103,16 @@ class MeasuredCaller:
         await self._until(what, lambda: self._quiet_packets == 0, within_s)
 
     async def until_quiet(self, what: str, packets: int, within_s: float) -> None:
-        """Wait until so many packets in a row were silent. Raises `TransportLost` when they never are."""
+        """Wait for so many silent packets in a row. Raises `TransportLost` when they do not come."""
         self._awaited = packets
         await self._until(what, lambda: self._quiet_packets >= packets, within_s)
 
     def listen(self) -> None:
-        """An answer begins with the next audible packet."""
+        """Note that an answer begins with the next audible packet."""
         self._listening_since = time.monotonic()
 
     def stop_listening(self) -> None:
-        """It has been heard to its end."""
+        """Note that the answer was heard to its end."""
         self.answers.append((self._listening_since, time.monotonic()))
 
     async def close(self) -> None:
@@ -159,7 +159,7 @@ class MeasuredCaller:
             self._was_quiet()
 
     def _was_quiet(self) -> None:
-        """For 20 ms: by a packet, or in a pause by the clock."""
+        """Wait 20 ms: by a packet, or in a pause by the clock."""
         self._quiet_packets += 1
         if self._quiet_packets == self._awaited:
             self._news.set()

@@ -1,7 +1,7 @@
 """All callers of one run, in a process of their own: `python -m benchmarks.callers`, started by `benchmarks.calls`.
 
-A plan comes in on standard input as one JSON line; out go lines that say where the run stands, `{"phase": …}`, and
-at the end one line with the whole `CallersReport`. When standard input closes, the starter is gone, and so are we.
+A plan comes in on standard input as one JSON line. Lines with the phase of the run go out, `{"phase": …}`, and at the
+end one line with the whole `CallersReport`. The process ends when standard input closes, since its starter is gone.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from benchmarks.phone import PhoneCaller, spoken_by_telephone
 from responder_thinker.signalling import Signalling
 
 SETTLE_S = 1.0
-"""Between the last call's set-up and the beginning of the measurement."""
+"""Seconds between the last call's set-up and the beginning of the measurement."""
 LATENESS_EVERY_S = 0.05
 ROUND_S = 8.0
 PLACE_WITHIN_S, PLACE_EACH_S = 20.0, 0.3
-"""For setting up all calls, whatever their number, and for each: three times what it takes."""
+"""Seconds for setting up all calls, whatever their number, and for each: three times the usual."""
 FINISH_WITHIN_S = 40.0
-"""A round that is under way when time is up is finished, within this."""
+"""Seconds for finishing a round that is running when time is up."""
 
 
 class Talk(StrEnum):
-    """What callers do."""
+    """The behaviour of callers."""
 
     ROUNDS = "rounds"
     """Ask, speak over the reply, hear the answer: in step with the script of `conversation`."""
     CHATTER = "chatter"
-    """Speak half the time, whatever is heard: for servers that take no turns."""
+    """Speak half the time, ignoring the replies: for servers that take no turns."""
 
 
 class By(StrEnum):
@@ -59,7 +59,7 @@ class By(StrEnum):
 
 
 class Plan(msgspec.Struct):
-    """What to do."""
+    """The plan of a run."""
 
     url: str
     """The server."""
@@ -67,18 +67,18 @@ class Plan(msgspec.Struct):
     seconds: float
     seed: int = 1
     soak: bool = False
-    """Go on after trouble until time is up, and leave out of the report what grows with time."""
+    """Go on after a failure until time is up, and leave growing lists out of the report."""
     talk: Talk = Talk.ROUNDS
     by: By = By.WEBRTC
 
     def caller(self, number: int) -> MeasuredCaller:
-        """Return a caller who has not called yet."""
+        """Return a caller before their first call."""
         return PhoneCaller(self.url, number) if self.by is By.TWILIO else MeasuredCaller(soak=self.soak)
 
 
 @dataclass(slots=True)
 class Call:
-    """A caller, and the page it would look at."""
+    """A caller, and the event stream of their page."""
 
     http: httpx2.AsyncClient
     caller: MeasuredCaller
@@ -98,7 +98,7 @@ class Call:
         await self.caller.close()
 
     def judged(self, soak: bool) -> CallMeasurements:
-        """What it leaves behind, its sound decoded."""
+        """The record of the call, its sound decoded."""
         judge(self.caller)
         self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded
         self.caller.record.transcribed, self.caller.record.shown = self.page.transcribed(), self.page.shown()
@@ -108,7 +108,7 @@ class Call:
 
 
 async def run(plan: Plan) -> CallersReport:
-    """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
+    """Place the calls one after another, let them talk, hang up, and then judge the received sound."""
     voices = _voices(plan)
     limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
@@ -127,13 +127,13 @@ async def run(plan: Plan) -> CallersReport:
 
 
 def _voices(plan: Plan) -> Voices:
-    """Return what all callers say."""
+    """Return the speech of all callers."""
     heard_as = spoken if plan.by is By.WEBRTC else spoken_by_telephone
     return Voices([heard_as(pcm) for pcm in speech.questions()], [heard_as(pcm) for pcm in speech.interruptions()])
 
 
 async def _placed(call: Call, until: float) -> None:
-    """Once, or with trouble: a server that is full leaves some waiting, and the others go on."""
+    """Call once, or again after a failure: a full server makes some wait, and the others go on."""
     try:
         async with asyncio.timeout_at(until):
             await call.place()
@@ -148,7 +148,7 @@ async def _end(task: asyncio.Task[None]) -> None:
 
 
 async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float, float, list[float]]:
-    """When it began and ended, and how late our loop was."""
+    """The beginning and end of the measurement, and how late our loop was."""
     began = time.monotonic()
     say_phase("measuring")
     lateness: list[float] = []
@@ -167,7 +167,7 @@ async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float
 
 
 async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: float) -> None:
-    """Staggered over one round, so that calls are everywhere in it at any time. A soak places lost calls again."""
+    """Talk, staggered over one round, so that calls are in every part of it. A soak places lost calls again."""
     await asyncio.sleep(ROUND_S * number / plan.calls)
     chance, caller, out_of_step = random.Random(plan.seed * 1000 + number), call.caller, False
     while True:
@@ -202,7 +202,7 @@ async def _tick(lateness: list[float]) -> None:
 
 
 def say_phase(phase: str) -> None:
-    """Tell the starter where the run stands."""
+    """Report the phase of the run to the starter."""
     say(msgspec.json.encode({"phase": phase}))
 
 

@@ -1,15 +1,15 @@
-"""What whole calls cost and how they sound: `python -m benchmarks.calls`, or `make bench`.
+"""The cost and the sound of whole calls: `python -m benchmarks.calls`, or `make bench`.
 
 benchmarks.calls        this: the command line, one run after another
-  run                   one run: starts the processes, reads what the server spent
+  run                   one run: starts the processes, reads the server's use of the machine
     processes           the offline Responder and the callers on some cores, the server alone on another
     callers             a process of its own: real WebRTC peers, each a `caller` having a `conversation`
-    provider_log        what the Responder saw, and when
-      caller, line      one call; its packets, on sockets that are `drained`; what was `heard`, decoded afterwards
+    provider_log        the Responder's record, with times
+      caller, line      one call; its packets, on `drained` sockets; the `heard` sound, decoded afterwards
       page_reader       the events its page would read
-  record, chirp         what a call leaves behind; whether a known sound arrived whole
+  record, chirp         the record of a call; whether a known sound arrived whole
   figures               from records to figures, pure
-  ramp                  which number of calls to try next, pure
+  ramp                  the number of calls to try next, pure
   report                the table, the JSON
 """
 
@@ -32,7 +32,7 @@ from benchmarks.run import Run, ServerKind, run
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
 SECONDS, RAMP_SECONDS = 40.0, 20.0
-"""How long a run is measured, unless said: a ramp has many runs."""
+"""Seconds that a run is measured by default: a ramp has many runs."""
 RAMP_START = 16
 
 
@@ -53,7 +53,7 @@ def main() -> int:
     else:
         for _ in range(options.repeat):
             for calls in options.calls:
-                for bench in benches:  # in turns: a disturbed machine meets all of them
+                for bench in benches:  # in turns, so that a disturbance of the machine hits all of them
                     bench.measure(calls)
     for bench, found in zip(benches, words, strict=True):
         bench.say(found)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
-    # Of a ramp's numbers the last try is what counted; the JSON has them all.
+    # Of each number in a ramp the last try counts; the JSON has all tries.
     shown = {calls: runs[-1:] if options.ramp else runs for calls, runs in sorted(bench.runs.items())}
     console = Console(width=max(bench.console.width, report.width(shown)))
     console.print(report.table(shown, bench.where))
@@ -75,12 +75,12 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
 
 
 def _of(path: Path, bench: Bench, several: bool) -> Path:
-    """A file for each way to call, if there are several."""
+    """A file for each way to call, if several are measured."""
     return path.with_stem(f"{path.stem}-{bench.kind.by}") if several else path
 
 
 class Bench:
-    """Runs one after another, and keeps what they gave."""
+    """Makes runs one after another, and keeps their results."""
 
     def __init__(self, seconds: float, cores: Cores, kind: ServerKind) -> None:
         self.console = Console()

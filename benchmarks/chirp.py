@@ -1,10 +1,10 @@
-"""Whether a known chirp arrived whole: how many samples were lost or repeated on its way. Pure.
+"""Whether a known chirp arrived whole: the samples that were lost or repeated on its way. Pure.
 
-Theory. The Responder says a sine whose pitch rises steadily, so every moment of it differs from every other.
-What was heard is compared, in windows of 80 ms, with the chirp itself: the shift at which the two agree best is where
-in the chirp the window stands. A whole chirp has the same shift throughout, the codec's delay. Where the shift grows,
-that many samples are missing; where it shrinks, that many were repeated or put in. Shifts below a millisecond are
-the codec's own imprecision and are not counted.
+Theory. The Responder plays a sine with a steadily rising pitch, so every moment of it differs from every other. The
+received sound is compared, in windows of 80 ms, with the chirp itself. The shift of the best match gives the window's
+place in the chirp. A whole chirp has the same shift throughout, the codec's delay. A growing shift means missing
+samples, a shrinking one means repeated or inserted samples. Shifts below a millisecond are the codec's own imprecision
+and are not counted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from backend.media.frame import SAMPLE_RATE
 
 WINDOW = 1920
-"""Samples compared at once: 80 ms."""
+"""Samples compared together: 80 ms."""
 SETTLED = 480
 """Samples after which the codec follows a sudden beginning."""
 REACH = 4800
-"""The largest shift looked for, either way: 200 ms."""
+"""The largest shift that is searched, in either direction: 200 ms."""
 TOLERANCE = 24
 """Samples (1 ms) a shift may waver by itself."""
 END_TOLERANCE = 120
@@ -29,18 +29,18 @@ END_TOLERANCE = 120
 LIKENESS = 0.6
 """Correlation below which a window is not the chirp at all."""
 SURE = 0.9
-"""Correlation from which a window stands where it was expected, if it has its summit there: a chirp has no second."""
+"""Correlation from which a window stands at the expected place, if its summit is there: a chirp has no second."""
 QUIET = 0.1
 """Share of the chirp's loudness below which it is over."""
 CODEC_DELAY = 156
-"""Samples our Opus encoder looks ahead at 24 kHz (6.5 ms), by which everything is heard later."""
+"""Samples that our Opus encoder looks ahead at 24 kHz (6.5 ms): the delay of all sound."""
 
 Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, slots=True)
 class Chirp:
-    """As in the Responder's script: a sine rising linearly over `ms`."""
+    """The chirp of the Responder's script: a sine rising linearly over `ms`."""
 
     from_hz: float
     to_hz: float
@@ -63,16 +63,16 @@ class Chirp:
 
 @dataclass(frozen=True, slots=True)
 class Wholeness:
-    """What became of one chirp, in samples at 24 kHz."""
+    """The losses of one chirp, in samples at 24 kHz."""
 
     lost: int
     repeated: int
     glitches: int
-    """Places where it happened, or where the sound was not the chirp."""
+    """Places of a loss or a repetition, or where the sound was not the chirp."""
 
 
 def wholeness(heard: bytes, chirp: Chirp, delay: int = CODEC_DELAY) -> Wholeness:
-    """Compare PCM16 that begins with the first audible packet. `delay`: samples the codec puts in front."""
+    """Compare PCM16 that begins with the first audible packet. `delay`: samples that the codec puts in front."""
     samples = np.frombuffer(heard, "<i2").astype(np.float64)
     ahead, lost, repeated, glitches = -delay, 0, 0, 0  # ahead: how far the chirp is beyond our count of samples
     at = SETTLED
@@ -92,13 +92,13 @@ def wholeness(heard: bytes, chirp: Chirp, delay: int = CODEC_DELAY) -> Wholeness
 
 
 def _end(samples: NDArray[np.float64]) -> int:
-    """Where the sound stops."""
+    """The sample at which the sound stops."""
     loud = np.flatnonzero(np.abs(samples) > QUIET * np.max(np.abs(samples), initial=1.0))
     return int(loud[-1]) + 1 if len(loud) else 0
 
 
 def _shift(window: NDArray[np.float64], chirp: Chirp, first: int) -> tuple[int, float]:
-    """How far after `first` the window really stands in the chirp, and how like it is there (0 to 1)."""
+    """The true position of the window in the chirp after `first`, and the correlation there (0 to 1)."""
     if not np.any(window):
         return 0, 0.0
     shift, likeness = _best(window, chirp, first, TOLERANCE)

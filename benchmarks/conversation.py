@@ -1,9 +1,9 @@
-"""What a measured call consists of: the Responder's script, and the caller's side of it.
+"""A measured call: the Responder's script, and the caller's side of it.
 
-One round, about eight seconds: the caller asks; a long reply begins; after a second the caller speaks over it, which
-must silence it; that interruption is itself a question, and its answer, a known chirp, is heard to its end. In every
-second round the interrupted provider goes on sending for 300 ms. A turn is one utterance without pauses, and its
-transcript a question that is complete, whatever was said: so the script's next reply is due after each of them.
+One round takes about eight seconds. The caller asks; a long reply begins; after a second the caller speaks over it,
+which must silence it. That interruption is itself a question, and its answer, a known chirp, is heard to its end. In
+every second round the interrupted provider goes on sending for 300 ms. A turn is one utterance without pauses, and its
+transcript is always a complete question. So the script's next reply is due after each of them.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from benchmarks.microphone import Spoken
 
 HEARD = "Who is it?"
 PROVIDER_DELAY_MS = 100
-"""The Responder's own configured delay, from being asked to its first audio."""
+"""The Responder's own configured delay, from a request to its first audio."""
 LATE_MS = 300
-"""Audio that comes after a cancellation, in every second round."""
+"""Audio after a cancellation, in every second round."""
 LISTEN_S = 1.0
-"""How long a caller listens to the long reply before speaking over it."""
+"""Seconds of the long reply before the caller speaks over it."""
 ANSWER_WITHIN_S = 8.0
 PAUSE_PACKETS = 25
 """Half a second of silence after the chirp."""
 CHIRP = Chirp(from_hz=300.0, to_hz=3000.0, ms=1600)
 LONG_REPLY_MS = 8000
 PACE = 2.0
-"""The Responder speaks so much faster than real time, as a model does; a cancellation finds it in the middle."""
+"""The Responder speaks so much faster than real time, like a model; a cancellation finds it in the middle."""
 
 
 class OutOfStep(TransportLost):
-    """An answer did not end: one utterance was taken for two turns, and the script tells the story in its place."""
+    """An answer did not end: one utterance was taken for two turns, and the script plays the story in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """What is said, shared by all callers of a process."""
+    """The callers' sounds, shared by all callers of a process."""
 
     questions: list[Spoken]
     interruptions: list[Spoken]
@@ -59,7 +59,7 @@ def script() -> dict[str, Any]:
 
 
 async def converse(caller: MeasuredCaller, voices: Voices, until: float, chance: random.Random) -> None:
-    """Rounds until `until` on the steady clock; a round begun is finished. Raises `TransportLost`."""
+    """Rounds until `until` on the steady clock; the last round is finished. Raises `TransportLost`."""
     number = 0
     while time.monotonic() < until:
         late = number % 2 == 1
@@ -92,13 +92,13 @@ async def chatter(caller: MeasuredCaller, voices: Voices, until: float, chance: 
 
 
 async def fall_into_step(caller: MeasuredCaller, voices: Voices, chance: random.Random) -> None:
-    """One utterance more, into the story that came in place of an answer: its answer is followed by the next story."""
+    """Speak once more, into the story that replaced an answer: the next story follows that answer."""
     await caller.say(chance.choice(voices.interruptions), Kind.INTERRUPTION)
     await caller.until_quiet("the end of a story", PAUSE_PACKETS, ANSWER_WITHIN_S)
 
 
 def judge(caller: MeasuredCaller) -> None:
-    """Decode what was heard, and look at the chirps in it: about a second for a minute of call. After the run."""
+    """Decode the received sound, and check its chirps: about a second for a minute of call. After the run."""
     record, heard = caller.record, caller.heard.decoded()
     record.packets = heard.packets
     for began, ended in caller.answers:

@@ -1,11 +1,10 @@
-"""What the server itself does for 20 ms of a call, all of it and nothing else: `python -m benchmarks.corridor`.
+"""The server's own work for 20 ms of a call: `python -m benchmarks.corridor`.
 
-Eight real calls are set up within this process (ICE, DTLS, SRTP over loopback), then stopped, and the server's half is
-driven by hand (`benchmarks.half`) in place of the media clock: protected packets wait in its sockets and are read, a
-packet of each call at a time; its slots are served; and the frames are taken through endpointing and the Responder's
-messages as in a call. Measured is the CPU time of each, the kernel's work in the sockets included, so
-that a busy machine, on which whole calls (`benchmarks.calls`) cannot be measured, disturbs little; of every few
-packets the best of several rounds counts.
+Eight real calls are set up within this process (ICE, DTLS, SRTP over loopback), then stopped. `benchmarks.half` drives
+the server's half by hand, in place of the media clock. Protected packets wait in its sockets and are read, a packet of
+each call at a time; its slots are served; and the frames pass endpointing and the Responder's messages as in a call.
+The benchmark measures the CPU time of each part, the kernel's work in the sockets included. So a machine that is too
+busy for whole calls (`benchmarks.calls`) disturbs it little. Of every few packets the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ CALLS = 8
 ROUNDS = 8
 PACKETS = 250
 TOGETHER = 5
-"""Packets timed together: taking the time costs, too."""
+"""Packets timed together: reading the clock costs, too."""
 Times = list[float]
 Value = TypeVar("Value")
 SPEAKING, HEARING = 0.48, 0.30
-"""Shares of a call in which `benchmarks.calls` has its callers speak, and hear a voice."""
+"""Shares of a call in which the callers of `benchmarks.calls` speak, and hear a voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,11 @@ class Cost:
     silence: float
     voice: float
     voiced: float
-    """Share of a call's time that is voice here."""
+    """Share of a call's time with voice in this benchmark."""
 
     @property
     def mean(self) -> float:
-        """Over a call."""
+        """The mean over a call."""
         return self.voice * self.voiced + self.silence * (1 - self.voiced)
 
 
@@ -98,7 +97,7 @@ def _inward(half: Half, heard: list[Frame]) -> Iterable[Cost]:
 
 
 def _arrive(half: Half, payloads: Sequence[bytes]) -> Times:
-    """Each packet is read together with those of the other calls."""
+    """Read each packet together with those of the other calls."""
     times = []
     for payload in payloads:
         half.send(payload)
@@ -141,7 +140,7 @@ def timed(stage: Callable[[Value], object], inputs: Sequence[Value], together: i
 
 
 def least(measure: Callable[[], Times]) -> float:
-    """Microseconds: the mean of what each part of a round took when it took least."""
+    """Microseconds: the mean over the parts of a round, each at its fastest."""
     rounds = [measure() for _ in range(ROUNDS)]
     return fmean(min(times) for times in zip(*rounds, strict=True)) / 1000
 

@@ -1,7 +1,7 @@
-"""The callers' event loop and sockets: watched while a call is set up, then read by its `Line` by a clock of its own.
+"""The callers' event loop and sockets: watched while a call is set up, then read by its `Line` at fixed times.
 
-uvloop wakes for every datagram and has no way to stop; so in this loop a datagram socket is a plain one with a reader,
-which can be taken away.
+uvloop wakes for every datagram and cannot be stopped. So in this loop a datagram socket is a plain one with a reader,
+which can be removed.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import uvloop
 MOST_BYTES = 2048
 """The longest datagram taken."""
 SO_TIMESTAMPNS = 35 if sys.platform == "linux" else None
-"""Linux's number of it (asm-generic/socket.h), which Python does not name: the kernel notes when a datagram came."""
+"""Linux's number for the kernel's record of arrivals (asm-generic/socket.h), which Python does not name."""
 
 
 class CallersLoop(uvloop.Loop):
-    """uvloop, but for datagrams."""
+    """uvloop with other datagram sockets."""
 
     async def create_datagram_endpoint(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.DatagramProtocol], *, sock: socket.socket
     ) -> tuple[DrainedSocket, asyncio.DatagramProtocol]:
-        """For a bound socket; we have no others."""
+        """Only for a bound socket: we have no others."""
         protocol = protocol_factory()
         return DrainedSocket(self, sock, protocol), protocol
 
 
 class DrainedSocket(asyncio.DatagramTransport):
-    """One socket, with what its protocol needs of a transport."""
+    """One socket, with the transport methods that its protocol needs."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, protocol: asyncio.DatagramProtocol
@@ -51,13 +51,13 @@ class DrainedSocket(asyncio.DatagramTransport):
         return f"DrainedSocket({self.get_extra_info('sockname')}, {'watched' if self._watched else 'not watched'})"
 
     def unwatch(self) -> None:
-        """Somebody else reads it from now on."""
+        """Let another reader read it from now on."""
         if self._watched:
             self._watched = False
             self._loop.remove_reader(self.socket.fileno())
 
     def sendto(self, data: Any, addr: Any = None) -> None:
-        """At once, or not at all: a full socket loses it, as the network would."""
+        """Send immediately, or not at all: a full socket loses the datagram, as the network would."""
         try:
             self.socket.sendto(data, addr)
         except OSError as error:
@@ -75,7 +75,7 @@ class DrainedSocket(asyncio.DatagramTransport):
             self._loop.call_soon(self.protocol.connection_lost, None)
 
     def abort(self) -> None:
-        """The same: there is nothing to wait for."""
+        """Close it: there is nothing to wait for."""
         self.close()
 
     def _readable(self) -> None:

@@ -26,13 +26,16 @@ PITCH = 48
 PITCH_RANGE = 60
 """0 (monotone) to 100."""
 LONGEST_TEXT = 2000
-"""Characters spoken at once; callers speak sentence by sentence."""
+"""Characters spoken in one piece; callers speak sentence by sentence."""
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
 
 
 class Espeak:
-    """The synthesiser. Its state is the process's: one at a time, under a lock. Get it from `espeak`."""
+    """The synthesiser.
+
+    Its state belongs to the process, so one thread at a time uses it, under a lock. Get it from `espeak`.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +51,7 @@ class Espeak:
         self.change(VOICE, WORDS_PER_MINUTE, PITCH)
 
     def change(self, voice: bytes, words_per_minute: int, pitch: int) -> None:
-        """Speak with another voice from now on, named as espeak-ng names it; `pitch` is 0 to 100."""
+        """Speak with another voice from now on, by espeak-ng's name for it; `pitch` is 0 to 100."""
         with self._lock:
             self._library.espeak_SetVoiceByName(voice)
             for parameter, value in ((_RATE, words_per_minute), (_PITCH, pitch), (_RANGE, PITCH_RANGE), (_GAP, 1)):

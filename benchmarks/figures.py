@@ -1,4 +1,4 @@
-"""From records to figures. Pure: what is measured is measured elsewhere, what is printed is printed elsewhere.
+"""From records to figures. Pure: other modules measure and print.
 
 Definitions, all at the caller's end of the wire:
 
@@ -6,12 +6,12 @@ Definitions, all at the caller's end of the wire:
   that this sample is the last one of its packet: a microphone would have captured it just then;
 - *first reply audio*: the arrival of the first packet after that which decodes to more than silence (`AUDIBLE`);
 - *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay. With
-  ENDPOINTING=eager that is the server's doing; otherwise it contains what its end-of-turn wait adds;
+  ENDPOINTING=eager that is the server's share; otherwise it contains the end-of-turn wait;
 - *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
   of `QUIET_PACKETS` packets in a row that decode to silence;
-- *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
-  reply that ran dry for so long just before it was interrupted;
-- *spacing*: time between arrivals of packets next to each other, unless the first said that nothing follows; a *gap* is
+- *leak*: an audible packet after that, while the caller still interrupts: late audio that got through, or a
+  reply that ran dry for so long just before its interruption;
+- *spacing*: time between arrivals of packets next to each other, unless the first announced a pause; a *gap* is
   one over 40 ms.
 """
 
@@ -27,9 +27,9 @@ from typing import TypeVar
 from benchmarks.measurements import CallersReport, CallMeasurements, Kind, Packets, ProviderCall, Utterance
 
 AUDIBLE = 200
-"""Sample value above which a packet is not silence; what the codec rings on with stays below."""
+"""Sample value above which a packet is not silence. The codec's ringing stays below."""
 QUIET_PACKETS = 5
-"""Silent packets in a row (100 ms) that make a reply silenced, not merely between two words."""
+"""Silent packets in a row (100 ms) that count as a silenced reply, not as a pause between two words."""
 GAP_S = 0.040
 PACKET_S = 0.020
 LEGS_WITHIN_S = 5.0
@@ -47,7 +47,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Percentiles of one thing, in milliseconds, and of how many values."""
+    """Percentiles of one quantity, in milliseconds, and the number of its values."""
 
     count: int
     p50: float
@@ -58,31 +58,31 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """Where added latency goes, medians in milliseconds; None where the Responder's log could not be matched."""
+    """The parts of added latency, medians in milliseconds; None where the Responder's log could not be matched."""
 
     to_provider: float
     """End of speech to the request at the Responder, less the hangover: detector, corridor, commit."""
     provider: float
-    """Request to first audio at the Responder, less its configured delay: not the server's doing."""
+    """Request to first audio at the Responder, less its configured delay: not the server's share."""
     to_caller: float
     """First audio at the Responder to first audible packet: corridor, playout, wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFigures:
-    """Everything the callers can tell of one run."""
+    """All figures of the callers in one run."""
 
     calls: int
     failed: int
     troubles: tuple[str, ...]
-    """What went wrong, each once."""
+    """Faults, each once."""
     seconds: float
     added_latency: Spread
     legs: Legs | None
     turns_split: int
-    """Utterances that the server took for more than one turn: replies too many that were not thrown away in time."""
+    """Utterances that the server took for more than one turn: surplus replies that were not discarded in time."""
     discarded: int
-    """Replies that were prepared and thrown away."""
+    """Replies that were prepared and discarded."""
     barge_in: Spread
     barge_in_late: Spread
     leaks: int
@@ -92,7 +92,7 @@ class MediaFigures:
     packets_lost: int
     """Sequence numbers that never came."""
     slots_skipped: int
-    """20 ms slots the server left out of its timestamps after a stall."""
+    """20 ms slots that the server left out of its timestamps after a stall."""
     chirps: int
     samples_lost: int
     samples_repeated: int
@@ -150,7 +150,7 @@ def added_latencies(call: CallMeasurements, settings: Settings) -> list[float]:
 
 
 def first_audible(call: CallMeasurements, said: Utterance) -> float | None:
-    """When the reply to `said` was first heard; None if the caller spoke again before."""
+    """The moment at which the reply to `said` was first heard; None if the caller spoke again before."""
     following = [other.began for other in call.said if other.began > said.began]
     limit = min(following, default=math.inf)
     packets = call.packets
@@ -169,7 +169,7 @@ def barge_ins(call: CallMeasurements, kind: Kind) -> list[float]:
 
 
 def silenced_at(call: CallMeasurements, said: Utterance) -> int | None:
-    """The index of the first packet of the silence that `said` caused; None if there was none, or no reply before."""
+    """The index of the first packet of the silence after `said`; None if there was none, or no reply before."""
     packets = call.packets
     start = bisect_left(packets.at, said.began)
     if start == 0 or packets.peak[start - 1] <= AUDIBLE:
@@ -183,7 +183,7 @@ def silenced_at(call: CallMeasurements, said: Utterance) -> int | None:
 
 
 def leaks(call: CallMeasurements) -> int:
-    """Audible packets between the silence an interruption caused and its own end."""
+    """Audible packets between the silence after an interruption and its own end."""
     found = 0
     for said in call.said:
         index = silenced_at(call, said) if said.kind is not Kind.QUESTION else None
@@ -199,7 +199,7 @@ def spacing(packets: Packets) -> list[float]:
 
 
 def legs(calls: Sequence[CallMeasurements], provider: Sequence[ProviderCall], settings: Settings) -> Legs | None:
-    """The parts of added latency, each the median over all answers that the Responder's log can be matched with."""
+    """The parts of added latency, each the median over all answers with a match in the Responder's log."""
     parts: list[tuple[float, float, float]] = []
     for call, log in zip(calls, provider, strict=False):
         for said in call.said:
@@ -216,7 +216,7 @@ def legs(calls: Sequence[CallMeasurements], provider: Sequence[ProviderCall], se
 
 
 def spread(seconds: Iterable[float]) -> Spread:
-    """In milliseconds. Of nothing: NaN."""
+    """In milliseconds. NaN without values."""
     ordered = sorted(value * 1000 for value in seconds)
     return Spread(len(ordered), *(percentile(ordered, share) for share in (50, 95, 99, 100)))
 
@@ -235,12 +235,12 @@ def _during(packets: Packets, began: float, ended: float) -> Packets:
 
 
 def _followed(packets: Packets, column: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
-    """The values of packets next to each other, unless the first said that nothing follows."""
+    """The values of consecutive packets, unless the first announced a pause."""
     return (pair for pair, ends in zip(pairwise(column), packets.ends[:-1], strict=True) if not ends)
 
 
 def _jumps(neighbours: Iterable[tuple[int, int]], step: int, bits: int) -> int:
-    """How many steps are missing in a counter of `bits` bits; steps back are somebody else's reordering."""
+    """The number of missing steps in a counter of `bits` bits; steps back are reorderings of the network."""
     missing = 0
     for earlier, later in neighbours:
         ahead = (later - earlier) % (1 << bits)

@@ -1,7 +1,7 @@
-"""The server's half of some calls, driven by hand: real peers on loopback (ICE, DTLS, SRTP), and no clock but ours.
+"""The server's half of some calls, driven by hand: real peers on loopback (ICE, DTLS, SRTP), without a media clock.
 
-Packets are protected as the callers would, sent to the server's sockets from one of our own (SRTP does not care
-where they come from), and read when `read` is called, as the media clock would; slots are served when `play` is called.
+Packets are protected as the callers' are, and sent to the server's sockets from one of our own, since SRTP ignores the
+sender's address. `read` reads them, like the media clock. `play` serves slots.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from responder_thinker.webrtc import WebRTCCaller
 
 LOOPBACK = IceConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50
-"""Sequence numbers between what a caller has sent by itself and what we send for it."""
+"""Distance of our sequence numbers from those that the caller has sent itself."""
 
 
 class HalfCall:
@@ -38,7 +38,7 @@ class HalfCall:
         self.slot = slot
 
     def send(self, payload: bytes, through: socket.socket) -> None:
-        """What the caller would send next."""
+        """The caller's next packet."""
         self._sequence, self._timestamp = (self._sequence + 1) & 0xFFFF, self._timestamp + 960
         caller = self._caller
         packet = write_packet(caller._payload_type, self._sequence, self._timestamp, caller._ssrc, payload)
@@ -59,11 +59,11 @@ class Half:
             call.send(payload, self._through)
 
     def read(self) -> None:
-        """Everything that waits."""
+        """Read all waiting packets."""
         current_socket_reader()._read(inf)
 
     def play(self, calls: int | None = None) -> None:
-        """The next slot, for the first `calls`."""
+        """Play the next slot, for the first `calls`."""
         self._slot += 1
         for call in self.calls[:calls]:
             call.slot.serve(self._slot)
@@ -94,7 +94,7 @@ async def _connected(stack: AsyncExitStack) -> tuple[WebRTCTransport, WebRTCCall
 
 
 def _stop_clock() -> None:
-    """No call plays by itself any more."""
+    """Stop the players of all calls."""
     for phase in current_media_clock()._phases:
         for slot in list(phase.slots):
             slot.leave()

@@ -1,8 +1,8 @@
-"""What a caller received: kept as it came during the run, decoded after it.
+"""A caller's received packets: stored during the run, decoded after it.
 
-Decoding costs more than receiving, and a hundred callers share a core with the Responder. So a packet is put aside
-with its moment, and all that is reported, loudness and chirps, is taken from decoded samples later. What a caller must
-know at once, whether it hears somebody, shows well enough in a packet's length: silence takes few bytes.
+Decoding costs more than receiving, and a hundred callers share a core with the Responder. So a packet is stored with
+its moment of arrival, and loudness and chirps are taken from decoded samples later. During the call, a packet's length
+shows well enough whether it has a voice: silence takes few bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from benchmarks.figures import AUDIBLE
 from benchmarks.measurements import Packets
 
 SOUNDING_BYTES = 52
-"""RTP packets of so many bytes are taken for sound while the call lasts: a voice has about 110, silence 30 to 34."""
+"""RTP packets of at least so many bytes count as sound during the call: a voice has about 110, silence 30 to 34."""
 RESTED_AFTER = 10
-"""Silent packets after which a decoder has nothing left to ring on with."""
+"""Silent packets after which a decoder has stopped ringing."""
 SOAK_PACKETS = 3000
-"""How many packets, the newest, a soak keeps of each call: a minute."""
+"""The number of newest packets that a soak keeps of each call: a minute."""
 
 
 class Heard:
@@ -39,13 +39,13 @@ class Heard:
         return f"Heard({len(self._at)} packets)"
 
     def keep(self, packet: bytes, at: float) -> bool:
-        """Put an RTP packet aside. Returns whether somebody speaks in it, as far as its length tells."""
+        """Store an RTP packet. Returns whether it has a voice, as far as its length shows."""
         self._at.append(at)
         self._packets.append(packet)
         return len(packet) >= SOUNDING_BYTES
 
     def raw(self) -> list[tuple[float, bytes]]:
-        """Return what is kept: when each packet came, and the packet."""
+        """Return the stored packets with their moments of arrival."""
         return list(zip(self._at, self._packets, strict=True))
 
     def decoded(self) -> Decoded:
@@ -68,7 +68,7 @@ class Decoded:
     """The same with its samples."""
 
     def __init__(self, packets: Packets, pcm: list[bytes], since: float) -> None:
-        """`since`: what came before may have been thrown away."""
+        """`since`: earlier packets may have been dropped."""
         self.packets = packets
         self._since = since
         self._pcm = pcm
@@ -82,7 +82,7 @@ class Decoded:
         return self._pcm
 
     def between(self, began: float, ended: float) -> bytes:
-        """24 kHz mono PCM16 from the first audible packet after `began`; empty when that is no longer kept."""
+        """24 kHz mono PCM16 from the first audible packet after `began`; empty when that is no longer stored."""
         at, peaks = self.packets.at, self.packets.peak
         if began < self._since:
             return b""
@@ -92,7 +92,7 @@ class Decoded:
 
 
 def _sounds(payloads: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The loudest sample and the sound of each. The server's prepared silence, two thirds of all, is known unheard."""
+    """The loudest sample and the sound of each. The server's prepared silence, two thirds of all, needs no decoding."""
     decoder, quiet = OpusDecoder(), 0
     for payload in payloads:
         peak, pcm = 0, bytes(SILENCE)

@@ -1,15 +1,14 @@
-"""A caller's media once the call stands: every 20 ms one turn takes what has come and sends what is due.
+"""A caller's media on an open call: every 20 ms one turn takes the arrived packets and sends the due one.
 
-Theory. A hundred callers get and send 5,000 packets a second each way, on the core that the Responder needs as well.
-Waking for each packet costs more than the packet, so nobody does: the kernel notes when a datagram came, and a turn
-that is late still knows the moment to the microsecond. On loopback that is the moment in which the server sent it.
+Theory. A hundred callers get and send 5,000 packets a second in each direction, on the core that the Responder needs as
+well. Waking for each packet costs more than the packet. So the kernel records each arrival, and a late turn still knows
+the moment to the microsecond. On loopback the server sent the datagram at that moment.
 
-The two ends of a call may settle on different pairs of addresses (each takes the check that succeeded last), so all its
-sockets are listened to: the one that media comes to in every turn, the others in every fifth.
+The two ends of a call may settle on different pairs of addresses (each takes the check that succeeded last). So a turn
+reads the socket with media always, and the others every fifth time.
 
-The connection is an `AudioPeer` like any other: ICE, DTLS and its keys are aiortc's, and so are the reports (RTCP),
-whose counts are brought up to date here twice a second. What happens for each packet is in this file and reaches
-inside aiortc for it.
+The connection is an `AudioPeer` like any other: ICE, DTLS and its keys are aiortc's, and so are the reports (RTCP).
+Their counts are updated here twice a second. The work for each packet is in this file and reaches inside aiortc.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ ANCILLARY_BYTES = 64
 MOMENT = Struct("@ll")
 """`struct timespec`: seconds and nanoseconds of the wall clock."""
 DRY_EVERY = 5
-"""Turns after which everything is taken that is there; in between it is one packet, as one comes in each."""
+"""Turns after which all datagrams are taken; in other turns it is one, since one arrives in each."""
 
 Ancillary = list[tuple[int, int, bytes]]
 KeepPacket = Callable[[bytes, float], None]
-"""Gets a whole RTP packet, its protection off, and when it came, on the steady clock."""
+"""Takes a decrypted RTP packet, and its arrival on the steady clock."""
 
 
 class Line:
-    """From the moment a call stands until `leave`."""
+    """Lives from the connection of a call until `leave`."""
 
     @classmethod
     async def take_over(cls, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> Line:
-        """From `peer`'s own sender and receiver, once it is connected."""
+        """Takes over `peer`'s own sender and receiver, once it is connected."""
         sender: Any = peer.sender
         await sender._RTCRtpSender__rtp_started.wait()
         return cls(peer, next_payload, keep)
@@ -96,7 +95,7 @@ class Line:
                 self._sockets.insert(0, each)
 
     def _receive(self, drained: DrainedSocket, *, until_dry: bool) -> bool:
-        """Whether media came."""
+        """Read; returns whether media came."""
         media = False
         while True:
             try:
@@ -130,7 +129,7 @@ class Line:
             return  # a full socket loses it, as the network would
 
     def _report(self, slot: int) -> None:
-        """Bring up to date what aiortc's reports are made of."""
+        """Bring up to date the counts behind aiortc's reports."""
         sender = self._sender
         sender._RTCRtpSender__packet_count += self._sent
         sender._RTCRtpSender__octet_count += self._sent_bytes
@@ -152,9 +151,9 @@ def _unwatched(protocol: Any) -> DrainedSocket:
 
 
 def moment(ancillary: Ancillary, clock_ahead: float) -> float:
-    """When a datagram came, on the steady clock; where the kernel does not tell, that is now.
+    """The arrival of a datagram on the steady clock; now, if the kernel does not report it.
 
-    `clock_ahead`: seconds by which the wall clock, which the kernel goes by, is ahead of the steady one.
+    `clock_ahead`: seconds by which the wall clock, which the kernel uses, is ahead of the steady one.
     """
     if not ancillary or ancillary[0][1] != SO_TIMESTAMPNS:
         return time.monotonic()

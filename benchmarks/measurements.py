@@ -1,4 +1,4 @@
-"""What one measured call leaves behind: moments and packets, no judgement. Written by `callers`, read by `figures`.
+"""The record of one measured call: moments and packets, no judgement. Written by `callers`, read by `figures`.
 
 All moments are seconds on the machine's steady clock (`time.monotonic`), which every process on it shares.
 """
@@ -16,14 +16,14 @@ class Kind(StrEnum):
 
     QUESTION = "question"
     INTERRUPTION = "interruption"
-    """Into a reply, whose provider stops at once."""
+    """Into a reply; the provider stops immediately."""
     LATE_INTERRUPTION = "late_interruption"
-    """Into a reply, whose provider sends on for a while after it was cancelled."""
+    """Into a reply; the provider sends on for a while after the cancellation."""
 
 
 @dataclass(slots=True)
 class Utterance:
-    """One thing said: when its first and its last packet were handed to the sender. Noted once it has been said."""
+    """One utterance: when its first and its last packet were handed to the sender. Recorded after its end."""
 
     kind: Kind
     began: float
@@ -32,7 +32,7 @@ class Utterance:
 
 @dataclass(slots=True)
 class Packets:
-    """What was received, in the order of arrival; columns of equal length."""
+    """The received packets, in the order of arrival; columns of equal length."""
 
     at: list[float] = field(default_factory=list)
     sequence: list[int] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Packets:
     peak: list[int] = field(default_factory=list)
     """The loudest sample of each packet, decoded (0 to 32,767)."""
     ends: list[bool] = field(default_factory=list)
-    """Whether it has no content, which says that nothing follows until there is something to hear."""
+    """Whether it has no content, which announces a pause until the next sound."""
 
 
 @dataclass(slots=True)
@@ -54,38 +54,38 @@ class CallMeasurements:
     chirps: int = 0
     """Replies of a known chirp, heard to their end."""
     lost: int = 0
-    """Samples of those that never came."""
+    """Samples of the chirps that never came."""
     repeated: int = 0
     glitches: int = 0
     told: list[dict[str, float]] = field(default_factory=list)
     """The server's own `turn_metrics`."""
     transcribed: list[float] = field(default_factory=list)
-    """When the page got the final words of something the caller said."""
+    """The moments of final words on the page."""
     shown: list[float] = field(default_factory=list)
-    """When the page got further words of the caller's."""
+    """The moments of further words on the page."""
     discarded: int = 0
-    """Replies that the server prepared and threw away, since it heard the caller go on."""
+    """Replies that the server prepared and discarded, because the caller went on."""
     trouble: str = ""
-    """Why the call went wrong, if it did; its figures are left out then."""
+    """Why the call failed, if it did; its figures are left out then."""
     troubles: int = 0
-    """How many rounds went wrong: in a soak, which goes on, there may be several."""
+    """The number of failed rounds: in a soak, which goes on, there may be several."""
 
 
 @dataclass(slots=True)
 class CallersReport:
-    """What the callers' process saw."""
+    """The record of the callers' process."""
 
     calls: list[CallMeasurements]
     began: float
-    """All calls stand, and have settled: measuring begins."""
+    """The moment after all calls have settled, at which measuring begins."""
     ended: float
     lateness_ms: list[float]
-    """How late the callers' own event loop woke, every 50 ms: what they cannot see better than."""
+    """Delays of the callers' own event loop, every 50 ms: the limit of their precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderTurn:
-    """One answer in the Responder's own log: when it was asked for, and when its first audio left."""
+    """One answer in the Responder's own log: the moments of its request and its first audio."""
 
     asked: float
     answered: float

@@ -1,4 +1,4 @@
-"""What each stage of the audio path costs for one 20 ms frame: `python -m benchmarks.microbench`.
+"""The cost of each stage of the audio path for one 20 ms frame: `python -m benchmarks.microbench`.
 
 Speech is made by flite (as in the tests), so that codec and detectors do real work. Each stage runs over the
 same sentences a few times; the table gives the smallest and the median cost of a frame in microseconds, and

@@ -1,8 +1,8 @@
-"""What a caller's encoder sends, packet by packet: while it speaks, and in the silence after it.
+"""The packets of a caller's encoder, during speech and in the silence after it.
 
 A browser that is asked for pauses (`usedtx=1` in the answer) sends silence for another 200 ms, then one packet without
-content, and nothing but that pair in every 420 ms until somebody speaks again. So do these callers; what is left out
-are the packets that libopus makes without content, after the first of each row, as libwebrtc leaves them out.
+content. Then it sends only such a pair in every 420 ms until its user speaks again. These callers do the same. libopus
+makes further packets without content after the first of each row; they are left out, as libwebrtc does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ AT_REST = 50
 SETTLING = 10
 """Silent frames until the encoder pauses."""
 PERIOD = 21
-"""After so many frames its pause begins again."""
+"""Frames after which its pause begins again."""
 NOTHING = b""
-"""In place of a packet that is not sent."""
+"""Stands for a packet that is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """An utterance as it is sent, and what is sent afterwards: `settling` once, then `pause` over and over."""
+    """An encoded utterance, and the packets after it: `settling` once, then `pause` over and over."""
 
     packets: list[bytes]
     settling: list[bytes]
@@ -64,14 +64,14 @@ def with_pauses(frames: Sequence[Frame]) -> Speech:
 
 
 def sent(packets: Sequence[bytes]) -> list[bytes]:
-    """With `NOTHING` where a packet without content follows another."""
+    """Packets, with `NOTHING` for one without content after another."""
     before = [NOTHING.ljust(EMPTY_BYTES + 1), *packets]
     both_empty = (max(len(a), len(b)) <= EMPTY_BYTES for a, b in zip(before, packets, strict=False))
     return [NOTHING if empty else packet for empty, packet in zip(both_empty, packets, strict=True)]
 
 
 class Microphone:
-    """One caller's: ask for the `next` packet every 20 ms."""
+    """One caller's encoder: ask for the `next` packet every 20 ms."""
 
     def __init__(self) -> None:
         self._speech: deque[bytes] = deque()
@@ -88,16 +88,16 @@ class Microphone:
         return len(self._speech)
 
     def next(self) -> bytes:
-        """What is sent now, or `NOTHING`."""
+        """The packet to send now, or `NOTHING`."""
         return self._speech.popleft() if self._speech else next(self._silence)
 
     def clear(self) -> None:
-        """Say no more."""
+        """Stop speaking."""
         self._speech.clear()
 
 
 def packets_of(frames: Sequence[Frame]) -> list[bytes]:
-    """Return them encoded, silence like everything else."""
+    """Return silent frames, encoded."""
     encoder = OpusEncoder()
     try:
         return [encoder.encode(frame) for frame in frames]

@@ -1,8 +1,7 @@
-"""A page's event stream, read for the little a benchmark needs: when it has begun, when words were
-final, and the server's own figures.
+"""A page's event stream, read for a benchmark: its beginning, the moments of final words, and the server's figures.
 
-A browser reads these events; a hundred browsers are not what is measured. So the answer to `GET /api/events/…` is
-taken off the socket as it comes, what holds a figure is put aside, and it is read as JSON after the run.
+A browser reads these events; the benchmark does not measure a hundred browsers. So the answer to `GET /api/events/…` is
+taken off the socket as it comes. Events with a figure are stored, and read as JSON after the run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import msgspec
 from responder_thinker.signalling import Ticket
 
 MOST_UNFINISHED = 1 << 20
-"""Bytes of an event that does not end: more is no event of ours."""
+"""Bytes of an unfinished event: none of our events is longer."""
 STARTED = b"event: session_started"
 FIGURES = b"event: turn_metrics"
 DISCARDED = b"event: reply_discarded"
@@ -36,14 +35,14 @@ class PageReader(asyncio.Protocol):
         self._transcribed: list[float] = []
         self._shown: list[float] = []
         self.discarded = 0
-        """Replies that were prepared and thrown away."""
+        """Replies that were prepared and discarded."""
         self._transport: asyncio.Transport | None = None
 
     def __repr__(self) -> str:
         return f"PageReader({len(self._figures)} turns)"
 
     async def open(self, base_url: str, ticket: Ticket, within_s: float) -> None:
-        """Ask for a call's stream, and wait for its first news. Raises `TimeoutError`, `OSError`."""
+        """Request a call's stream, and wait for its first event. Raises `TimeoutError`, `OSError`."""
         self.started.clear()
         self._unfinished = b""
         address = urlsplit(base_url)
@@ -58,12 +57,12 @@ class PageReader(asyncio.Protocol):
             await self.started.wait()
 
     def close(self) -> None:
-        """Leave."""
+        """Close the stream."""
         if self._transport is not None:
             self._transport.abort()
 
     def told(self) -> list[dict[str, float]]:
-        """The `turn_metrics` that came, in milliseconds."""
+        """The received `turn_metrics`, in milliseconds."""
         events = (msgspec.json.decode(found) for piece in self._figures for found in DATA.findall(piece))
         return [{name: value for name, value in event.items() if name.endswith("_ms")} for event in events]
 
@@ -72,11 +71,11 @@ class PageReader(asyncio.Protocol):
         return self._transcribed
 
     def shown(self) -> list[float]:
-        """Return when further words of the caller's came, on the steady clock."""
+        """Return when further words of the caller came, on the steady clock."""
         return self._shown
 
     def data_received(self, data: bytes) -> None:
-        """A piece of the stream: whole events, nearly always."""
+        """Take a piece of the stream: usually whole events."""
         piece = self._unfinished + data
         if not piece.endswith((b"\n\n", b"\n\r\n")) and len(piece) < MOST_UNFINISHED:
             self._unfinished = piece

@@ -1,7 +1,7 @@
-"""Measured callers on the telephone: G.711 at 8 kHz both ways, by Twilio's media stream over a WebSocket.
+"""Measured callers on the telephone: G.711 at 8 kHz in both directions, by Twilio's media stream over a WebSocket.
 
-They are used as `benchmarks.caller.MeasuredCaller` is. The webhook is signed with `TOKEN`, which the server must have
-as TWILIO__AUTH_TOKEN. A media stream carries nothing while nothing sounds, so silence is counted by the clock.
+They have the interface of `benchmarks.caller.MeasuredCaller`. The webhook is signed with `TOKEN`, which the server must
+have as TWILIO__AUTH_TOKEN. A media stream is empty while nothing sounds, so silence is counted by the clock.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ LAW = g711.Law.MU
 SILENT = bytes([LAW.silence]) * g711.PACKET_BYTES
 SLOT_S = 0.02
 SOUNDING = 100
-"""A sample (of 32,767) that is heard: what is sent as silence has none."""
+"""A sample (of 32,767) that counts as heard: sent silence has none."""
 PAUSE_S = 0.2
-"""Between two packets of a media stream: from here on nothing was sounding; less is a gap in what did."""
+"""Seconds between two packets of a media stream from which it was silent; less is a gap in the sound."""
 CODEC_DELAY = 96
-"""Samples of 24 kHz by which G.711 comes later, the server's filter and ours (4 ms)."""
+"""Samples of 24 kHz by which G.711 is late: the server's filter and ours (4 ms)."""
 STREAM = re.compile(r'<Stream url="([^"]+)"><Parameter name="token" value="([^"]+)"')
 
 
@@ -55,13 +55,13 @@ def spoken_by_telephone(pcm: bytes) -> Spoken:
 
 
 def decoded(payloads: list[bytes]) -> list[bytes]:
-    """What came, as 24 kHz PCM16 of 20 ms each."""
+    """The received sound, as 24 kHz PCM16 of 20 ms each."""
     decoder = g711.Decoder(LAW)
     return [decoder.decode(payload).ljust(FRAME_BYTES, b"\0") for payload in payloads]
 
 
 class PhoneHeard(Heard):
-    """One call's payloads in the order of arrival. Where nothing came for `PAUSE_S`, it was silent."""
+    """One call's payloads in the order of arrival. After `PAUSE_S` without a packet, it was silent."""
 
     def decoded(self) -> Decoded:
         raw = self.raw()
@@ -86,7 +86,7 @@ class PhoneHeard(Heard):
 
 
 class PhoneCaller(MeasuredCaller):
-    """One call by Twilio's media stream; what it hears is kept as G.711 payloads."""
+    """One call by Twilio's media stream; its received sound is kept as G.711 payloads."""
 
     codec_delay = CODEC_DELAY
 

@@ -1,4 +1,4 @@
-"""The processes of a run: started on the cores they belong to, ended by their own pids, and read while they live."""
+"""The processes of a run: started on their cores, ended by their own pids, and read while they live."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ READY_WITHIN_S = 40.0
 END_WITHIN_S = 15.0
 SETTLED_S = 1.0
 SETTLED_SHARE = 0.15
-"""Of a core: less than this, and nothing is starting any more."""
+"""Share of a core below which nothing is starting."""
 SERVE = "from backend.app.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Who runs where; the same cores twice where there is only one, or where all are shared on purpose."""
+    """The cores of each process; the same cores twice if there is only one, or if all are shared on purpose."""
 
     server: frozenset[int]
     others: frozenset[int]
@@ -53,7 +53,7 @@ class Cores:
 
 
 class Child:
-    """One process of the run, and what it prints."""
+    """One process of the run, and its output."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin and process.stdout
@@ -65,7 +65,7 @@ class Child:
         return f"Child(pid {self.process.pid}, status {self.process.poll()})"
 
     def until(self, mark: bytes, within_s: float) -> bytes:
-        """What it prints, up to and with `mark`. Raises `TimeoutError`, or `EOFError` when it ended before."""
+        """The output up to and with `mark`. Raises `TimeoutError`, or `EOFError` when the process ended before."""
         deadline = time.monotonic() + within_s
         while (end := self._printed.find(mark)) < 0:
             if not select.select([self._stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -79,7 +79,7 @@ class Child:
         return taken
 
     def end(self) -> None:
-        """SIGTERM, then SIGKILL to that very process."""
+        """Send SIGTERM, then SIGKILL to that process."""
         self.process.terminate()
         try:
             self.process.wait(END_WITHIN_S)
@@ -92,14 +92,14 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A process and its children, so far."""
+    """The use of a process and its children, so far."""
 
     cpu_s: float
     """All of them but Redis, all threads, user and system."""
     redis_cpu_s: float
     """The embedded Redis among them."""
     waited_s: float
-    """How long their threads stood ready while something else had the core; 0 where the system does not tell."""
+    """Seconds that their threads were ready while another had the core; 0 if the system does not report it."""
     rss: int
     """Resident bytes, Redis left out."""
 
@@ -122,7 +122,7 @@ def usage(pid: int) -> Usage:
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """A process with all below it."""
+    """A process and all its descendants."""
     root = psutil.Process(pid)
     return [root, *root.children(recursive=True)]
 
@@ -164,7 +164,7 @@ def server(
             "DATA_DIR": f"{folder}/var",
             "OFFERS_PER_MINUTE": "0",
             "SESSION_CAP": "0",
-            "ADMISSION_MAX_LAG_MS": "0",  # how many are too many is what is measured
+            "ADMISSION_MAX_LAG_MS": "0",  # the measurement finds the limit
             "COLUMNS": "200",
         }
         command = ["nice", "-n", str(nice), sys.executable, "-c", serve, "serve", "--port", "0"]
@@ -185,7 +185,7 @@ def exact_cpu_s(pid: int) -> float:
 
 
 def leave_on_sigterm() -> None:
-    """Have a SIGTERM leave the program through its `with` blocks, so that timing it out leaves no server behind."""
+    """Make SIGTERM leave the program through its `with` blocks, so that a timeout leaves no server behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
@@ -193,7 +193,7 @@ def leave_on_sigterm() -> None:
 def started(
     command: Sequence[str], cores: frozenset[int], folder: str, env: Mapping[str, str] | None = None
 ) -> Iterator[Child]:
-    """A child on `cores` from its very first instruction, ended on the way out: SIGTERM, then SIGKILL."""
+    """A child on `cores` from its start, ended on the way out: SIGTERM, then SIGKILL."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)  # inherited by the child, all its threads and children
@@ -215,7 +215,7 @@ def started(
 
 
 def _family(pid: int) -> tuple[list[psutil.Process], list[psutil.Process]]:
-    """The process with all below it, and which of those are Redis."""
+    """The process with its descendants, and which of those are Redis."""
     own, redis = list[psutil.Process](), list[psutil.Process]()
     for child in family(pid):
         (redis if _name(child).startswith("redis") else own).append(child)
@@ -249,7 +249,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _waited_s(pid: int) -> float:
-    """Second column of Linux's schedstat: nanoseconds spent runnable but not running."""
+    """Second column of Linux's schedstat: nanoseconds in which it was runnable but not running."""
     waited = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:

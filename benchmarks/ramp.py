@@ -1,11 +1,11 @@
-"""How many calls one core carries: more and more of them until the rule breaks, then closer and closer. Pure.
+"""The number of calls that one core carries: more and more of them until the rule breaks, then closer and closer. Pure.
 
-The rule: p99 of the added latency less than 100 ms above the median of a single call, gaps over 40 ms under 1 % of
-all packets, nothing lost, no call failed. Numbers double until one breaks it; then the middle between the highest
-that held and the lowest that broke is tried, until they are within a tenth of each other.
+The rule: p99 of the added latency less than 100 ms above the median of a single call, gaps over 40 ms under 1 % of all
+packets, nothing lost, no call failed. Numbers double until one breaks it. Then the middle between the highest that held
+and the lowest that broke is tried, until they are within a tenth of each other.
 
-A machine is never quite alone. Where the rule broke although the server's core had room, or where the measurement
-itself was the limit, the same number is tried once more: what disturbs makes figures worse, never better.
+No machine is quite undisturbed. If the rule broke although the server's core had room, or the measurement itself was
+the limit, the same number is tried once more: a disturbance makes figures worse, never better.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ALLOWED_MS = 100.0
 ALLOWED_GAPS_PERCENT = 1.0
 RIG_FULL_PERCENT = 90.0
 RIG_LATE_MS = 25.0
-"""A caller that cannot speak on time, or note in time what it hears, measures itself."""
+"""A caller that cannot send on time, or record the arrival of sound on time, measures itself."""
 CLOSE_ENOUGH = 0.1
 """Of the answer."""
 FULL_PERCENT = 85.0
-"""Of the server's core: a server that used as much has had its chance."""
+"""Share of the server's core: a server that used as much has shown its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Try:
     broken: str
     """What broke the rule; empty when it held."""
     fault: str
-    """Why that may not be the server's doing; empty when it is."""
+    """Why that may not be the server's limit; empty when it is."""
 
     def told(self) -> str:
         """In a sentence."""
@@ -46,12 +46,12 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a number of calls must keep to be carried."""
+    """The rule for a number of calls that a server carries."""
 
     single_median_ms: float
 
     def broken_by(self, media: MediaFigures) -> str:
-        """What breaks it, in words; empty when it holds."""
+        """The broken parts of the rule, in words; empty when it holds."""
         over = media.added_latency.p99 - self.single_median_ms
         if media.failed:
             return f"{media.failed} calls failed"
@@ -65,7 +65,7 @@ class Rule:
 
 
 def rig_at_fault(rig_percent: float, media: MediaFigures) -> str:
-    """Why a run that broke the rule says nothing about the server: callers and Responder were the limit. Else empty."""
+    """Why a broken rule shows nothing about the server: callers or Responder were the limit. Otherwise empty."""
     if rig_percent > RIG_FULL_PERCENT:
         return f"callers and Responder used {rig_percent:.0f} % of their cores"
     if media.callers_lateness.p99 > RIG_LATE_MS:
@@ -74,7 +74,7 @@ def rig_at_fault(rig_percent: float, media: MediaFigures) -> str:
 
 
 def judged(calls: int, rule: Rule, media: MediaFigures, core_percent: float, rig_percent: float) -> Try:
-    """A run, by the rule."""
+    """Judge a run by the rule."""
     broken = rule.broken_by(media)
     fault = rig_at_fault(rig_percent, media)
     if not fault and core_percent < FULL_PERCENT:
@@ -83,7 +83,7 @@ def judged(calls: int, rule: Rule, media: MediaFigures, core_percent: float, rig
 
 
 def conclusion(tries: Sequence[Try], where: str) -> str:
-    """What a ramp has found, in words."""
+    """The result of a ramp, in words."""
     held = verdicts(tries)
     found = answer(held)
     told = f"{counted(found)} hold the rule with {where}"

@@ -1,7 +1,7 @@
 """Figures as a table for people and as JSON for machines.
 
-With repeated runs a measured figure shows its median, and whatever counts faults shows the sum over all runs: a median
-would hide the one run in three that went wrong.
+With repeated runs a measured figure shows its median, and a count of faults shows the sum over all runs: a median would
+hide the one run in three that failed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PACKAGES = ("aiortc", "aioice", "numpy", "uvloop", "websockets", "uvicorn")
 Find = Callable[[Run], float | None]
 Row = tuple[str, Find, str]
 SUM = "sum"
-"""In place of a format: a count, added up over the runs."""
+"""Stands for a format: a count, added up over the runs."""
 WORST = "worst"
-"""In place of a format: the greatest of all runs."""
+"""Stands for a format: the greatest of all runs."""
 ROWS: tuple[Row, ...] = (
     ("added latency p50, ms", lambda r: r.media.added_latency.p50, ".0f"),
     ("added latency p95, ms", lambda r: r.media.added_latency.p95, ".0f"),
@@ -71,11 +71,11 @@ ROWS: tuple[Row, ...] = (
     ("disturbance: callers' loop late p99, ms", lambda r: r.media.callers_lateness.p99, ".1f"),
     ("disturbance: callers' loop late, worst of all runs, ms", lambda r: r.media.callers_lateness.worst, WORST),
 )
-"""What the table shows: a name, how to find it in a run, its format."""
+"""The rows of the table: a name, how to find it in a run, its format."""
 
 
 def table(runs: Mapping[int, Sequence[Run]], where: str) -> Table:
-    """A column for each number of calls. `where`: who ran on which cores."""
+    """A column for each number of calls. `where`: the cores of each process."""
     repeats = max(len(each) for each in runs.values())
     title = where + (f", {repeats} runs: medians, and sums of what is counted" if repeats > 1 else "")
     shown = Table(title=title)
@@ -88,12 +88,12 @@ def table(runs: Mapping[int, Sequence[Run]], where: str) -> Table:
 
 
 def width(runs: Mapping[int, Sequence[Run]]) -> int:
-    """Characters the table needs."""
+    """The width of the table in characters."""
     return max(len(name) for name, _, _ in ROWS) + 12 * len(runs) + 8
 
 
 def markdown(runs: Mapping[int, Sequence[Run]], where: str, words: str, arguments: Sequence[str]) -> str:
-    """The same, to be pasted into a page, with the command, the machine, and what a ramp found."""
+    """The same, for a page, with the command, the machine, and the result of a ramp."""
     about = machine()
     lines = [
         f"`python -m benchmarks.calls {shlex.join(arguments)}`, {datetime.now(UTC):%Y-%m-%d}: {where}.",
@@ -116,7 +116,7 @@ def rows_of(runs: Mapping[int, Sequence[Run]]) -> list[str]:
 
 
 def save(path: Path, runs: Mapping[int, Sequence[Run]], seconds: float, cores: Cores, words: str = "") -> None:
-    """Every run, every figure, and what it was measured on."""
+    """Every run, every figure, and the machine."""
     document = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -129,7 +129,7 @@ def save(path: Path, runs: Mapping[int, Sequence[Run]], seconds: float, cores: C
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on."""
+    """The machine."""
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -172,7 +172,7 @@ def _processor() -> str:
 
 
 def _without_nan(value: Any) -> Any:
-    """NaN is no JSON: null stands for what was not measured."""
+    """Null for NaN, which JSON lacks: nothing was measured."""
     if isinstance(value, dict):
         return {key: _without_nan(each) for key, each in value.items()}
     if isinstance(value, list):

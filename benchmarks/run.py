@@ -1,4 +1,4 @@
-"""One run: a fresh server, a fresh Responder, N calls; what it cost and what the callers got."""
+"""One run: a fresh server, a fresh Responder, N calls; its cost, and the callers' figures."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ HANGOVER_FRAMES = 15
 SERVER_SETTINGS = {"VAD__HANGOVER_FRAMES": str(HANGOVER_FRAMES)}
 SUBTRACTED = Settings(hangover_s=HANGOVER_FRAMES * 0.02, provider_delay_s=conversation.PROVIDER_DELAY_MS / 1000)
 IDLE_S = 3.0
-"""How long the server is watched with no call, after one that has warmed it up."""
+"""Seconds in which the server is watched without a call, after one that has warmed it up."""
 SHARING_NICE = 5
-"""By how much the server gives way to callers that share its cores: a shortage shows in the server, not in them."""
+"""The priority that the server yields to callers on its cores: a shortage shows in the server, not in them."""
 SETTLE_WITHIN_S = 40.0
-"""For several processes to start in."""
+"""Seconds for several processes to start."""
 WARMING_CALLS = 4
-"""For each of several processes: the kernel deals connections out by chance."""
+"""Calls for each of several processes: the kernel distributes connections by chance."""
 PLACE_WITHIN_S = 20.0
-"""For starting the callers, and again for every call's set-up and for judging what it heard."""
+"""Seconds for starting the callers, and again for every call's set-up and for judging its sound."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFigures:
-    """What the server cost, per call and second of call unless said."""
+    """The server's cost, per call and second of call unless stated."""
 
     cpu_ms: float
-    """CPU of the server's processes in milliseconds, user and system, less what they use with no call."""
+    """CPU of the server's processes in milliseconds, user and system, less their use without a call."""
     idle_cpu_ms: float
-    """CPU per second with no call."""
+    """CPU per second without a call."""
     redis_cpu_ms: float
     """CPU of the embedded Redis."""
     waited_ms: float
-    """Ready to run, but something else had the core: how disturbed the run was."""
+    """Time in which they were ready to run but another process had the core: the disturbance of the run."""
     core_percent: float
-    """Share of the server's core, or cores, that it used, Redis included."""
+    """Used share of the server's core, or cores, Redis included."""
     rss_idle_mb: float
     """Resident memory after one call, before the run's first."""
     rss_per_call_mb: float
@@ -53,7 +53,7 @@ class ServerFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything about one run."""
+    """All results of one run."""
 
     media: MediaFigures
     server: ServerFigures
@@ -66,12 +66,12 @@ class Run:
     rig_percent: float
     """Share of the other cores that callers and Responder used: near 100, the measurement measures itself."""
     yardstick: Yardstick
-    """How fast the server's core was: the mean of before and after."""
+    """The speed of the server's core: the mean of before and after."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """How the measured server is set."""
+    """The settings of the measured server."""
 
     workers: int = 1
     endpointing: str = "balanced"
@@ -88,7 +88,7 @@ class ServerKind:
         return SERVER_SETTINGS | own | (phone.SETTINGS if self.by is By.TWILIO else {})
 
     def plan(self, url: str, calls: int, seconds: float, seed: int) -> Plan:
-        """Return what its callers are to do."""
+        """Return the plan of its callers."""
         return Plan(url, calls, seconds, seed, by=self.by)
 
 
@@ -104,7 +104,7 @@ def run(calls: int, seconds: float, cores: Cores, seed: int, kind: ServerKind) -
     ):
         watched = {"server": pid, "provider": provider_pid}
         if workers > 1:
-            processes.settle(pid, SETTLE_WITHIN_S)  # the first of them says that it listens, not the last
+            processes.settle(pid, SETTLE_WITHIN_S)  # the first of them prints that it listens, not the last
         place(kind.plan(url, warming, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
         before = usage(pid)
         time.sleep(IDLE_S)
@@ -145,7 +145,7 @@ def as_json(result: Run) -> dict[str, object]:
 
 
 def place(plan: Plan, cores: Cores, watched: Mapping[str, int]) -> tuple[CallersReport, dict[str, Usage]]:
-    """Run the callers' process; its report, and what it and the `watched` pids spent while it measured."""
+    """Run the callers' process. Returns its report, and the use of it and the `watched` pids during the measurement."""
     command = [sys.executable, "-m", "benchmarks.callers"]
     with processes.started(command, cores.others, str(processes.ROOT)) as callers:
         callers.stdin.write(msgspec.json.encode(plan) + b"\n")

@@ -1,11 +1,11 @@
-"""Calls for as long as you like, and whether anything grows: `python -m benchmarks.soak --calls 8 --minutes 30`.
+"""Calls for any length of time, and whether anything grows: `python -m benchmarks.soak --calls 8 --minutes 30`.
 
-The same callers, Responder and server as in `benchmarks.calls`, except that a caller whose round goes wrong begins the
-next one. Every ten seconds the server is looked at from outside: its resident memory, threads, open files and sockets.
-The first third is for warming up: what is loaded at first use is loaded, and buffers fill (a call's events for the page
+The callers, Responder and server are those of `benchmarks.calls`, except that a caller begins the next round after a
+failed one. Every ten seconds the server is measured from outside: its resident memory, threads, open files and sockets.
+The first third is for warming up: modules are loaded at their first use, and buffers fill (a call's events for the page
 take about eight minutes). After that the median of the last third may be higher than that of the first by `--growth-mb`
-a call, by two files and one thread. Exit status 1 otherwise. A busy machine disturbs only the calls; how many of
-their rounds went wrong, and why, is said.
+a call, by two files and one thread. Exit status 1 otherwise. A busy machine disturbs only the calls; the output lists
+the failed rounds and their causes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from benchmarks.run import SERVER_SETTINGS, place
 
 EVERY_S = 10.0
 WARM_UP = 1 / 3
-"""Of the run."""
+"""Share of the run."""
 MOST_MINUTES = 24 * 60
 
 Column = Literal["memory_mb", "files", "threads"]
@@ -38,7 +38,7 @@ Column = Literal["memory_mb", "files", "threads"]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The server, once."""
+    """One look at the server."""
 
     at_s: float
     memory_mb: float
@@ -48,7 +48,7 @@ class Sample:
 
 
 def main() -> int:
-    """Run, tell, judge."""
+    """Run, report, judge."""
     options = _options()
     processes.leave_on_sigterm()
     console, samples = Console(), list[Sample]()
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def watch(pid: int, over: threading.Event, samples: list[Sample], console: Console) -> None:
-    """Look every ten seconds, and say each minute what was seen."""
+    """Sample every ten seconds, and report each minute."""
     server, began = psutil.Process(pid), time.monotonic()
     while not over.wait(EVERY_S):
         try:
@@ -93,7 +93,7 @@ def look(server: psutil.Process, at_s: float) -> Sample:
 
 
 def heard(report: CallersReport) -> str:
-    """What became of the calls, in words."""
+    """The outcome of the calls, in words."""
     calls = report.calls
     said, wrong = sum(len(call.said) for call in calls), sum(call.troubles for call in calls)
     lost, chirps = sum(call.lost + call.repeated for call in calls), sum(call.chirps for call in calls)
@@ -108,7 +108,7 @@ def warm(samples: Sequence[Sample], seconds: float) -> list[Sample]:
 
 
 def grown(samples: Sequence[Sample], allowed_mb: float) -> list[str]:
-    """What is higher in the last third than in the first, by medians; empty when nothing is. Pure."""
+    """The quantities with a higher median in the last third than in the first; empty without any. Pure."""
     if len(samples) < 6:
         return ["too few samples to judge: let it run for longer"]
     third = len(samples) // 3

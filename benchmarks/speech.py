@@ -1,7 +1,7 @@
-"""What benchmark callers say: spoken by flite where it is installed, else the WAV files in `examples/`.
+"""The callers' speech: by flite where it is installed, else the WAV files in `examples/`.
 
-Every utterance begins with its first loud sample and ends with its last, so that "speech sent" and "end of speech"
-are one packet each: the utterance is padded in front to whole 20 ms frames, its last frame is voiced to the end.
+Every utterance begins with its first loud sample and ends with its last, so that "speech sent" and "end of speech" are
+one packet each. The utterance is padded in front to whole 20 ms frames, its last frame is voiced to the end.
 """
 
 from __future__ import annotations

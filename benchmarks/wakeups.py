@@ -1,10 +1,10 @@
-"""What a wake-up costs: `python -m benchmarks.wakeups`.
+"""The cost of a wake-up: `python -m benchmarks.wakeups`.
 
-The server's half of a call for 20 ms (a packet in, hearing, a packet out), driven by hand as in `benchmarks.corridor`,
-but with sleep in between, as in a server that is not busy: packets come singly, or several in a row after one sleep
-as long as all of theirs together. A core that has slept has forgotten our code and data: the table says what that
-costs, and so why `media.clock` reads and plays for many calls at one wake-up. CPU time; of each wake-up
-the best of several rounds.
+The server's half of a call for 20 ms (a packet in, detection, a packet out), driven by hand as in
+`benchmarks.corridor`, but with sleep in between, as in a server that is not busy. Packets come singly, or several in a
+row after one sleep as long as all of theirs together. A core that has slept has lost our code and data from its caches.
+The table shows the cost of that, and so why `media.clock` reads and plays for many calls at one wake-up. CPU time; of
+each wake-up the best of several rounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How fast the server's core was just now: only beside it are figures of different machines and moments comparable.
+"""The present speed of the server's core: only with it can figures of different machines and moments be compared.
 
-Two sticks, since a call is half native code and half interpreter: encoding tells of the core alone, a piece of Python
-of the core and of how the interpreter was built. One without profile-guided optimisation needs a quarter more.
+There are two yardsticks, since a call is half native code and half interpreter. Encoding shows the core alone, a piece
+of Python shows the core and the build of the interpreter. An interpreter without profile-guided optimisation needs a
+quarter more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks import speech
 ROUNDS = 3
 PIECES = 400
 STEPS = 200
-"""Of the piece of Python: about as much interpreting as for one packet."""
+"""Rounds of the Python piece: about as much interpreting as for one packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def measured(cores: Iterable[int]) -> Yardstick:
 
 
 def mean(*sticks: Yardstick) -> Yardstick:
-    """Of several moments."""
+    """The median of several moments."""
     return Yardstick(
         statistics.fmean(each.encode_us for each in sticks), statistics.fmean(each.python_us for each in sticks)
     )
@@ -66,7 +67,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 class _Counter:
-    """Attributes, calls, tuples and a dictionary, as any of our code."""
+    """Attributes, calls, tuples and a dictionary, as in our code."""
 
     def __init__(self) -> None:
         self.total = 0

@@ -1,4 +1,4 @@
-"""A Telegram bot whose users converse with this server: each has conversations, memories and reminders of their own.
+"""A Telegram bot for this server: each of its users has conversations, memories and reminders of their own.
 
 Telegram sends each message to a webhook of yours (https://core.telegram.org/bots/api#setwebhook), and takes the answer
 in the webhook's own reply. The bot speaks for its users with a token that grants `on_behalf`:
@@ -8,7 +8,7 @@ in the webhook's own reply. The bot speaks for its users with a token that grant
     make run &
     .venv/bin/uvicorn --app-dir examples telegram_bot:app --port 8100
 
-Then tell Telegram once, with the token that BotFather gave you, where it is, and the secret it shall show:
+Then register the webhook once, with the token from BotFather, the bot's address, and the secret for its requests:
 
     curl https://api.telegram.org/bot<token>/setWebhook -d url=https://bot.example.com/telegram -d secret_token=$TELEGRAM_SECRET
 """  # noqa: E501 - a command to copy
@@ -34,7 +34,7 @@ app = FastAPI()
 
 @app.post("/telegram")
 async def on_update(update: dict[str, Any], x_telegram_bot_api_secret_token: str = Header("")) -> dict[str, Any]:
-    """Answer a text message in its chat; anything else is taken and left alone."""
+    """Answer a text message in its chat; anything else is accepted and ignored."""
     if not hmac.compare_digest(x_telegram_bot_api_secret_token.encode(), SECRET.encode()):
         raise HTTPException(403, "This is not Telegram.")
     message = update.get("message") or {}

@@ -51,7 +51,7 @@ def token(key: str, grant: str) -> str:
 
 @asynccontextmanager
 async def server(key: str) -> AsyncIterator[str]:
-    """A server of our own that takes tokens of `key`, in a folder of its own; yields its address."""
+    """A server of our own that accepts tokens of `key`, in a folder of its own; yields its address."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {"ACCESS": "open,key", "API_KEYS": f"example:{key}"}
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": folder, "COLUMNS": "200"}

@@ -1,4 +1,4 @@
-"""A calling program's end of a call, over WebRTC or WebSocket: it speaks PCM and records what arrives, with times."""
+"""A program's end of a call, over WebRTC or WebSocket: it speaks PCM, and records the frames that arrive with times."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from backend.media.frame import FRAME_BYTES, FRAME_MS, SILENCE, Frame, milliseconds
 
 KEPT_FRAMES = 50 * 60 * 10
-"""Received frames that are recorded: ten minutes."""
+"""The most received frames that are recorded: ten minutes."""
 AUDIBLE = 200
-"""Sample value (of 32,767) above which a frame is not silence; codec noise stays far below."""
+"""The sample value (of 32,767) above which a frame is not silence; codec noise stays far below."""
 GAP_S = 0.1
-"""Seconds a frame may be late, by the network, before its lateness is a pause."""
+"""The most seconds by which the network may delay a frame; a longer delay is a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ReceivedFrame:
 
     @property
     def audible(self) -> bool:
-        """True when there is more than silence in it."""
+        """True if the frame is more than silence."""
         samples = memoryview(self.frame).cast("h")
         return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
 
@@ -39,7 +39,7 @@ class ReceivedAudio:
         self.frames: deque[ReceivedFrame] = deque(maxlen=KEPT_FRAMES)
         self.last_audible_at: float | None = None
         self.on_frame: Callable[[bytes], object] | None = None
-        """Is called with each frame as it arrives, 960 bytes; None: it is not called."""
+        """The function that is called with each frame, 960 bytes, as it arrives; None: no function."""
 
     def add(self, frame: Frame, at: float) -> None:
         """Record one frame."""
@@ -67,13 +67,13 @@ class Caller(ABC):
     def __init__(self) -> None:
         self.received = ReceivedAudio()
         self._speech: deque[bytes] = deque()
-        """What is still to be spoken, in pieces of 20 ms."""
+        """The speech that is still to be sent, in pieces of 20 ms."""
         self._silent = asyncio.Event()
         self._silent.set()
 
     @abstractmethod
     def say(self, pcm: bytes) -> None:
-        """Speak 24 kHz mono PCM16 after what is being said; before and after it there is silence."""
+        """Speak 24 kHz mono PCM16, after earlier speech; before and after it there is silence."""
 
     async def said(self) -> None:
         """Wait until everything has been spoken, or the call is over."""
@@ -82,7 +82,7 @@ class Caller(ABC):
     @property
     @abstractmethod
     def hung_up(self) -> bool:
-        """True when the call is over: the server has ended it, or it was lost."""
+        """True if the call is over: the server has ended it, or it was lost."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""`responder-thinker chat`: a conversation in the terminal, the very one that calls have, streamed as it is written."""
+"""`responder-thinker chat`: typed turns in the terminal, in the same conversations as calls, with streamed answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMMANDS = {
 }
 NOT_CONNECTED = 2
 END = ""
-"""What is read after the last line, as of a file."""
+"""The line that is read at the end of the input."""
 
 
 async def chat(
@@ -74,7 +74,7 @@ class TypedConversation:
         self._written = ""
 
     async def run(self, stdin: TextIO) -> None:
-        """Read and answer line by line. Raises `VoiceError` when the server is gone."""
+        """Read and answer line by line. Raises `VoiceError` if the server is gone."""
         self._console.print(HELLO)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -89,7 +89,7 @@ class TypedConversation:
             self._console.print(f"[dim]To continue later: responder-thinker chat --conversation {escape(self._id)}[/]")
 
     async def _next(self, read: Callable[[], str]) -> str:
-        """Return the next line, or `END`; a thread of its own waits for it, and ends with the program."""
+        """Return the next line, or `END`; a separate thread waits for it, and ends with the program."""
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str] = loop.create_future()
         self._line = line
@@ -135,7 +135,7 @@ class TypedConversation:
         if self._answering is None:
             if self._line:
                 _settle(self._line, END)
-        elif self._id and (self._cancelling is None or self._cancelling.done()):
+        elif self._id and (self._cancelling is None or self._cancelling.done()):  # one request to cancel at a time
             self._cancelling = asyncio.create_task(self._cancel(self._id), name="cancel")
 
     async def _cancel(self, conversation_id: str) -> None:
@@ -201,7 +201,7 @@ class TypedConversation:
         self._console.print(escape(text), end="", soft_wrap=True)
 
     def _end(self, reply: dict[str, Any]) -> None:
-        """Print news that the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        """Print what the streamed words have not shown: an amended answer, a cancelled one, a lost history."""
         if reply["state"] == "cancelled":
             self._console.print(" [dim](stopped)[/]")
         elif self._written.strip() == reply["text"].strip():
@@ -217,7 +217,7 @@ class TypedConversation:
 
 
 def _prompt() -> str:
-    """Return what is typed at the prompt; with the arrow keys, lines are edited, and earlier ones come back."""
+    """Return the line typed at the prompt, which can be edited with the arrow keys; they also recall earlier lines."""
     importlib.import_module("readline")
     try:
         return input("you: ") + "\n"

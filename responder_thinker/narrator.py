@@ -26,11 +26,11 @@ ENDS = {
     "operator": "the operator ended it",
     "error": "an error in the server",
 }
-"""Why a call has ended, by the server's reason."""
+"""The end of a call in words, by the server's reason."""
 
 
 class Narrator:
-    """Prints what happens in a call; keeps nothing."""
+    """Prints the events of a call; keeps nothing."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -40,7 +40,7 @@ class Narrator:
         self._print(f"[dim]Connected over {transport}, session {escape(session_id)}[/]")
 
     def on_event(self, type_: str, data: dict[str, Any]) -> None:
-        """Print one event; those of no interest to a reader are left out."""
+        """Print one event, unless it does not matter to a reader."""
         match type_:
             case "session_started":
                 self._print(f"[dim]Talking to: {self._text(data, 'responder')}: {self._text(data, 'model')}[/]")
@@ -62,11 +62,11 @@ class Narrator:
                 self._print(f"[dim]The call ended: {ENDS.get(reason, reason)}.[/]")
 
     def failed(self, error: VoiceError) -> None:
-        """Print why a call could not be made."""
+        """Print the error for which a call could not be made."""
         self._print(f"[red]{escape(str(error))}[/] {escape(error.hint)}")
 
     def finished(self, answered: bool, out: Path | None) -> None:
-        """Print that the call is over and where its sound is."""
+        """Print that the call is over, and the file with its audio."""
         if not answered:
             self._print(
                 "[red]No answer was heard.[/] Check that the file contains speech, and look at the server's log."

@@ -1,4 +1,4 @@
-"""The end of a program's call: its question has been answered, and nothing is left to wait for."""
+"""The decision when a program's call is over: its question was answered, and nothing is left to wait for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Progress:
 
     def __init__(self, quiet_after_s: float) -> None:
         self.quiet_after_s = quiet_after_s
-        """Seconds without a voice and without news after which it is over."""
+        """Seconds without a voice and without news after which the call is over."""
         self._asked_at: float | None = None
         self._heard_at: float | None = None
         self._news_at = 0.0
@@ -26,7 +26,7 @@ class Progress:
 
     @property
     def answered(self) -> bool:
-        """True when anything was heard after the question."""
+        """True if sound was heard after the question."""
         return self._heard_at is not None
 
     def asked(self, now: float) -> None:
@@ -49,7 +49,7 @@ class Progress:
             self.ended = str(data.get("reason", ""))
 
     def over(self, now: float) -> bool:
-        """Return whether there is nothing left to wait for."""
+        """Return whether nothing is left to wait for."""
         if self.ended is not None:
             return True
         if self._heard_at is None or self._thinkers:

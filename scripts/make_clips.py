@@ -16,7 +16,7 @@ CLIPS = Path(__file__).parent.parent / "backend" / "call" / "clips"
 
 
 def main() -> None:
-    """Write all of them again."""
+    """Write all recordings again."""
     for clip, words in CLIP_WORDS.items():
         with wave.open(str(CLIPS / f"{clip.value}.wav"), "wb") as file:
             file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))

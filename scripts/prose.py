@@ -28,22 +28,13 @@ QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the rule file says."""
+    """The rules of the rule file."""
 
     documents: tuple[str, ...]
     """Patterns of the documents, from the root."""
     docstrings: tuple[str, ...]
     """Folders of Python with docstrings that are read."""
-    swept: tuple[str, ...]
-    """Folders with docstrings that keep to the rules of documents."""
     checks: tuple[Check, ...]
-    in_documents: tuple[Check, ...]
-    """Further ones for documents and for the docstrings of `swept`."""
-
-    def checks_for(self, file: Path) -> tuple[Check, ...]:
-        """Return the checks of a document, or of a file of Python."""
-        strict = file.suffix != ".py" or any(file.is_relative_to(ROOT / folder) for folder in self.swept)
-        return (*self.checks, *self.in_documents) if strict else self.checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +43,13 @@ class Passage:
 
     file: Path
     line: int
-    """Where it begins."""
+    """The line at which the passage begins."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place that is to be worded otherwise."""
+    """One place that must be reworded."""
 
     file: Path
     line: int
@@ -76,21 +67,19 @@ def load_rules(file: Path = RULES) -> Rules:
     return Rules(
         tuple(read["documents"]),
         tuple(read["docstrings"]),
-        tuple(read["swept"]),
         (_unused(read["unused"]), *taken),
-        (_unused(read["unused_in_documents"]),),
     )
 
 
 def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
-    """Yield what the checks find, passage by passage."""
-    for file, group in groupby(passages, lambda each: each.file):
-        parts, checks = [*group], rules.checks_for(file)
+    """Yield the findings of the checks, passage by passage."""
+    for _, group in groupby(passages, lambda each: each.file):
+        parts = [*group]
         # A check takes as long with all of a file's passages as with one; in a file with no finding, once is enough.
         whole = "\n\n".join(["", *(part.text for part in parts), ""])
-        if any(any(check.check(whole)) for check in checks):
+        if any(any(check.check(whole)) for check in rules.checks):
             for passage in parts:
-                yield from _findings_in(passage, checks)
+                yield from _findings_in(passage, rules.checks)
 
 
 def _findings_in(passage: Passage, checks: Iterable[Check]) -> Iterator[Finding]:
@@ -128,7 +117,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def blanked(pattern: re.Pattern[str], text: str) -> str:
-    """Return the text with what is no prose replaced by dots, so that lines and columns stay."""
+    """Return the text with everything but prose replaced by dots, so that lines and columns stay."""
 
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"\S", "·", found[0])
@@ -151,7 +140,7 @@ def _unused(items: dict[str, str]) -> Check:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the findings; 1 if there is one."""
+    """Print the findings; return 1 if there is one, otherwise 0."""
     rules = load_rules()
     named = [Path(each).resolve() for each in arguments]
     files = [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]

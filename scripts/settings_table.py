@@ -1,6 +1,6 @@
-"""Writes the settings of `backend/settings/` into `docs/settings.md` and into what compose passes on.
+"""Writes the settings of `backend/settings/` into `docs/settings.md`, and their names into the compose files.
 
-`.env.example` gets those that one sets.
+`.env.example` gets the settings that operators set most often.
 
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
@@ -42,26 +42,26 @@ OFTEN_SET = (
     *("DATA_DIR", "REDIS_URL", "DATABASE_URL", "WORKERS", "SESSION_CAP", "IDLE_DISCONNECT_S"),
     *("ACCESS", "API_KEYS", "ADMIN_TOKEN", "SECRET_KEY", "ALLOWED_ORIGINS", "ICE_SERVERS", "RTC_FORCE_HOST"),
 )
-"""What `.env.example` holds: a key, a model, where data lies, who may call. Those of an extension go with it."""
+"""The settings in `.env.example`: a key, a model, the data folder, who may call. An extension's go with it."""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {
     *("REDIS_URL", "REDIS_PASSWORD_FILE", "PUBLISH_ON", "TRUSTED_PROXIES"),
     *("DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "PLUGIN_FOLDERS"),
 }
-"""What docker-compose.yml or the image decides, or what names files that are not in the image."""
+"""The settings that docker-compose.yml or the image sets, or that name files which are not in the image."""
 SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}
-"""What docker-compose.scale.yml decides beside them."""
+"""The further settings that docker-compose.scale.yml sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One environment variable: `default` as it would be written, empty when unset."""
+    """One environment variable; `default` is its value as text, empty if it is unset."""
 
     name: str
     default: str
     description: str
     section: str
-    """The heading it stands under."""
+    """The heading of the variable's section."""
 
 
 def variables() -> Iterator[Variable]:
@@ -96,13 +96,13 @@ def markdown_page() -> str:
 
 
 def compose_list(set_there: Set[str] = frozenset()) -> str:
-    """The variables that compose hands from the shell and from .env to the backend, without those `set_there`."""
+    """Return the lines of the variables that compose passes to the backend, without those `set_there`."""
     kept = SET_BY_COMPOSE | set_there
     return "".join(f"      - {each.name}\n" for each in variables() if each.name not in kept)
 
 
 def between(marks: tuple[str, str], content: str, text: str) -> str:
-    """`text` with what stands between the marks replaced. Raises `ValueError` when they are not there."""
+    """Return `text` with `content` between the marks. Raises `ValueError` if they are missing."""
     begin, end = marks
     if begin not in text or end not in text:
         raise ValueError(f"there must be a line {begin.strip()!r} and a line {end.strip()!r}")
@@ -111,7 +111,7 @@ def between(marks: tuple[str, str], content: str, text: str) -> str:
 
 
 def outdated(root: Path = ROOT) -> dict[Path, str]:
-    """What each file that is out of date should read."""
+    """Return the new text of each file that is out of date."""
     written = {root / ".env.example": env_example(), root / "docs" / "settings.md": markdown_page()}
     for name, marks, content in (
         ("docker-compose.yml", COMPOSE_MARKS, compose_list()),
@@ -123,7 +123,7 @@ def outdated(root: Path = ROOT) -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with `--check` tell what would be written (exit code 1)."""
+    """Write the files, or with `--check` print which would be written (exit code 1)."""
     stale = outdated()
     for path, text in stale.items():
         if "--check" in arguments:

@@ -1,13 +1,13 @@
-"""How well short utterances are read, by microphone and by telephone: `python -m scripts.short_utterances`.
+"""Measures how well short utterances are classified, by microphone and telephone: `python -m scripts.short_utterances`.
 
-Commands, agreements and beginnings of other sentences, spoken by voices of each family of synthesizers, are read at
-once after 420 ms of the utterance, as a reply that may be interrupted needs it, and whole, where no longer than
-1.6 s. Rows are what they are, columns what they are read as, in percent.
+Voices of each family of synthesizers speak commands, agreements and beginnings of other sentences. Each is classified
+after 420 ms, as a reply that may be interrupted needs it, and as a whole if it is no longer than 1.6 s. Rows of the
+table are the true kinds, columns the classified ones, in percent.
 
-`--learn` first learns what a telephone makes of the features of speech (`telephone_features.txt` of the extension) from
-pieces of other sentences, 280 to 1,000 ms long, each recognised both ways: the matrix by which the features by
-telephone, and their differences, follow from the others with the least square error. It needs 13 minutes of speech and
-one of CPU time.
+`--learn` first learns how a telephone changes the features of speech (`telephone_features.txt` of the extension), from
+pieces of other sentences, 280 to 1,000 ms long, each recognised both ways. It finds the matrix that maps the features
+and their differences to those by telephone with the least square error. It needs 13 minutes of speech and one of CPU
+time.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from benchmarks.turn_sense import texts, voices
 KINDS = {"command": texts.COMMANDS, "agreement": texts.BACKCHANNELS, "other": texts.INTERRUPTIONS}
 LEVEL_DBFS = -24.0
 BEFORE_MS, AFTER_MS = 200, 160
-"""What endpointing keeps before an utterance, and the quiet that ends it."""
+"""The audio that endpointing keeps before an utterance, and the quiet that ends it."""
 EARLY_MS, LONGEST_MS = 420, 1_600
 PIECES = 3
-"""Of each sentence to learn from."""
+"""The pieces of each sentence to learn from."""
 PIECE_MS = (280, 1_000)
 
 LAG_BYTES = 2 * 100
-"""By how much sound comes later through both of G.711's resamplers: 4.2 ms."""
+"""The delay of sound by both of G.711's resamplers: 4.2 ms."""
 
 Features = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def _plan(chance: random.Random) -> Iterator[tuple[str, str, voices.Voice]]:
 
 
 def uttered(text: str, voice: voices.Voice) -> bytes:
-    """Return a sentence as 24 kHz PCM16, with what endpointing keeps around it in a quiet room."""
+    """Return a sentence as 24 kHz PCM16, with the audio that endpointing keeps around it in a quiet room."""
     sound = np.pad(voices.at_level(voices.say(voice, [text.split()])[0], LEVEL_DBFS), _samples(BEFORE_MS, AFTER_MS))
     room = np.random.default_rng(1).standard_normal(len(sound)) * 8
     whole = np.rint(np.clip(sound * 32767 + room, -32768, 32767)).astype("<i2").tobytes()
@@ -90,7 +90,7 @@ def _samples(*durations_ms: int) -> tuple[int, ...]:
 
 
 def by_telephone(pcm: bytes) -> bytes:
-    """Return 24 kHz PCM16 in whole frames as it comes through G.711, at the same time."""
+    """Return 24 kHz PCM16 in whole frames as it comes through G.711, without the delay."""
     encoder, decoder = g711.Encoder(g711.Law.MU), g711.Decoder(g711.Law.MU)
     frames = (Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES))
     return b"".join(decoder.decode(encoder.encode(frame)) for frame in frames)[LAG_BYTES:] + bytes(LAG_BYTES)
@@ -131,14 +131,14 @@ def learned(chance: random.Random) -> Features:
 
 
 def _piece(length_ms: int, chance: random.Random) -> slice:
-    """Return where a piece of a sound lies; half of them are its beginning."""
+    """Return the place of a random piece of a sound; half of the pieces are its beginning."""
     lasts = min(length_ms, BEFORE_MS + chance.randint(*PIECE_MS))
     begins = chance.choice((0, chance.randint(0, length_ms - lasts)))
     return slice(begins * BYTES_PER_MS, (begins + lasts) * BYTES_PER_MS)
 
 
 class _Extractor:
-    """What pocketsphinx makes of a sound: rows of 13 features every 10 ms without their mean, and their differences."""
+    """Extracts pocketsphinx's features: rows of 13 every 10 ms without their mean, and their differences."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

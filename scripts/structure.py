@@ -39,7 +39,7 @@ WAYS_COUNTED_BY_HAND = {
 
 
 def figures_of(root: Path) -> dict[str, str]:
-    """Each figure's name and value, for the checkout at `root`."""
+    """Return the figures of the checkout at `root`, by name."""
     paths = sorted((root / "backend").rglob("*.py"))
     texts = {path: path.read_text() for path in paths}
     trees = {path: ast.parse(text) for path, text in texts.items()}
@@ -62,7 +62,7 @@ def figures_of(root: Path) -> dict[str, str]:
 
 
 def sizes_of(root: Path) -> dict[str, str]:
-    """Those figures that `tests/test_sizes.py` bounds."""
+    """Return the figures that `tests/test_sizes.py` bounds."""
     shipped = (path for folder in ("backend", "responder_thinker") for path in (root / folder).rglob("*.py"))
     return {
         **_lines(root),
@@ -73,7 +73,7 @@ def sizes_of(root: Path) -> dict[str, str]:
 
 
 def _lines(root: Path) -> dict[str, str]:
-    """The lines of Python of each part, also where the local Responder and the client stood apart."""
+    """Return the lines of Python of each part, also for revisions with the local Responder and the client apart."""
     parts = {
         "core": ("backend",),
         "extensions": ("backend/extensions",),
@@ -92,20 +92,20 @@ def _lines_below(folder: Path) -> int:
 
 
 def _required_packages(root: Path) -> int:
-    """Packages that are asked for whatever the Python and the machine; two lines for one package count once."""
+    """Return the number of required packages for any Python and machine; two lines for one package count once."""
     wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
     return len({re.split(r"[\[><=;~ ]", each)[0] for each in wanted})
 
 
 def _words(root: Path) -> int:
-    """Words of the README and of all documents, but what is generated or a record."""
+    """Return the words of the README and of all documents, without generated pages and records."""
     left_out = {"settings.md", "testing-record.md", "CHANGELOG.md"}
     pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
     return sum(len(page.read_text().split()) for page in pages if page.name not in left_out)
 
 
 def _fields(tree: ast.Module) -> int:
-    """The most annotated fields that a class of a module declares."""
+    """Return the most annotated fields that a class of a module declares."""
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     return max((sum(isinstance(each, ast.AnnAssign) for each in one.body) for one in classes), default=0)
 
@@ -137,7 +137,7 @@ def _largest_script(root: Path) -> int:
 
 
 def _ways(root: Path) -> dict[str, str]:
-    """The number of files each way lists, and of their rooms; of a revision without lists, those counted by hand."""
+    """Return the files that each way lists, and their rooms; for a revision without lists, those counted by hand."""
     sections = re.split(r"^### Way: (.*)$", (root / "docs" / "architecture.md").read_text(), flags=re.M)[1:]
     listed = {
         way: re.findall(r"^\d+\. `([\w/]+\.py)`", re.split(r"^#", text, maxsplit=1, flags=re.M)[0], re.M)
@@ -151,7 +151,7 @@ def _ways(root: Path) -> dict[str, str]:
 
 
 def figures_of_revision(revision: str) -> dict[str, str]:
-    """The figures of a revision, unpacked into a folder that is gone afterwards. Raises `CalledProcessError`."""
+    """Return the figures of a revision, unpacked into a temporary folder. Raises `CalledProcessError`."""
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(folder, filter="data")
@@ -159,7 +159,7 @@ def figures_of_revision(revision: str) -> dict[str, str]:
 
 
 def ways_run() -> dict[str, str]:
-    """Walk the ways once, and return the files that each passes, those beside it included, with the hops between."""
+    """Run the ways once, and return all files that each passes, with the hops between them."""
     with tempfile.TemporaryDirectory() as folder:
         counted = Path(folder) / "ways"
         tests = ["tests/test_ways.py", "tests/thinkers/test_way.py"]
@@ -170,7 +170,7 @@ def ways_run() -> dict[str, str]:
 
 
 def table(columns: dict[str, dict[str, str]]) -> str:
-    """A Markdown table: a row a figure, a column a checkout."""
+    """Return a Markdown table with a row for each figure and a column for each checkout."""
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     rows = [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     rows += [f"| {name} | {' | '.join(each.get(name, '–') for each in columns.values())} |" for name in names]

@@ -31,12 +31,12 @@ SENTENCES = ROOT / "tests" / "turns" / "caller_sentences.txt"
 UNSEEN = ROOT / "tests" / "turns" / "caller_sentences_unseen.txt"
 WEIGHTS = ROOT / "backend" / "turns" / "languages" / "en_weights.json"
 LEARNED_KINDS = "qcsal"
-"""Dictation, fillers and self-corrections are left to the rules of `end_of_turn_wait`."""
+"""The kinds of sentences to learn from; `end_of_turn_wait` has rules for dictation, fillers and self-corrections."""
 PENALTY, DROP_BELOW = 3.0, 0.15
 RARE = 4
-"""A feature of fewer cuts is not learned."""
+"""The least cuts with a feature that is learned."""
 WORDS_KNOWN_MS = 430
-"""A provider's transcript of a piece comes about this long after the last voice."""
+"""The usual time from the last voice to a provider's transcript of a segment."""
 Vector = NDArray[np.float64]
 
 
@@ -49,7 +49,7 @@ class Cut:
     words: str
     complete: bool
     plausible: bool
-    """A person may well pause here."""
+    """True if a person may well pause here."""
     rest: str
 
 

@@ -1,8 +1,8 @@
 """Shows that an extension can be deleted: `python -m scripts.without NAME`, or `--by WORD` for one that a word chooses.
 
-A copy of the tree is made without the extension's folder and its tests. The server starts there, and `/healthz` answers
-200; then the quick tests run, or with `--briefly` those that look at the whole tree. The exit code is 0 where all of
-that holds. `--all` tries every extension in turn.
+It makes a copy of the tree without the extension's folder and its tests. There it starts the server, and `/healthz`
+must answer 200; then it runs the quick tests, or with `--briefly` those that look at the whole tree. The exit code is 0
+if all of that succeeds. `--all` tries every extension in turn.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
-"""What writes parts of documents from the extensions there are; they are run after one is deleted."""
+"""The scripts that write parts of documents for the present extensions; they run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
-"""Tests of what measures several extensions."""
+"""The tests of benchmarks that measure several extensions."""
 OF_THE_TREE = ("tests/app", "tests/deploy", "tests/responders", "tests/thinkers")
 """The rooms with tests that look at every extension; so do the tests that belong to no room."""
 QUICKLY = ("--quick", "-q", "--forks=4")
 READY_WITHIN_S = 240.0
-"""Beside a whole check the server starts slowly."""
+"""The most seconds for the server's start, which is slow beside a whole check."""
 END_WITHIN_S = 30.0
 ADDRESS = re.compile(r"http://localhost:\d+")
 
@@ -47,7 +47,7 @@ def chosen_by(word: str) -> str:
 
 
 def copy_without(name: str, target: Path) -> None:
-    """Copy what git knows, and what is new and not ignored, but the extension and its tests."""
+    """Copy all files that git knows, and new ones that it does not ignore, without the extension and its tests."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     found = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     gone = (f"backend/extensions/{name}/", f"tests/extensions/{name}/")

@@ -1,6 +1,6 @@
-"""The order tests run in, and the quick loop: `pytest --quick` runs what needs no browser, process or real clock.
+"""The order of the tests, and the quick loop: `pytest --quick` runs tests without a browser, a process or a real clock.
 
-At the end of a run by several workers, the files that took longest are shown.
+A run with several workers ends with a list of the slowest files.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ LONGEST_FIRST = (
     "tests/http/",
     "tests/transports/",
 )
-"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end.
+"""Workers take whole files from the front, so the slowest files go first, and none is left for the end.
 
-Those that keep a browser busy stand between those that wait.
+Files that keep a browser busy stand between files that wait.
 """
 
 SLOWEST_FILES = 10
-"""How many of the files that took longest are shown."""
+"""The number of slowest files in the list."""
 NOT_QUICK = ("browser", "slow", "alone", "long", "realtime", "process")
 """Marks of tests that the quick loop leaves out."""
 
@@ -80,7 +80,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave a file out that marks all of its tests as not quick, so that what it imports is not imported."""
+    """Leave out a file that marks all of its tests as not quick, so that its imports are not loaded."""
     if config.getoption("--quick") and collection_path.suffix == ".py":
         return bool(ALL_MARKED.search(collection_path.read_text())) or None
     return None
@@ -114,9 +114,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a test that tried to start a process as skipped, and so each test whose fixture tried to."""
+    """Report a test as skipped if it, or one of its fixtures, tried to start a process."""
     if call.excinfo and item.config.getoption("--quick") and (_guard["has_refused"] or _refused(call.excinfo.value)):
-        try:  # replaced before pytest words the exception: the tracebacks of all these tests would cost a minute
+        try:  # the skip replaces the exception early, since the tracebacks of all these tests would take a minute
             pytest.skip(NO_PROCESS)
         except pytest.skip.Exception:
             call.excinfo = pytest.ExceptionInfo.from_current()
@@ -142,13 +142,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _rank(item: pytest.Item) -> int:
-    """The place of the item's file in `LONGEST_FIRST`: stable within a file, and between files of one rank."""
+    """Return the place of the item's file in `LONGEST_FIRST`; the order of files with equal rank stays."""
     path = item.nodeid
     return next((n for n, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
-    """Show the files that took longest, with the seconds that all their tests took together."""
+    """List the slowest files with the total seconds of their tests."""
     if not (config.getoption("numprocesses", None) or config.getoption("--forks")):
         return
     took: Counter[str] = Counter()

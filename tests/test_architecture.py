@@ -1,4 +1,4 @@
-"""The arrows of the architecture, proven: which room imports which, and nothing else.
+"""Each room imports only the rooms along its arrows.
 
 Every `import` in `backend/` is read with `ast`, those inside functions and `TYPE_CHECKING` included. A room is a
 package directly under `backend/`.
@@ -20,21 +20,21 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
 GROUND = {"citations", "errors", "page_events"}
-"""What every room may import."""
+"""The rooms that every room may import."""
 TOP = "app"
 """The composition root, which imports every room and which no room imports."""
 COMMAND_LINE = "app.cli"
 """The one file that imports the client, for the commands that place calls."""
 SEAM = "extension"
-"""What an extension declares itself by: over every room, and imported by `app` and by extensions alone."""
+"""The module of the class `Extension`: above every room, and imported by `app` and extensions only."""
 EXTENSIONS = "extensions"
-"""Folders that can be deleted: each may import every room but `app`, and none of the others."""
+"""Folders that can be deleted; each may import every room except `app` and the other extensions."""
 ROWS = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M)
 ARROWS = {room: set(re.findall(r"`(\w+)`", cell)) for room, cell in ROWS if room not in (TOP, EXTENSIONS)}
 """Room → the rooms it may import, from the top down, as the architecture page has them."""
 
 PURE: dict[str, set[str]] = {"turns": set(), "realtime": {"msgspec"}, "media.segmenter": set()}
-"""Rooms and files without sockets, clock and asyncio → what they import beside the standard library."""
+"""Rooms and files without sockets, clock and asyncio → what they import besides the standard library."""
 IMPURE_STANDARD = {
     "asyncio",
     "http",
@@ -47,11 +47,11 @@ IMPURE_STANDARD = {
     "time",
     "urllib",
 }
-"""What a pure file must not take from the standard library either."""
+"""Modules of the standard library that a pure file must not import."""
 
 
 def files() -> dict[str, Path]:
-    """Every file of the backend by its dotted name without the leading `backend.`."""
+    """Return every file of the backend by its dotted name without the leading `backend.`."""
     named = {}
     for path in sorted(BACKEND.rglob("*.py")):
         parts = path.relative_to(BACKEND).with_suffix("").parts
@@ -65,7 +65,7 @@ ROOMS = {path.parent.name for path in BACKEND.glob("*/__init__.py")}
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """Every module a file imports, with full names; `from package import name` counts as both."""
+    """Return every module that a file imports, with full names; `from package import name` counts as both."""
     return frozenset(_imported(path))
 
 
@@ -74,7 +74,7 @@ def _imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are written in full"
+            assert node.level == 0, f"{path}: a relative import"
             module = node.module or ""
             yield from (f"{module}.{alias.name}" if _is_package(module) else module for alias in node.names)
 
@@ -89,7 +89,7 @@ def own_imports(path: Path) -> set[str]:
 
 
 def extensions_used(name: str) -> set[str]:
-    """The extensions that a file imports from, without the one it belongs to."""
+    """Return the extensions that a file imports from, without the one it belongs to."""
     used = {parts[1] for each in own_imports(FILES[name]) if (parts := each.split("."))[0] == EXTENSIONS and parts[1:]}
     return used - {name.split(".")[1]} if name.startswith(f"{EXTENSIONS}.") else used
 
@@ -99,23 +99,23 @@ def foreign_imports(path: Path) -> set[str]:
 
 
 def room_of(name: str) -> str:
-    """The room of a file; the ASGI application and the seam stand beside the rooms."""
+    """Return the room of a file; the ASGI application and the seam stand beside the rooms."""
     return TOP if name in ("main", SEAM) else name.split(".")[0]
 
 
 def rooms_used_by(room: str) -> set[str]:
-    """The rooms whose files the files of `room` import, without itself and the ground."""
+    """Return the rooms that the files of `room` import from, without itself and the ground."""
     used = {room_of(each) for name, path in FILES.items() if room_of(name) == room for each in own_imports(path)}
     return used - {room, EXTENSIONS} - GROUND
 
 
-def test_the_architecture_page_lists_every_room_and_there_are_29_at_most() -> None:
+def test_the_architecture_page_lists_every_room_of_at_most_29() -> None:
     assert {room for room, _ in ROWS} == ROOMS
     assert len(ROOMS) <= 29
 
 
 @pytest.mark.parametrize("room", ARROWS)
-def test_the_files_of_a_room_import_only_along_its_arrows(room: str) -> None:
+def test_a_room_imports_only_along_its_arrows(room: str) -> None:
     allowed = ARROWS[room] | {room, EXTENSIONS} | GROUND
     used = {name: own_imports(path) for name, path in FILES.items() if room_of(name) == room}
     astray = {(name, target) for name in used for target in used[name] if room_of(target) not in allowed}
@@ -135,7 +135,7 @@ def test_no_extension_imports_another_one() -> None:
     assert used == {}
 
 
-def test_the_tests_of_an_extension_stand_on_no_other_one() -> None:
+def test_the_tests_of_an_extension_import_no_other_one() -> None:
     tests = Path(__file__).resolve().parent / EXTENSIONS
     used = {
         (path.relative_to(tests).parts[0], parts[2])
@@ -152,7 +152,7 @@ def test_every_arrow_leads_down() -> None:
     assert up == []
 
 
-def test_a_pure_file_imports_the_standard_library_and_what_computes_only() -> None:
+def test_a_pure_file_imports_no_module_for_sockets_clocks_or_tasks() -> None:
     standard = sys.stdlib_module_names - IMPURE_STANDARD
     for pure, computes in PURE.items():
         paths = [path for name, path in FILES.items() if pure in (room_of(name), name)]
@@ -161,11 +161,11 @@ def test_a_pure_file_imports_the_standard_library_and_what_computes_only() -> No
 
 
 @pytest.mark.parametrize("room", ARROWS)
-def test_no_arrow_is_drawn_that_nobody_needs(room: str) -> None:
+def test_every_arrow_stands_for_an_import(room: str) -> None:
     assert ARROWS[room] - rooms_used_by(room) == set()
 
 
-def test_no_room_imports_what_stands_outside_the_server() -> None:
+def test_no_room_imports_a_package_outside_the_server() -> None:
     for name, path in FILES.items():
         outside = {"tests", "benchmarks", "scripts"} | (
             set() if name == COMMAND_LINE or room_of(name) in (EXTENSIONS, "testing") else {"responder_thinker"}
@@ -177,7 +177,7 @@ def test_no_room_imports_what_stands_outside_the_server() -> None:
     ("folder", "other", "but"),
     [("benchmarks", "tests", ""), ("tests", "benchmarks", "tests/benchmarks/"), ("backend", "benchmarks", "")],
 )
-def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, other: str, but: str) -> None:
+def test_benchmarks_and_tests_share_code_only_through_backend_testing(folder: str, other: str, but: str) -> None:
     users = [
         path
         for path in sorted(BACKEND.parent.joinpath(folder).rglob("*.py"))
@@ -186,7 +186,7 @@ def test_benchmarks_and_tests_share_what_stands_in_testing_only(folder: str, oth
     assert users == []
 
 
-def test_no_class_name_is_defined_twice_unless_it_is_private_to_its_module() -> None:
+def test_no_public_class_name_is_defined_twice() -> None:
     names = Counter(
         node.name
         for name, path in FILES.items()

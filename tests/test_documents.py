@@ -1,4 +1,4 @@
-"""Documents lead somewhere, all stand in the index, and they stay as short as one person can read."""
+"""Links in documents have targets, the index lists all documents, and each keeps its limit of words."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (".", "docs", "docs/howto", "examples", "benchmarks")
 DOCUMENTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).glob("*.md"))
 NOT_COUNTED = {"CHANGELOG.md", "NOTES.md", "settings.md", "testing-record.md", "world.md"}
-"""History, and what is generated."""
+"""History, and generated pages."""
 MOST_WORDS = {"docs/performance.md": 2_000, "docs/architecture.md": 4_000, "CHANGELOG.md": 600}
 MOST_WORDS_TOGETHER = 48_000
 
 
 def prose(path: Path) -> str:
-    """The document without blocks of code and generated tables."""
+    """Return the document without blocks of code and generated tables."""
     return re.sub(
         r"^ *```.*?^ *```|<!-- thinkers:begin -->.*?<!-- thinkers:end -->", "", path.read_text(), flags=re.S | re.M
     )
 
 
 def anchors(path: Path) -> set[str]:
-    """The addresses of a document's headings, as hosts of repositories make them."""
+    """Return the addresses of the headings, as hosts of repositories make them."""
     headings = re.findall(r"^#+ (.+)$", prose(path), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 def links(path: Path) -> list[str]:
-    """The links to other places of the repository."""
+    """Return the links to other places of the repository."""
     return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)) if not link.startswith(("http:", "https:"))]
 
 
@@ -53,7 +53,7 @@ def test_the_index_lists_every_document() -> None:
     assert [str(path.relative_to(ROOT)) for path in DOCUMENTS if path not in {*listed, index}] == []
 
 
-def test_documents_stay_within_their_words() -> None:
+def test_documents_keep_their_limits_of_words() -> None:
     for name, most in MOST_WORDS.items():
         assert len((ROOT / name).read_text().split()) <= most, name
     counted = [path for path in DOCUMENTS if path.name not in NOT_COUNTED]

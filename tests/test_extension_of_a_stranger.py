@@ -1,4 +1,4 @@
-"""An extension that is not the server's own: a folder in PLUGIN_FOLDERS adds a setting, a route and a tool."""
+"""An extension from a folder in PLUGIN_FOLDERS adds a setting, a route and a tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def having() -> Installed:
     return installed([FOLDER])
 
 
-async def test_its_route_says_what_its_setting_says(having: Installed, tmp_path: Path) -> None:
+async def test_the_route_of_the_extension_shows_its_setting(having: Installed, tmp_path: Path) -> None:
     settings = settings_with(data_dir=tmp_path, secret_key="k" * 32, shop={"opening_hours": "always"})
     services = services_of(settings=settings, frontend=tmp_path)
     async with serve(build_app(services, having.joined), lifespan="off") as url, httpx2.AsyncClient() as http:
@@ -34,7 +34,7 @@ async def test_its_route_says_what_its_setting_says(having: Installed, tmp_path:
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_its_tool_is_given_its_setting(having: Installed) -> None:
+async def test_the_tool_of_the_extension_gets_its_setting(having: Installed) -> None:
     [module] = [each for each in having.modules("tools") if "opening_hours" in [tool.name for tool in tools_of(each)]]
     [kind] = [each for each in having.settings if each.prefix() == "SHOP__"]
     world = World(services={kind: kind.model_validate({"opening_hours": "on Sundays"})})
@@ -42,18 +42,18 @@ async def test_its_tool_is_given_its_setting(having: Installed) -> None:
     assert json.loads(result.content)["opening_hours"] == "on Sundays"
 
 
-def test_its_settings_are_among_those_of_the_server(having: Installed) -> None:
+def test_the_settings_of_the_extension_are_settings_of_the_server(having: Installed) -> None:
     assert "SHOP__OPENING_HOURS" in [name for kind in having.settings for name, _ in kind.variables()]
 
 
-def test_a_folder_whose_extension_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_the_error_names_the_folder_of_an_extension_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "moon").mkdir()
     (tmp_path / "moon" / "extension.py").write_text("from .nothing import router\n")
     with pytest.raises(BadPlugin, match="moon"):
         installed([tmp_path])
 
 
-def test_two_extensions_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_extensions_with_the_same_name_are_refused(tmp_path: Path) -> None:
     for name in ("moon", "stars"):
         (tmp_path / name).mkdir()
         written = 'from backend.extension import Extension\nEXTENSION = Extension(name="moon")\n'

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
 
-def test_every_file_the_glossary_names_exists() -> None:
+def test_every_file_that_the_glossary_names_exists() -> None:
     named = set(re.findall(r"`((?:frontend/|\w+/)[\w/.]*)`", GLOSSARY.read_text()))
     missing = [each for each in named if not (ROOT / each).exists() and not (ROOT / "backend" / each).exists()]
     assert sorted(each for each in missing if not is_of_deleted(each)) == []

@@ -1,4 +1,4 @@
-"""What is reached inside libraries: this fails, loudly, when a new version changes what is relied on.
+"""Private parts of libraries that the server uses: these tests fail when a new version changes one.
 
 When a digest differs: read the new source against the file named in `INSIDE`, mend what no longer fits, run the calls
 in `tests/transports` and `tests/responders`, and only then write the new digest here.
@@ -102,9 +102,9 @@ INSIDE = {
     r"h11$": "app/connections.py",
     r"numpy\.fft\._": "media/vad_silero.py",
 }
-"""Modules of a library that are not its public API → the one file of `backend/` that imports them."""
+"""Private modules of a library → the one file of `backend/` that imports them."""
 OTHER_SERVERS = {"responders/serving/server.py"}
-"""Files that serve another application by uvicorn, in a process of their own."""
+"""Files that serve another application with uvicorn in a process of their own."""
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -116,20 +116,20 @@ def digest_of(source: str) -> str:
 
 
 def source_of(module: ModuleType, name: str) -> str:
-    """The source of a method as its module's file has it, also where it was replaced since."""
+    """Return the source of a method as its module's file has it, even if another package replaced the method."""
     text = inspect.getsource(module)
     [found] = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name]
     return "".join(text.splitlines(keepends=True)[found.lineno - 1 : found.end_lineno])
 
 
-def test_versions_are_bounded_where_a_library_is_reached_inside() -> None:
+def test_versions_of_libraries_with_used_private_parts_are_bounded() -> None:
     wanted = tomllib.loads((BACKEND.parent / "pyproject.toml").read_text())["project"]["dependencies"]
     bounded = {re.split(r"[><=]", each)[0] for each in wanted if ",<" in each}
     assert bounded >= {"aiortc", "aioice", "pylibsrtp", "websockets", "uvicorn", "numpy"}
 
 
 @pytest.mark.parametrize("modules", INSIDE)
-def test_a_library_is_reached_inside_in_one_file(modules: str) -> None:
+def test_only_one_file_imports_the_private_modules_of_a_library(modules: str) -> None:
     files = {str(path.relative_to(BACKEND)): modules_of(path) for path in BACKEND.rglob("*.py")}
     reached = {file for file, names in files.items() if any(re.match(modules, name) for name in names)}
     assert reached - OTHER_SERVERS == {INSIDE[modules]}
@@ -137,13 +137,13 @@ def test_a_library_is_reached_inside_in_one_file(modules: str) -> None:
 
 @cache
 def modules_of(path: Path) -> set[str]:
-    """The modules a file imports from."""
+    """Return the modules that a file imports from."""
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
 
 
-def test_the_transform_without_its_wrapper_is_numpys_own() -> None:
+def test_the_private_transform_of_numpy_equals_the_public_one() -> None:
     assert rfft_n_even.signature == "(n),()->(m)"
     windows = np.random.default_rng(1).standard_normal((4, 384)).astype(np.float32)
     spectrum = np.zeros((4, 193), np.complex64)
@@ -152,23 +152,23 @@ def test_the_transform_without_its_wrapper_is_numpys_own() -> None:
 
 
 @pytest.mark.parametrize("name", DIGESTS)
-def test_the_source_relied_on_is_unchanged(name: str) -> None:
+def test_the_source_of_a_used_private_part_is_unchanged(name: str) -> None:
     function, expected = DIGESTS[name]
     assert digest(function) == expected, f"{function.__qualname__} has changed: {digest(function)}"
 
 
-def test_how_the_server_gets_a_signal_is_unchanged() -> None:
-    """Read from the file: sse-starlette, which the MCP SDK imports, replaces this method in the process."""
+def test_the_signal_handler_of_uvicorn_is_unchanged() -> None:
+    """Read the file, since sse-starlette, which the MCP SDK imports, replaces this method in the process."""
     assert digest_of(source_of(uvicorn.server, "handle_exit")) == "553276efa26e09ea"
 
 
 def names(part: object, owner: type) -> set[str]:
-    """What is private to `owner` in `part`, without the prefix."""
+    """Return the names in `part` that are private to `owner`, without the prefix."""
     prefix = f"_{owner.__name__}__"
     return {name.removeprefix(prefix) for name in vars(part) if name.startswith(prefix)}
 
 
-async def test_senders_and_receivers_have_what_is_reached_for() -> None:
+async def test_senders_and_receivers_have_the_private_parts_that_are_used() -> None:
     peer = RTCPeerConnection()
     transceiver = peer.addTransceiver("audio")
     assert names(transceiver.receiver, RTCRtpReceiver) >= {"started", "rtcp_task", "remote_streams"}
@@ -190,7 +190,7 @@ async def test_a_call_starts_no_decoder_thread() -> None:
 
 
 def srtp_sessions() -> tuple[Session, Session]:
-    """Two ends with one key: the sender's, the receiver's."""
+    """Return the sessions of a sender and a receiver with the same key."""
     key = bytes(range(30))
     kinds = (Policy.SSRC_ANY_OUTBOUND, Policy.SSRC_ANY_INBOUND)
     outward, inward = (Session(Policy(key=key, ssrc_type=kind)) for kind in kinds)
@@ -201,7 +201,7 @@ def packets(count: int) -> list[bytes]:
     return [write_packet(96, number, number * 960, 7, bytes([number]) * (20 * number)) for number in range(count)]
 
 
-def test_protection_is_what_pylibsrtp_itself_puts_on_and_takes_off() -> None:
+def test_protection_equals_that_of_pylibsrtp() -> None:
     sender, receiver = map(Protection, srtp_sessions())
     stock_sender, stock_receiver = srtp_sessions()
     for packet in packets(20):
@@ -210,7 +210,7 @@ def test_protection_is_what_pylibsrtp_itself_puts_on_and_takes_off() -> None:
         assert receiver.unprotect(protected) == packet == stock_receiver.unprotect(protected)
 
 
-def test_what_is_repeated_forged_cut_or_too_long_is_no_packet() -> None:
+def test_a_repeated_forged_cut_or_long_packet_is_refused() -> None:
     sender, receiver = map(Protection, srtp_sessions())
     protected = sender.protect(packets(3)[2])
     for forged in (protected[:-1] + bytes([protected[-1] ^ 1]), protected[:11], b"", b"\x80" * 2000):

@@ -1,4 +1,4 @@
-"""What is installed for serving needs no part under the GPL: neither speech nor anything else."""
+"""No package for serving is under the GPL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 REQUIREMENTS = (Path(__file__).resolve().parents[1] / "requirements.txt").read_text()
 GPL = re.compile(r"(?<!L)(?<!Lesser )\b(?:AGPL|GPL|GNU (?:Affero )?General Public)")
 LEAST = 50
-"""Packages that must have been looked at; the others are for other systems."""
+"""Packages that the test must have checked; the others are for other systems."""
 
 
 def licences(package: str) -> list[str]:
-    """What a package says of its licence: an expression, a text's beginning, or classifiers."""
+    """Return the licences that a package states: an expression, the beginning of a text, or classifiers."""
     told = distribution(package).metadata.json
     classifiers = [each for each in told.get("classifier", []) if each.startswith("License")]
     return [str(told.get("license_expression", "")), str(told.get("license", ""))[:80], *classifiers]

@@ -1,4 +1,4 @@
-"""Our prose keeps to the rule file, and the program that reads it finds what it is for, where it stands."""
+"""Our prose keeps to the rule file, and the prose checker finds each place that does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_documents_and_docstrings_keep_to_the_rules() -> None:
 @pytest.mark.parametrize(
     "words", ["Whoever calls is heard.", "It begins anew.", "the caller, whom it knows", "An irregardless word."]
 )
-def test_what_the_rules_name_is_found_with_its_line(words: str) -> None:
+def test_an_unused_word_is_found_with_its_line(words: str) -> None:
     [found] = findings(RULES, [Passage(ROOT / "README.md", 7, f"A line.\nAnother.\n{words}")])
     assert (found.line, str(found).startswith("README.md:9: ")) == (9, True)
 

@@ -1,4 +1,4 @@
-"""The settings: where they come from, what they refuse, and that every refusal says what to do."""
+"""Where settings come from, what they refuse, and that every refusal has advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scripts import settings_table
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable of ours is set and no .env lies about."""
+    """Unset all variables of ours, and work in a folder without .env."""
     ours = {each.name.lower() for each in settings_table.variables()}
     for name in list(os.environ):
         if name.lower() in ours:
@@ -26,7 +26,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def refusal(**variables: str) -> str:
-    """What the operator reads when the environment says `variables`."""
+    """Return the refusal that the operator reads with these environment variables."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)
@@ -47,7 +47,7 @@ def test_an_empty_variable_counts_as_unset() -> None:
     assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").provider.names == []
 
 
-def test_with_a_key_the_provider_converses_unless_the_local_responder_is_chosen() -> None:
+def test_with_a_key_the_provider_converses_unless_another_responder_is_chosen() -> None:
     assert settings(OPENAI_API_KEY="sk-something").provider.names == ["openai"]
     assert settings(OPENAI_API_KEY="sk-something", RESPONDERS="local").provider.names == ["local"]
     assert settings(RESPONDERS="local").provider.names == ["local"]
@@ -75,7 +75,7 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
     assert both.vad.pre_roll_ms == 60
 
 
-def test_lists_and_ranges_are_written_plainly() -> None:
+def test_lists_and_ranges_are_read_from_plain_text() -> None:
     full = settings(
         RTC_PORT_RANGE=" 10000 - 10100 ",
         ALLOWED_ORIGINS="https://a.example/, http://localhost:5173",
@@ -108,7 +108,7 @@ def test_a_wrong_value_is_refused_with_advice(variables: dict[str, str], advice:
     assert advice in refusal(**variables)
 
 
-def test_every_wrong_variable_is_named_at_once() -> None:
+def test_one_refusal_names_every_wrong_variable() -> None:
     message = refusal(REDIS_URL="nonsense", SESSION_CAP="-1")
     assert "REDIS_URL" in message
     assert "SESSION_CAP" in message
@@ -122,7 +122,7 @@ SECRETS: dict[str, Any] = {
 }
 
 
-def test_secrets_never_show() -> None:
+def test_secrets_are_not_in_the_repr() -> None:
     full = settings(**SECRETS)
     assert "very-secret" not in f"{full!r} {full}"
     assert full.provider.openai_api_key is not None
@@ -142,16 +142,16 @@ def test_a_refusal_does_not_quote_secrets() -> None:
     assert "very-secret" not in refusal(**SECRETS, SESSION_CAP="-1")
 
 
-def test_every_setting_is_explained() -> None:
+def test_every_setting_has_a_description() -> None:
     unexplained = [each.name for each in settings_table.variables() if len(each.description) < 10]
     assert unexplained == []
 
 
-def test_what_is_written_down_is_up_to_date() -> None:
+def test_the_generated_pages_of_settings_are_up_to_date() -> None:
     assert list(settings_table.outdated()) == []
 
 
-def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -> None:
+def test_the_uncommented_example_file_equals_the_defaults(tmp_path: Path) -> None:
     lines = settings_table.env_example().splitlines()
     assignments = [line[1:] for line in lines if line.startswith("#") and not line.startswith("# ")]
     names = [line.partition("=")[0] for line in assignments]
@@ -162,7 +162,7 @@ def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -
     assert load_settings() == untouched
 
 
-def test_the_page_has_a_table_for_each_section() -> None:
+def test_the_settings_page_has_a_table_for_each_section() -> None:
     page = settings_table.markdown_page()
     sections = re.findall(r"^## (.+)$", page, re.M)
     assert len(sections) == len(set(sections)) > 10
@@ -170,7 +170,7 @@ def test_the_page_has_a_table_for_each_section() -> None:
     assert "| `VAD__THRESHOLD` | `0.7` |" in speech and "SESSION_CAP" not in speech
 
 
-def test_a_list_is_put_between_its_marks_only() -> None:
+def test_a_generated_list_replaces_only_what_is_between_its_marks() -> None:
     text = "before\n      # settings:begin\nancient\n      # settings:end\nafter\n"
     updated = settings_table.between(settings_table.COMPOSE_MARKS, settings_table.compose_list(), text)
     assert updated.startswith("before\n") and updated.endswith("\nafter\n")
@@ -182,7 +182,7 @@ def test_a_document_without_marks_is_refused() -> None:
         settings_table.between(settings_table.COMPOSE_MARKS, "table", "no marks")
 
 
-def test_a_container_does_not_start_without_a_provider_unless_told_to() -> None:
+def test_a_container_without_a_provider_starts_only_with_an_explicit_setting() -> None:
     assert "RESPONDER" in refusal(REQUIRE_PROVIDER="true")
     for given in ({"OPENAI_API_KEY": "sk-something"}, {"RESPONDERS": "local"}):
         assert settings(REQUIRE_PROVIDER="true", **given).provider.require_provider
@@ -194,7 +194,7 @@ def test_servers_that_share_sessions_must_share_a_key() -> None:
     assert settings(**shared, SECRET_KEY="k" * 32).server.share_sessions
 
 
-def test_what_is_no_setting_is_named_with_the_nearest_that_is(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_named_with_the_most_similar_one(tmp_path: Path) -> None:
     environment = {"SESION_CAP": "3", "PATH": "/bin", "VAD__ENABLD": "true", "SESSION_CAP": "3", "OPENAI_ORG_ID": "o"}
     assert unknown_settings(environment | {"PIPELINE__OPTIONS__X": "1"}, tmp_path / ".env") == [
         "SESION_CAP is not a setting. Did you mean SESSION_CAP?",

@@ -1,4 +1,4 @@
-"""The page's texts: every language has all of them, with the same placeholders; other modules have no words."""
+"""Every language has all texts of the page with the same placeholders, and other modules have no words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APART = {"admin", "client", "docs", "embed.js", "texts", "workers"}
 """The operator's pages, and the errors for developers of other pages, are in English; a worker has no words; pages that
 embed the button give it words of their own."""
 NAMES = {"English", "Deutsch", "Responder & Thinker ✓", "Yes."}
-"""Languages by their own names, what is drawn to be measured, what the assistant hears."""
+"""Names of languages in themselves, samples that are drawn to be measured, and what the assistant hears."""
 DUMP = """
 import { pathToFileURL } from "node:url";
 const texts = {};
@@ -36,7 +36,7 @@ Text = str | dict[str, str]
 
 @cache
 def dumped() -> Any:
-    """What the files hold, and the plural forms of each language for numbers up to a thousand."""
+    """Return the texts of all files, and the plural forms of each language for numbers up to a thousand."""
     arguments = ["--no-warnings", "--input-type=module", "-e", DUMP, "--", str(FRONTEND / "texts"), *LANGUAGES]
     ran = node(arguments, return_completed_process=True, capture_output=True, text=True, timeout=30)
     assert ran.returncode == 0, ran.stderr
@@ -56,16 +56,16 @@ def placeholders(text: Text) -> set[str]:
     return {name for form in forms(text) for name in re.findall(r"\{(\w+)\}", form)}
 
 
-def test_every_language_on_offer_has_a_file() -> None:
+def test_every_offered_language_has_a_file() -> None:
     offered = re.search(r"LANGUAGES = Object.freeze\(\{(.*?)\}\)", (FRONTEND / "texts.js").read_text())
     assert offered and set(re.findall(r"(\w+):", offered[1])) == set(LANGUAGES)
     assert {path.stem for path in (FRONTEND / "texts").glob("*.js")} == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_language_has_every_text_with_its_placeholders(language: str) -> None:
+def test_every_language_has_every_text_with_its_placeholders(language: str) -> None:
     english, texts = texts_of("en"), texts_of(language)
-    assert list(texts) == list(english), "the same keys in the same order"
+    assert list(texts) == list(english), "the keys or their order differ"
     for key, text in texts.items():
         assert placeholders(text) == placeholders(english[key]), key
         assert isinstance(text, dict) == isinstance(english[key], dict), f"{key}: plural forms in one language only"
@@ -76,7 +76,7 @@ def test_a_language_has_every_text_with_its_placeholders(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each != "en"])
-def test_a_language_is_translated(language: str) -> None:
+def test_every_language_is_translated(language: str) -> None:
     english = texts_of("en")
     same = [
         key for key, text in texts_of(language).items() if text == english[key] and re.search("[a-z]{4} ", str(text))
@@ -92,7 +92,7 @@ def test_every_text_is_used() -> None:
 
 
 def modules() -> list[Path]:
-    """The page's modules that use texts."""
+    """Return the modules of the page that use texts."""
     found = [path for path in FRONTEND.rglob("*.js") if path.relative_to(FRONTEND).parts[0] not in APART]
     assert len(found) > 50
     return sorted(found)

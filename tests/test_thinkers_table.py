@@ -1,4 +1,4 @@
-"""The table of Thinkers in the docs comes from their manifests."""
+"""The table of Thinkers in the documents comes from their manifests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MOON = Manifest(
 )
 
 
-def test_the_page_shows_the_thinkers_there_are() -> None:
+def test_the_page_lists_all_thinkers() -> None:
     page = thinkers_table.PAGE.read_text()
     assert thinkers_table.updated(page) == page, "run python -m scripts.thinkers_table"
 
 
-def test_a_row_says_what_the_manifest_says() -> None:
+def test_a_row_has_the_fields_of_its_manifest() -> None:
     *_, row = thinkers_table.table([MOON]).splitlines()
     assert row == ("| `moon` | phases \\| tides | “Is it full?” | `moon_phase`, `tide` | 90 s, for the same user |")

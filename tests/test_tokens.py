@@ -1,4 +1,4 @@
-"""The page's colours, pair by pair as they are used: contrast computed after WCAG 2.2, in both schemes."""
+"""Each pair of colours on the page has enough contrast by WCAG 2.2 in both schemes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 TOKENS = Path(__file__).parents[1] / "frontend" / "styles" / "tokens.css"
 TEXT, EDGE = 4.5, 3.0
-"""The least contrast of text (1.4.3), and of what a control or a picture is recognised by (1.4.11)."""
+"""The least contrast of text (1.4.3), and of the parts that identify a control or a picture (1.4.11)."""
 
 GROUNDS = ("ground", "panel", "raised")
 PAIRS = [
@@ -27,34 +27,34 @@ PAIRS = [
 
 
 def tokens(scheme: str) -> dict[str, str]:
-    """Every colour token of a scheme: light takes from dark what it does not name itself."""
+    """Return the colour tokens of a scheme; light takes missing ones from dark."""
     dark, light = TOKENS.read_text().split("@media (prefers-color-scheme: light)", 1)
     found = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", dark))
     return found | dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", light)) if scheme == "light" else found
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance of `#rrggbb`, 0 to 1."""
+    """Return the relative luminance of `#rrggbb`, from 0 to 1."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(one: str, other: str) -> float:
-    """1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 @pytest.mark.parametrize(("mark", "ground", "least"), PAIRS, ids=lambda part: str(part))
-def test_what_is_read_stands_out_from_its_ground(scheme: str, mark: str, ground: str, least: float) -> None:
+def test_every_pair_of_colours_has_enough_contrast(scheme: str, mark: str, ground: str, least: float) -> None:
     named = tokens(scheme)
     assert contrast(named[mark], named[ground]) >= least
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_every_part_of_a_series_is_seen_on_its_ground(scheme: str) -> None:
+def test_every_colour_of_a_series_has_enough_contrast(scheme: str) -> None:
     named = tokens(scheme)
     for number in range(1, 7):
         for ground in ("ground", "panel"):

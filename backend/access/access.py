@@ -38,7 +38,7 @@ def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()
 
 
 def access_summary(settings: Settings, host: str, credentials: Iterable[str] = ()) -> str:
-    """Return for the operator, in a line, who is admitted."""
+    """Return a line that tells the operator who is admitted."""
     host = settings.server.publish_on or host
     words = {
         "open": "everyone" if not is_loopback(host) else "everyone on this machine",
@@ -47,12 +47,12 @@ def access_summary(settings: Settings, host: str, credentials: Iterable[str] = (
     }
     admitted = " and ".join(words[mode] for mode in settings.access.access)
     spent = _spent_by_anyone(settings, host, credentials)
-    warning = "; ACCESS_OPEN_ANYWHERE: even where your keys are spent" if spent else ""
+    warning = "; ACCESS_OPEN_ANYWHERE: even if they spend your keys" if spent else ""
     return f"{','.join(settings.access.access)}: {admitted}{warning}"
 
 
 def _spent_by_anyone(settings: Settings, host: str, further: Iterable[str]) -> list[str]:
-    """Return the operator's credentials, by the names of their settings, that everyone who reaches `host` would use."""
+    """Return the settings with the operator's credentials that everyone who reaches `host` would use."""
     if "open" not in settings.access.access or is_loopback(host):
         return []
     held = {

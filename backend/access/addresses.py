@@ -1,4 +1,4 @@
-"""The addresses of callers, as limits count them, and the networks of proxies that are trusted."""
+"""The addresses of callers in the form that limits count, and the networks of trusted proxies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 
 
 class Networks:
-    """A set of networks: those of the proxies that are trusted."""
+    """The networks of the trusted proxies."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks = [ipaddress.ip_network(each, strict=False) for each in networks]
@@ -22,7 +22,7 @@ class Networks:
         return f"Networks({', '.join(map(str, self._networks))})"
 
     def contain(self, address: str) -> bool:
-        """Return whether `address` belongs to one of them."""
+        """Return whether `address` belongs to one of the networks."""
         try:
             asked = ipaddress.ip_address(address)
         except ValueError:
@@ -39,10 +39,10 @@ def is_loopback(host: str) -> bool:
 
 
 def is_from_here(connection: HTTPConnection) -> bool:
-    """Return whether the request comes from this very machine, and was made for it.
+    """Return whether the request comes from this machine and is addressed to loopback.
 
-    One that a proxy has passed on may come from anywhere, and so may one for a name under which others know the server:
-    a tunnel ends on this machine, too.
+    A request that a proxy forwarded may come from anywhere. So may a request for a public name of the server, since a
+    tunnel ends on this machine, too.
     """
     headers = Headers(scope=connection.scope)
     forwarded = "x-forwarded-for" in headers or "forwarded" in headers
@@ -53,19 +53,19 @@ def is_from_here(connection: HTTPConnection) -> bool:
 
 
 def address_key(connection: HTTPConnection) -> str:
-    """Return the caller's bucket: the IPv4 address, or the /64 network of an IPv6 address."""
+    """Return the key of the caller's bucket: the IPv4 address, or the /64 network of an IPv6 address."""
     return network_of(connection.client.host) if connection.client else "local"
 
 
 def network_of(host: str) -> str:
-    """Return the address as limits count it: the IPv4 address, or the /64 network of an IPv6 address.
+    """Return the form of `host` that limits count: the IPv4 address, or the /64 network of an IPv6 address.
 
     Loopback has no network: `::1` is itself.
     """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return UNKNOWN  # one for all: a name that callers may choose must not be an address of its own
+        return UNKNOWN  # one for all names, since callers choose them
     if isinstance(address, ipaddress.IPv6Address) and not address.is_loopback:
         if address.ipv4_mapped:
             return str(address.ipv4_mapped)

@@ -1,9 +1,9 @@
-"""Each piece of work has a billing subject, also when it runs later in another process.
+"""Every piece of work has a billing subject, even if it runs later in another process.
 
-Within a request, a call or a task it is `current_billing`, which tasks begun there inherit. What runs without a request
-of its user (a task, a digest, a call placed by another process) finds it by the user id.
+Within a request, a call or a task, `current_billing` holds it, and asyncio tasks started there inherit it. Work that
+runs without a request of its user (a task, a digest, a call placed by another process) looks it up by the user id.
 
-    user:{id}:billing   the billing subject as JSON; kept for two days, and of proven users for 400
+    user:{id}:billing   the billing subject as JSON; kept for 400 days for proven users, for two days for others
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from backend.storage.memory import briefly
 
 KEEP_S = 2 * 86_400
 KEEP_PROVEN_S = 400 * 86_400
-"""As long as browsers keep the cookie."""
+"""Seconds a proven user's billing subject is kept: as long as browsers keep the cookie."""
 CACHED = 10_000
-"""Users with a billing subject that this process remembers."""
+"""The number of users for which this process remembers the billing subject."""
 WITHIN_S = 0.5
-"""Seconds Redis has to say who pays; after that the user pays, as a new user without an address."""
+"""Seconds to wait for Redis. After that the work is billed to the user as a new user without an address."""
 
 
 class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,17 +37,17 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
     user: str
     address: str = ""
     credential: str = ""
-    """As `Principal` has it, for the security log."""
+    """The credential of the `Principal`, for the security log."""
     key: str = ""
-    """The id of the API key that signed their token."""
+    """The id of the API key that signed the user's token; empty: none."""
     proven: bool = False
-    """False: they are new, and charged to their address, too."""
+    """False: the user is new, and their address is charged, too."""
     exempt: bool = False
-    """True: counted, but never refused."""
+    """True: the user is counted, but never refused."""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """Everyone who is charged."""
+        """All subjects that are charged."""
         charged = [Subject(SubjectKind.USER, _hashed(self.user)), EVERYBODY]
         if self.address and not self.proven:
             charged.insert(1, self.at_address)
@@ -57,12 +57,12 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def at_address(self) -> Subject:
-        """The address alone."""
+        """The address as a subject."""
         return Subject(SubjectKind.ADDRESS, _hashed(self.address))
 
     @property
     def with_address(self) -> tuple[Subject, ...]:
-        """The user and the address, by which permits are limited."""
+        """The user and the address: permits are limited for each."""
         user = Subject(SubjectKind.USER, _hashed(self.user))
         return (user, self.at_address) if self.address and not self.key else (user,)
 
@@ -80,7 +80,7 @@ class BillingSubjects(RedisStore):
         self._noted: OrderedDict[str, BillingSubject] = OrderedDict()
 
     async def note(self, billed: BillingSubject) -> None:
-        """Remember who pays for that user's work; writes what is new to this process."""
+        """Remember the billing subject of that user's work, and write it if it is new to this process."""
         if self._noted.get(billed.user) == billed:
             return
         keep_s = KEEP_PROVEN_S if billed.proven else KEEP_S
@@ -88,7 +88,7 @@ class BillingSubjects(RedisStore):
         self._remember(billed)
 
     async def find(self, user_id: str) -> BillingSubject | None:
-        """Return who pays for that user's work; None when that is not known."""
+        """Return the billing subject of that user's work; None when it is not known."""
         if (noted := self._noted.get(user_id)) is not None:
             return noted
         raw = await self._client.call(lambda redis: redis.get(_key(user_id)))
@@ -99,7 +99,7 @@ class BillingSubjects(RedisStore):
 
     @asynccontextmanager
     async def billing_to(self, user_id: str) -> AsyncIterator[BillingSubject]:
-        """Make the billing subject of that user's work current within the block. Never raises."""
+        """Within the block, make the billing subject of that user's work the current one. Never raises."""
         billed = current_billing.get()
         if billed is None or billed.user != user_id:
             billed = await briefly(self.find(user_id), None, within_s=WITHIN_S) or BillingSubject(user_id)
@@ -110,11 +110,11 @@ class BillingSubjects(RedisStore):
             current_billing.reset(token)
 
     async def export(self, user_id: str) -> BillingSubject | None:
-        """Return what is stored of that user."""
+        """Return what is stored about that user."""
         return await self.find(user_id)
 
     async def erase(self, user_id: str) -> None:
-        """Erase what is stored of that user."""
+        """Erase what is stored about that user."""
         self._noted.pop(user_id, None)
         await self._client.call(lambda redis: redis.delete(_key(user_id)))
 

@@ -1,8 +1,8 @@
-"""Budgets admit what costs something, and charge what it has cost.
+"""Budgets admit work that costs something, and charge for it.
 
-await budgets.admit(billed, TURN)            # at the door: raises when a budget of the billing subject is used up
-budgets.charge(billed, Counter({...}))       # afterwards, without waiting: tokens, seconds, bytes
-budgets.excess(billed, CALL)                 # meanwhile, from what this process knows: is one used up?
+await budgets.admit(billed, TURN)            # before: raises when a budget of the billing subject is used up
+budgets.charge(billed, Counter({...}))       # after, without waiting: tokens, seconds, bytes
+budgets.excess(billed, CALL)                 # during: the budget that is used up as far as this process knows
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OWNERS = {
 }
 """Of each kind, the owner of its budget, and what to do about it."""
 RANKED = (SubjectKind.USER, SubjectKind.ADDRESS, SubjectKind.KEY)
-"""Of these the operator is shown who used most."""
+"""The scopes for which the operator sees who used most."""
 
 
 Limits: TypeAlias = Mapping[SubjectKind, Mapping[Resource, int]]
@@ -53,7 +53,7 @@ Limits: TypeAlias = Mapping[SubjectKind, Mapping[Resource, int]]
 
 
 class Excess(NamedTuple):
-    """The budget that is used up."""
+    """A budget that is used up."""
 
     kind: SubjectKind
     resource: Resource
@@ -83,7 +83,7 @@ def limits_of(settings: BudgetSettings) -> Limits:
 
 
 class Budgets:
-    """The budgets of one process, which share their counts with all others."""
+    """The budgets as one process sees them; all processes share the counts."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class Budgets:
         return f"Budgets({self.day_counts!r}, {self.concurrency!r})"
 
     async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
-        """Charge `wanted`, if the billing subject's budgets have room for it, and a little of each of `needs`.
+        """Charge `wanted` if the budgets have room for it and for at least a little of each resource in `needs`.
 
-        Raises `OverBudget`, or `CeilingReached` for the server's; nothing is charged then. Takes one round trip. While
-        Redis does not answer, what this process knows decides.
+        Takes one round trip. While Redis does not answer, the counts that this process knows decide. Raises
+        `OverBudget`, or `CeilingReached` for the server's own budget, and then charges nothing.
         """
         if not billed.exempt:
             with suppress(MemoryUnavailable):
@@ -127,7 +127,7 @@ class Budgets:
             raise self._refusal(billed, found)
 
     def charge(self, billed: BillingSubject, amounts: Usage) -> None:
-        """Charge what something has cost. Never waits."""
+        """Charge `amounts`. Never waits."""
         self.day_counts.charge(billed.subjects, amounts)
 
     def charge_tokens(self, billed: BillingSubject, model: str, tokens_in: int, tokens_out: int) -> None:
@@ -136,7 +136,7 @@ class Budgets:
         self.charge(billed, Counter({Resource.MODEL_TOKENS: tokens_in + tokens_out, Resource.MICRO_USD: cost or 0}))
 
     def cost_of(self, model: str, tokens_in: int, tokens_out: int) -> int | None:
-        """Return what these tokens of a model cost, in millionths of a dollar; None: it has no price."""
+        """Return what these tokens of a model cost, in millionths of a dollar; None: the model has no price."""
         price = self.prices.get(model)
         return price.micro_usd({"text_in": tokens_in, "text_out": tokens_out}) if price else None
 
@@ -153,9 +153,10 @@ class Budgets:
         return None
 
     async def admits_new_user(self, billed: BillingSubject) -> bool:
-        """Count one more new user of the billing subject's address, and return whether it may have that many."""
+        """Count one more new user at the billing subject's address, and return whether it may have that many."""
         address = [subject for subject in billed.subjects if subject.kind is SubjectKind.ADDRESS]
         limit = self.settings.new_users_per_day
+        # Nothing limits such a caller.
         if billed.exempt or not limit or not address:
             return True
         with suppress(MemoryUnavailable):
@@ -167,7 +168,7 @@ class Budgets:
         return True
 
     async def shown_to(self, billed: BillingSubject) -> Json:
-        """Return the use and the limits of the day, as `GET /api/me/usage` shows them. Raises `MemoryUnavailable`."""
+        """Return the day's usage and limits as `GET /api/me/usage` shows them. Raises `MemoryUnavailable`."""
         own = [subject for subject in billed.subjects if subject != EVERYBODY]
         await self.day_counts.read(own)
         return {
@@ -177,7 +178,7 @@ class Budgets:
         }
 
     async def total(self) -> Json:
-        """Return the use of all together, the ceiling, and who used most, as the admin page shows them.
+        """Return the usage of all users together, the ceiling, and who used most, for the admin page.
 
         Raises `MemoryUnavailable`.
         """
@@ -188,7 +189,7 @@ class Budgets:
         return shown | {"top": {kind.value: await self._top(kind) for kind in RANKED}}
 
     def stop(self, billed: BillingSubject, found: Excess) -> None:
-        """Count and log that something under way is stopped for a used-up budget."""
+        """Count and log that running work is stopped because a budget is used up."""
         self.refusals[found.kind, found.resource] += 1
         if self._refused is not None:
             self._refused.labels(found.kind.value, found.resource.value).inc()
@@ -196,7 +197,7 @@ class Budgets:
         security_event(SecurityEvent.BUDGET_STOPPED, billed, "a budget is used up", budget=budget, limit=found.limit)
 
     def register_in(self, registry: CollectorRegistry) -> None:
-        """Show the use of all together, the ceiling and the refusals in `/metrics`."""
+        """Show the usage of all users together, the ceiling and the refusals in `/metrics`."""
         used = Gauge("voice_budget_used", "What all users have used today.", ["resource"], registry=registry)
         limits = Gauge(
             "voice_budget_limit", "What all users may use in a day; 0: no limit.", ["resource"], registry=registry
@@ -212,7 +213,7 @@ class Budgets:
         )
 
     def _limits_of(self, subject: Subject) -> dict[Resource, int]:
-        """Return what the subject may use in a day."""
+        """Return how much the subject may use in a day."""
         return {resource: limit for resource, limit in self._limits.get(subject.kind, {}).items() if limit}
 
     async def _top(self, kind: SubjectKind) -> list[Json]:

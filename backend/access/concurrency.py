@@ -2,9 +2,9 @@
 
     permits:{kind}:{subject}   sorted set: id → Unix time until which it is held
 
-A user and an address have so many calls, typed turns and streams, an address so many sockets that have not said yet
-what they are for, and a machine so many calls. A permit that is taken but not entered, and that of a process that has
-died, is free again after 30 seconds. While Redis does not answer, each process counts its own.
+Calls, typed turns and streams are limited for each user and each address; sockets without a first message for each
+address; calls also for each machine. A permit that is taken but never entered, or belongs to a process that has died,
+is free again after 30 seconds. While Redis does not answer, each process counts its own permits.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from backend.settings.budgets import BudgetSettings
 from backend.storage.client import RedisStore
 
 HANDSHAKES = 16
-"""WebSockets of one address that may be waiting for their first message."""
+"""The most WebSockets of one address that wait for their first message."""
 UNSTARTED = 100
-"""Media streams of one address that may be waiting for their first messages: a provider has few addresses."""
+"""The most media streams of one address that wait for their first message; a telephone provider has few addresses."""
 HELD_S = 30.0
-"""Seconds a permit is held without being renewed: longer than a reserved session waits for its transport."""
+"""Seconds a permit lasts without renewal: longer than a reserved session waits for its transport."""
 RENEW_EVERY_S = 10.0
 RETRY_S = 10
 BUSY_RETRY_S = 15
-"""Seconds after which a caller may try again when this machine had no room."""
+"""Seconds after which a caller may try again when this machine is full."""
 
 
 class PermitKind(StrEnum):
@@ -53,7 +53,7 @@ class PermitKind(StrEnum):
 
 
 OF_ADDRESSES = frozenset({PermitKind.HANDSHAKES, PermitKind.UNSTARTED})
-"""What only addresses are limited in, that of this machine too."""
+"""The kinds that are limited by address alone, for loopback, too."""
 WORDS = {
     PermitKind.CALLS: "calls",
     PermitKind.TURNS: "messages being answered",
@@ -82,11 +82,11 @@ class Permit:
         await self.release()
 
     async def release(self) -> None:
-        """Free the permit; without Redis it frees itself. Never raises."""
+        """Free the permit; without Redis it expires by itself. Never raises."""
         await self.concurrency.release(self)
 
     def release_after(self, work: asyncio.Future[Any]) -> None:
-        """Hold the permit until `work` is over, however it ends. Never waits."""
+        """Hold the permit until `work` ends, in whatever way. Never waits."""
         self.entered = True
         work.add_done_callback(lambda _: start_among(self.concurrency.writing, "permit release", self.release()))
 
@@ -97,7 +97,7 @@ class ConcurrencyLimits(RedisStore):
     def __init__(
         self, redis: Redis, settings: BudgetSettings, *, machine: str = "", clock: Callable[[], float] = time.time
     ) -> None:
-        """`machine` names the machine: all processes of that name count its calls together."""
+        """`machine` names the machine: all processes with the same name count their calls together."""
         super().__init__(redis)
         self._limits: Mapping[PermitKind, int] = {
             PermitKind.CALLS: settings.live_calls,
@@ -108,7 +108,7 @@ class ConcurrencyLimits(RedisStore):
         }
         self._machine = Subject(SubjectKind.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
         self.machine_calls = 0
-        """The calls that this machine serves, of all callers together; 0: any number."""
+        """The most calls that this machine serves; 0: any number."""
         self._clock = clock
         self._held: dict[tuple[PermitKind, str], Permit] = {}
         self.writing: set[asyncio.Task[None]] = set()
@@ -117,7 +117,7 @@ class ConcurrencyLimits(RedisStore):
         return f"ConcurrencyLimits({len(self._held)} held here)"
 
     async def take(self, kind: PermitKind, billed: BillingSubject) -> Permit:
-        """Take a permit of that user, address and machine. Raises `TooMany` when one of them has none left."""
+        """Take a permit for that user, address and machine. Raises `TooMany` when one of them has none left."""
         permit = self._new(kind, billed, secrets.token_urlsafe(16))
         if not permit.subjects:
             return permit
@@ -144,11 +144,11 @@ class ConcurrencyLimits(RedisStore):
             )
             return Overloaded("All lines are busy.", retry_after_s=BUSY_RETRY_S, hint=hint)
         security_event(SecurityEvent.REQUEST_REFUSED, billed, f"more than {limit} {WORDS[kind]} in parallel")
-        hint = f"At most {limit} at a time are allowed per user and per address. End one of them first."
+        hint = f"At most {limit} at the same time are allowed for each user and each address. End one of them first."
         return TooMany(f"Too many {WORDS[kind]}.", retry_after_s=RETRY_S, hint=hint)
 
     def hold(self, kind: PermitKind, billed: BillingSubject, id_: str) -> Permit:
-        """Return the permit of that id, taken here or in another process, or now, whatever the limit. Never waits."""
+        """Return the permit with that id. One that is not known here is taken now, beyond any limit. Never waits."""
         permit = self._held.get((kind, id_)) or self._new(kind, billed, id_)
         if permit.subjects and (kind, id_) not in self._held:
             self._held[kind, id_] = permit
@@ -156,7 +156,7 @@ class ConcurrencyLimits(RedisStore):
         return permit
 
     def free(self, kind: PermitKind, id_: str) -> None:
-        """Free the permit of that id if this process has it. Never waits."""
+        """Free the permit with that id if this process has it. Never waits."""
         if permit := self._held.get((kind, id_)):
             start_among(self.writing, "permit release", self.release(permit))
 
@@ -172,7 +172,7 @@ class ConcurrencyLimits(RedisStore):
             await self._client.execute(pipe)
 
     async def run(self) -> None:
-        """Renew the permits that are held here, again and again, until cancelled."""
+        """Renew this process's permits at intervals until cancelled."""
         while True:
             await asyncio.sleep(RENEW_EVERY_S)
             now = self._clock()
@@ -199,7 +199,7 @@ class ConcurrencyLimits(RedisStore):
             await self._write(permit)
 
     async def _write(self, permit: Permit) -> list[int]:
-        """Enter a permit in Redis, and return how many each of its subjects holds with it."""
+        """Write a permit to Redis, and return how many permits each of its subjects holds now."""
         pipe = self._client.pipeline()
         for subject in permit.subjects:
             key = _key(permit.kind, subject)

@@ -1,10 +1,9 @@
-"""The headers of a request show who makes it: a token of an API key, a session's token, or a visitor's cookie.
+"""The credentials of a request say who makes it: a token of an API key, a session's token, or a visitor's cookie.
 
-Cookies and sessions' tokens are signatures over a value and a time; each has a salt of its own, so neither can pass for
-the other.
+Cookies and session tokens are signatures over a value and a time. Each has its own salt: neither can pass for the
+other.
 
-A token that is none of ours counts as none here. A JSON Web Token that is not valid is refused here, so that its maker
-learns why.
+An unknown kind of token is ignored. An invalid JSON Web Token is refused, and the refusal says why.
 """
 
 from __future__ import annotations
@@ -28,34 +27,34 @@ from backend.runtime.json_objects import Json
 from backend.settings.settings import Settings
 
 KEY_PROTOCOL = "openai-insecure-api-key."
-"""What a subprotocol begins with that carries a key."""
+"""The beginning of a WebSocket subprotocol that carries a key."""
 OIDC_USER = "oidc."
-"""How the accounts of users who have signed in begin; ids of visitors hold no dot."""
+"""The beginning of the accounts of users who have signed in. Ids of visitors hold no dot."""
 COOKIE = "caller"
 OVER_TLS = "__Host-"
-"""Browsers take a cookie with this prefix from this very host only, over TLS, and send it to no other."""
+"""Browsers accept a cookie with this prefix only over TLS and from the host itself, and send it to no other host."""
 
 COOKIE_AGE_S = 400 * 86_400
-"""How long an identity lasts after its last renewal; browsers keep no cookie longer."""
+"""Seconds an identity lasts after its last renewal; browsers keep no cookie longer."""
 RENEW_AFTER_S = 30 * 86_400
-"""An identity older than this is signed again on the next visit."""
+"""Seconds after which an identity is signed again on the next visit."""
 TOKEN_GRACE_S = 600
-"""A token outlives the longest call by this much, so that its end can still be read."""
+"""Seconds a token outlives the longest call, so that the end of the call can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
-"""A token's life when calls have no limit."""
+"""Seconds a token lives when calls have no limit."""
 BETWEEN = "|"
-"""What stands between the parts of a signed value, and occurs in none."""
+"""The separator between the parts of a signed value; it occurs in none of them."""
 ADMIN = "admin"
 LONGEST = 640
-"""Characters a signed value of ours may have; longer ones are not even looked at."""
+"""The most characters of a signed value; longer ones are ignored unread."""
 
 WriteRefusal = Callable[[str], bytes]
-"""Writes the message that tells a client why it is refused."""
+"""Returns the message that tells a client why it is refused."""
 TokenSockets = Mapping[str, WriteRefusal]
-"""Paths of WebSockets of clients that show their token in the address, as `?token=…`.
+"""Paths of WebSockets that take the client's token in the address, as `?token=…`.
 
-A page cannot choose the headers of a WebSocket, and learns nothing of a handshake that was refused. So these are
-accepted, get the reason in a message of their protocol, and are closed.
+A page cannot set the headers of a WebSocket, and cannot read why a handshake was refused. The server therefore accepts
+these WebSockets, sends the reason in a message of their protocol, and closes them.
 """
 
 
@@ -64,32 +63,32 @@ class KnownUser:
     """The user named by a valid cookie."""
 
     account: str
-    """The visitor, or who has signed in."""
+    """The visitor, or the user who has signed in."""
     age_s: float
-    """Seconds since it was signed."""
+    """Seconds since the cookie was signed."""
     epoch: int = 0
-    """The account's epoch when it was signed: with another one it is void."""
+    """The account's epoch when the cookie was signed; the cookie is void once the epoch differs."""
     admin: bool = False
-    """Whether the provider at which the user signed in calls them an operator."""
+    """Whether the OpenID provider named the user as an operator."""
     data: str = ""
-    """The id under which an account's data is stored; empty: its own."""
+    """The id under which the account's data is stored; empty: the account's own id."""
     life_s: int = 0
-    """Seconds for which a user who has signed in stays so."""
+    """Seconds a sign-in lasts."""
 
     @property
     def user(self) -> str:
-        """The user id under which their data is stored."""
+        """The user id under which the user's data is stored."""
         return self.data or self.account
 
     @property
     def ageing(self) -> bool:
-        """Return whether it should be signed again."""
+        """Return whether the cookie should be signed again."""
         return self.age_s > RENEW_AFTER_S
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """The session a token opens, and the only origin that may show it; empty: any."""
+    """The session that a token opens, and the only origin that may show the token; empty: any origin."""
 
     session_id: str
     origin: str
@@ -97,25 +96,25 @@ class OpenedSession:
 
 @dataclass(slots=True)
 class Identity:
-    """The caller, and what the answer has to tell their browser."""
+    """The caller, and what the response must set in the caller's browser."""
 
     principal: Principal
     known: bool
-    """Whether a valid cookie or a token came along; else the user id is new."""
+    """Whether the request has a valid cookie or a token; otherwise the user id is new."""
     announce: bool
-    """Whether the answer carries a cookie."""
+    """Whether the response sets a cookie."""
     age_s: float = 0.0
-    """Seconds since the cookie that came along was signed."""
+    """Seconds since the request's cookie was signed."""
     opened: OpenedSession | None = None
     """The session that the request's token opens."""
     account: str = ""
-    """The visitor, or who has signed in: its cookies are revoked together. Empty where no cookie came along."""
+    """The visitor or signed-in user; all cookies of an account are revoked together. Empty without a cookie."""
     epoch: int = 0
-    """How often the account's cookies had been revoked when the one that came along was made."""
+    """How often the account's cookies had been revoked when the request's cookie was made."""
     origin: str = ""
     """The only origin that may show the token; empty: none was claimed."""
     opens: Json | None = None
-    """What an extension's own credential opens; None: the credential is another."""
+    """What an extension's own credential opens; None: the request shows another kind of credential."""
 
     @property
     def user(self) -> str:
@@ -127,8 +126,8 @@ class Identity:
 class OwnCredential:
     """A credential that an extension makes and reads itself.
 
-    It is shown as a token with `prefix` at `path` and below, by a program that has it and never by a browser of its own
-    accord. So pages of every origin may show it, unless its identity names one.
+    A program shows it as a token with `prefix` at `path` and below. Browsers never send it by themselves, so pages of
+    every origin may show it, unless its identity names one origin.
     """
 
     path: str
@@ -137,35 +136,36 @@ class OwnCredential:
     """Raises `NotAdmitted` for a credential that is not valid, and `MemoryUnavailable`."""
 
     def is_at(self, path: str) -> bool:
-        """Return whether it may be shown there."""
+        """Return whether this credential may be shown at `path`."""
         return path == self.path or path.startswith(f"{self.path}/")
 
     def is_shown(self, connection: HTTPConnection) -> bool:
-        """Return whether a request shows one."""
+        """Return whether a request shows this credential."""
         return self.is_at(connection.url.path) and (bearer(connection) or "").startswith(self.prefix)
 
 
 class Signatures:
-    """Signs and reads cookies and tokens. Reading never raises: what is not ours, or too old, is None or False."""
+    """Signs and reads cookies and tokens. Reading never raises: a foreign or expired value gives None or False."""
 
     def __init__(
         self, key: bytes | Sequence[bytes], *, token_age_s: int, clock: Callable[[], float] = time.time
     ) -> None:
-        """`key`: of several, the first signs, and all are read. `clock` gives Unix time in seconds."""
-        self._keys = [key] if isinstance(key, bytes) else list(reversed(key))  # the library signs with the last
+        """The first `key` signs, and all of them are read. `clock` gives Unix time in seconds."""
+        self._keys = [key] if isinstance(key, bytes) else list(reversed(key))  # The library signs with the last one.
         self._clock = clock
         self._token_age_s = token_age_s
         self._cookies = self.signer("caller-cookie")
         self._tokens = self.signer("session-token")
 
     def signer(self, salt: str) -> Signer:
-        """Return what signs one kind of values: none of another salt can pass for it."""
+        """Return a signer for one kind of values; a value with another salt cannot pass for one of them."""
         return Signer(self._keys, salt, self._clock)
 
     def cookie(self, account: str, epoch: int = 0, *, admin: bool = False, data: str = "", life_s: int = 0) -> str:
-        """Return the cookie's value for `account`, void once its epoch is another; `admin`: an operator's.
+        """Return the cookie's value for `account`, void once the account's epoch differs; `admin`: an operator's.
 
-        `data` is where the account's data is stored, if not under its own id; `life_s` is how long a sign-in lasts.
+        `data` is the id under which the account's data is stored, if it is not the account's own. `life_s` is the
+        length of a sign-in in seconds.
         """
         parts = [account, str(epoch or ""), ADMIN if admin else "", "" if data == account else data, str(life_s or "")]
         return self._cookies.sign(BETWEEN.join(parts).rstrip(BETWEEN)).decode()
@@ -183,7 +183,7 @@ class Signatures:
         return KnownUser(account, age_s, int(epoch or 0), admin == ADMIN, data, int(life_s or 0))
 
     def token(self, session_id: str, origin: str = "") -> str:
-        """Return a token for this session, valid for the length of the longest call, and for pages of `origin`."""
+        """Return a token for this session that is valid as long as the longest call, and for pages of `origin`."""
         return self._tokens.sign(f"{session_id}{BETWEEN}{origin}" if origin else session_id).decode()
 
     def opened(self, token: str | None) -> OpenedSession | None:
@@ -198,7 +198,7 @@ class Signatures:
 
 
 class Signer(TimestampSigner):
-    """Signs values together with the time, by `clock`; the last of `keys` signs, and all are read."""
+    """Signs values together with the time of `clock`. The last of `keys` signs, and all of them are read."""
 
     def __init__(self, keys: Sequence[bytes], salt: str, clock: Callable[[], float]) -> None:
         super().__init__(keys, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
@@ -220,6 +220,7 @@ def new_user() -> str:
 
 
 def _plausible(value: str | None) -> TypeGuard[str]:
+    # No other value can be signed by this server.
     return value is not None and len(value) <= LONGEST and value.isascii()
 
 
@@ -230,9 +231,9 @@ class Credentials:
     signatures: Signatures
     access: Access
     keys: ApiKeys | None = None
-    """None: tokens of API keys are not taken."""
+    """None: tokens of API keys are not accepted."""
     own: Sequence[OwnCredential] = ()
-    """Those of extensions."""
+    """The credentials of extensions."""
 
     def identify(self, connection: HTTPConnection) -> Identity:
         """Return who makes the request. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
@@ -251,7 +252,7 @@ class Credentials:
         return visitor
 
     def _visitor(self, connection: HTTPConnection, address: str, *, stranger: bool = False) -> Identity:
-        """Return the principal of a browser, by its cookie if it has one and is no `stranger`."""
+        """Return the identity of a browser, by its cookie unless it has none or is a `stranger`."""
         cookie = None if stranger else connection.cookies.get(cookie_name(connection.url.scheme))
         known = self.signatures.user(cookie)
         if known is not None and known.account.startswith(OIDC_USER):
@@ -272,7 +273,7 @@ class Credentials:
         return identity
 
     def forget_cookie(self, connection: HTTPConnection, identity: Identity) -> None:
-        """Take the caller for a new user: their cookie was revoked."""
+        """Treat the caller as a new user, because their cookie was revoked."""
         address = identity.principal.address
         identity.principal = self._visitor(connection, address, stranger=True).principal
         identity.known, identity.announce = False, identity.opened is None
@@ -289,7 +290,7 @@ def cookie_name(scheme: str, name: str = COOKIE) -> str:
 def bearer(connection: HTTPConnection) -> str | None:
     """Return the token of an `Authorization: Bearer` header, or of a WebSocket's subprotocol or address.
 
-    Clients of the Realtime protocol name their key in a subprotocol, those of `TokenSockets` in the address.
+    Clients of the Realtime protocol put their key into a subprotocol, clients of `TokenSockets` into the address.
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -301,7 +302,7 @@ def bearer(connection: HTTPConnection) -> str | None:
 
 
 def token_socket(scope: Scope) -> WriteRefusal | None:
-    """Return what writes the refusal of this WebSocket; None where the token is not shown in the address."""
+    """Return the function that words this WebSocket's refusal; None where the token is not shown in the address."""
     if scope["type"] != "websocket" or "app" not in scope:
         return None
     sockets: TokenSockets = scope["app"].state.token_sockets
@@ -309,7 +310,7 @@ def token_socket(scope: Scope) -> WriteRefusal | None:
 
 
 def _signed_in(known: KnownUser, address: str) -> Identity:
-    """Return the user who has signed in at the OpenID provider."""
+    """Return the identity of a user who has signed in at the OpenID provider."""
     scope = ToolScope.OPERATOR if known.admin else ToolScope.SIGNED_IN
     grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
     principal = Principal(known.user, scope, grants, None, address, "oidc")
@@ -331,5 +332,5 @@ def _key_principal(signed: VerifiedToken, address: str) -> Principal:
 
 
 def _session_principal(address: str) -> Principal:
-    """Return the principal of one who holds a session's token only: it opens the call, not its owner's life."""
+    """Return the principal of a session token, which opens the session and none of its owner's other data."""
     return Principal(new_user(), ToolScope.ANONYMOUS, frozenset({Grant.CALL}), frozenset(), address, "session")

@@ -1,9 +1,8 @@
 """API keys and the tokens they sign: JSON Web Tokens (RFC 7519) that say who asks, and what they may do.
 
-The key decides about the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key reads
-what its private half signed with RS256, ES256 or EdDSA. A token shows in `iat` and `exp` how long it lives: an hour at
-most, or a year if it grants only what programs do that keep it in their settings. The users that a key names are that
-key's alone.
+The key decides the algorithm, never the token (RFC 8725, 3.1): a secret signs with HS256; a public key verifies RS256,
+ES256 or EdDSA. `iat` and `exp` bound the life of a token: at most an hour, or a year for a token that grants only
+PROGRAM_GRANTS. Users belong to the key that names them; another key cannot reach them.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ PROGRAM_LIFE_S = 366 * 86_400
 LEEWAY_S = 30
 """Seconds by which the signer's clock may differ from ours."""
 LONGEST = 8_192
-"""Characters a token may have; longer ones are not even looked at."""
+"""The most characters of a token; longer ones are ignored unread."""
 RSA_BITS_MIN = 2_048
 SHAPE = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
-"""How a JSON Web Token looks, and none of our other tokens: a header that begins with {", and two dots."""
+"""The shape of a JSON Web Token: a header that begins with {", and two dots. No other token of this server has it."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 class GrantsClaim(BaseModel):
-    """The claim `grants`: parts of the API, each true, and the names of tools; without `tools`, those of any user."""
+    """The claim `grants`: parts of the API, each true, and names of tools. Without `tools`, the tools of any user."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +63,7 @@ class GrantsClaim(BaseModel):
 
 
 class Claims(BaseModel):
-    """The claims of a token, of which `sub`, `iat`, `exp` and `grants` must be there."""
+    """The claims of a token; `sub`, `iat`, `exp` and `grants` are required."""
 
     sub: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.@-]{1,90}$")]
     iat: int
@@ -83,12 +82,12 @@ class VerifiedToken:
 
     @property
     def user(self) -> str:
-        """The user id under which their data is stored. No other key's users can have it, and no visitor."""
+        """The user id under which the user's data is stored. No visitor and no other key's user can have the same."""
         return f"{self.key}.{self.claims.sub}"
 
     @property
     def grants(self) -> frozenset[Grant]:
-        """The parts of the API it opens: `tools` are reached over MCP, too, and an operator may act for all users."""
+        """The parts of the API that the token opens. `tools` opens MCP, too, and an operator may act for all users."""
         granted = {grant for grant in Grant if getattr(self.claims.grants, grant)}
         if self.claims.grants.tools is not None:
             granted.add(Grant.MCP_EXTERNAL)
@@ -98,12 +97,12 @@ class VerifiedToken:
 
     @property
     def tools(self) -> frozenset[str] | None:
-        """The tools it names; None when it names none."""
+        """The tools that the token names; None when it names none."""
         return None if self.claims.grants.tools is None else frozenset(self.claims.grants.tools)
 
 
 class ApiKeys:
-    """The keys that sign the tokens that are taken."""
+    """The keys for tokens: they sign new ones, and verify those of requests."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         """`keys` are secrets by their ids, or `file:` and the path of a public key.
@@ -128,7 +127,7 @@ class ApiKeys:
         return jwt.encode({**claims, **times}, secrets[key_id], algorithm="HS256", headers={"kid": key_id})
 
     def read(self, token: str) -> VerifiedToken:
-        """Return what `token` says. Raises `NotAdmitted`, which says what is wrong with it and shows none of it."""
+        """Return the claims of `token`. Raises `NotAdmitted`, which says what is wrong without showing the token."""
         if len(token) > LONGEST:
             raise _refused("is too long")
         try:
@@ -155,7 +154,7 @@ class ApiKeys:
 
 
 def looks_signed(token: str) -> bool:
-    """Return whether `token` is a JSON Web Token by its looks."""
+    """Return whether `token` looks like a JSON Web Token."""
     return SHAPE.match(token) is not None
 
 
@@ -164,7 +163,7 @@ def _refused(why: str) -> NotAdmitted:
 
 
 def _usable(key_id: str, value: str) -> tuple[str | PublicKey, str]:
-    """Return the secret itself, or the public key in the file, and its algorithm. Raises `SettingsError`."""
+    """Return the secret, or the public key of the file, and its algorithm. Raises `SettingsError`."""
     if not value.startswith(KEY_FILE):
         return value, "HS256"
     try:

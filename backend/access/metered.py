@@ -21,16 +21,16 @@ from backend.storage.ledger.work import current_work
 NEEDS = frozenset({Resource.MODEL_TOKENS, Resource.MICRO_USD})
 MONEY = frozenset({Resource.MICRO_USD})
 CHARACTERS_PER_TOKEN = 4
-"""For an estimate, where an answer was broken off before its usage was reported."""
+"""Characters that count as one token where an answer broke off before the API reported its usage."""
 LOOK_EVERY_S = 5.0
 """Seconds between two charges of a call's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeteredModel:
-    """This `ChatModel` charges the current billing subject for every answer, by the usage that the API reports.
+    """A `ChatModel` that charges the current billing subject for every answer, by the usage that the API reports.
 
-    An answer that is broken off is charged by an estimate. Without a current billing subject nothing is charged.
+    An answer that breaks off is charged by an estimate. Without a current billing subject nothing is charged.
     """
 
     model: ChatModel
@@ -75,7 +75,7 @@ class MeteredModel:
 
 @dataclass(frozen=True, slots=True)
 class MeteredEmbedder:
-    """This `Embedder` charges the current billing subject for every request, by an estimate of its tokens."""
+    """An `Embedder` that charges the current billing subject for every request, by an estimate of its tokens."""
 
     embedder: Embedder
     budgets: Budgets
@@ -99,7 +99,7 @@ class MeteredEmbedder:
 
 @dataclass(eq=False)
 class MeteredCall:
-    """A live call, charged up to a moment."""
+    """A live call, and the moment up to which it is charged."""
 
     billed: BillingSubject
     hang_up: Callable[[], None]
@@ -109,9 +109,9 @@ class MeteredCall:
 
 @dataclass(eq=False)
 class CallMeter:
-    """Charges live calls for their time and their models' tokens, and ends those with a budget that is used up.
+    """Charges live calls for their time and their models' tokens, and ends calls over budget.
 
-    Nothing happens per frame: money is looked at after each reply, everything else every five seconds by `run`.
+    Nothing happens per frame: money is checked after each reply, everything else every five seconds by `run`.
     """
 
     budgets: Budgets
@@ -125,7 +125,7 @@ class CallMeter:
     async def metering(
         self, session_id: str, billed: BillingSubject, hang_up: Callable[[], None]
     ) -> AsyncIterator[None]:
-        """Charge the call within the block; `hang_up` is called once, when a budget is used up."""
+        """Charge the call within the block. Calls `hang_up` once, when a budget is used up."""
         call = self._calls[session_id] = MeteredCall(billed, hang_up, self.now())
         try:
             yield
@@ -134,9 +134,9 @@ class CallMeter:
             self._charge_time(call)
 
     def spent(self, session_id: str, model: str, tokens: Mapping[str, int]) -> int | None:
-        """Charge the tokens of a reply, and return their price in millionths of a dollar; None: none is known.
+        """Charge the tokens of a reply, and return their price in millionths of a dollar; None: the price is not known.
 
-        Ends the call when money is used up. Never waits.
+        Ends the call when the money budget is used up. Never waits.
         """
         tokens_in = tokens["text_in"] + tokens["audio_in"] + tokens["image_in"]
         tokens_out = tokens["text_out"] + tokens["audio_out"]

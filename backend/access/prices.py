@@ -1,4 +1,4 @@
-"""The price table: what a model's tokens cost, by their kind."""
+"""The price table says what the tokens of each model cost, by kind of token."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ PRICES = Path(__file__).parent / "prices.toml"
 
 
 def price_table(own: Mapping[str, ModelPrice]) -> Mapping[str, ModelPrice]:
-    """Return the prices by model: those that come with the server, and the operator's `own` in their place."""
+    """Return the price of each model: those that come with the server, overridden by the operator's `own`."""
     listed = TypeAdapter(dict[str, ModelPrice]).validate_python(tomllib.loads(PRICES.read_text()))
     return {**listed, **own}

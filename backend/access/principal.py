@@ -1,6 +1,6 @@
-"""A principal is who makes a request, as the server learned it at the door, and what they may do here.
+"""A principal is the identity that makes a request, with its rights.
 
-Everything behind the HTTP routes decides by it: which routes answer, which tools are offered, who pays.
+Everything behind the HTTP routes depends on it: which routes answer, which tools are offered, who pays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Grant(StrEnum):
     MEMORY = "memory"
     ADMIN = "admin"
     MCP = "mcp"
-    """Tools over MCP, as one of the operator's own programs."""
+    """Use tools over MCP, as one of the operator's own programs."""
     MCP_COPILOT = "mcp_copilot"
     MCP_EXTERNAL = "mcp_external"
     ON_BEHALF = "on_behalf"
@@ -41,11 +41,11 @@ class Grant(StrEnum):
 
 MCP_GRANTS = frozenset({Grant.MCP, Grant.MCP_COPILOT, Grant.MCP_EXTERNAL})
 PROGRAM_GRANTS = MCP_GRANTS | {Grant.NOTIFY, Grant.ON_BEHALF}
-"""What a program may do that keeps its token in its settings, an editor say."""
+"""The grants of a program that keeps its token in its settings, such as an editor."""
 USER_GRANTS = frozenset(
     {Grant.CALL, Grant.CHAT, Grant.REASON, Grant.EMBED, Grant.TASKS, Grant.NOTIFY, Grant.MEMORY},
 )
-"""What a user of the server's own page may do."""
+"""The grants of a user of the server's own page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ EVERYTHING = CallerScope(ToolScope.OPERATOR)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The one who makes a request, with their rights."""
+    """The identity that makes a request, with its rights."""
 
     user: str
-    """The user id under which their data is stored."""
+    """The user id under which the principal's data is stored."""
     scope: ToolScope
     grants: frozenset[Grant]
     tools: frozenset[str] | None
     """The tools they may use, by name; None: every tool of their scope."""
     address: str
-    """The client's address as limits count it: an IPv4 address, or the /64 network of an IPv6 address."""
+    """The client's address: an IPv4 address, or the /64 network of an IPv6 address."""
     credential: str
-    """How they proved who they are: `none`, `cookie`, `oidc`, `key <id>` or `session`."""
+    """The proof of identity: `none`, `cookie`, `oidc`, `key <id>` or `session`."""
     conversation: str | None = None
-    """The only conversation they may name; None: any of their own."""
+    """The only conversation that the principal may name; None: any of its own."""
 
     @property
     def caller_scope(self) -> CallerScope:
@@ -86,17 +86,17 @@ class Principal:
         return CallerScope(self.scope, self.tools)
 
     def opens(self, conversation: str) -> bool:
-        """Return whether they may name this conversation, if it is their own."""
+        """Return whether the principal may name this conversation, provided it is its own."""
         return self.conversation in (None, conversation)
 
     def conversation_for(self, named: str | None) -> str | None:
-        """Return the conversation that a request is about. Raises `Forbidden` for another than their one."""
+        """Return the conversation of a request. Raises `Forbidden` for one that the principal may not name."""
         if named is not None and not self.opens(named):
             raise Forbidden("This token is for another conversation.", hint="Leave `conversation_id` out.")
         return self.conversation or named
 
     def as_user(self) -> Principal:
-        """Return the same without what makes an operator of them."""
+        """Return the same principal without an operator's rights."""
         if Grant.ADMIN not in self.grants:
             return self
         return replace(self, scope=ToolScope.SIGNED_IN, grants=self.grants - {Grant.ADMIN})

@@ -1,7 +1,8 @@
-"""Token buckets limit how often something may be done: a bucket holds a minute's worth, and refills evenly.
+"""Token buckets limit how often something may be done. A bucket holds a minute's worth, and refills evenly.
 
-A process that is alone keeps its buckets in a bounded table: the one used longest ago goes first, and its owner starts
-again with a full one. Several processes keep them in Redis, together; while Redis does not answer, each counts its own.
+A single process keeps its buckets in a bounded table. When the table is full, the bucket used longest ago is dropped,
+and its owner starts again with a full one. Several processes share their buckets in Redis; while Redis does not answer,
+each counts its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from backend.access.store import AccessStore
 from backend.errors import MemoryUnavailable, TooMany
 
 TABLE_LIMIT = 10_000
-"""Buckets of one kind in a process's table."""
+"""The most buckets of one kind in a process's table."""
 ROUNDING_S = 1e-6
 
 
@@ -32,7 +33,7 @@ class Buckets:
         limit: int = TABLE_LIMIT,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`what` is limited, as callers read it. With `shared` all processes count together, by `name`."""
+        """`what` says to callers what is limited. With `shared`, all processes count together, under `name`."""
         self._per_minute = per_minute
         self._what = what
         self._name = name or what
@@ -56,15 +57,15 @@ class Buckets:
                 await self._shared.change_bucket(f"{self._name} {key}", lambda at: self._spent(at, unix, count), unix)
                 return
             except MemoryUnavailable:
-                pass  # counted here meanwhile
+                pass  # Meanwhile this process counts alone.
         self.take_here(key, now, count)
 
     async def check(self, key: str, now: float) -> None:
-        """Spend nothing. Raises `TooMany` when none of `key`'s requests is left."""
+        """Raise `TooMany` when none of `key`'s requests is left. Spends nothing."""
         await self.take(key, now, 0)
 
     def take_here(self, key: str, now: float, count: int = 1) -> None:
-        """Spend one of `key`'s requests as this process counts them. Raises `TooMany` when none is left."""
+        """Spend one of `key`'s requests in this process's table alone. Raises `TooMany` when none is left."""
         if not self._per_minute:
             return
         known = self._full_at.setdefault(key, now)
@@ -74,7 +75,7 @@ class Buckets:
         self._full_at[key] = self._spent(known, now, count)
 
     def _spent(self, full_at: float, now: float, count: int) -> float:
-        """Return when a bucket is full again that `count` requests are taken from. Raises `TooMany`."""
+        """Take `count` requests from a bucket, and return when it is full again. Raises `TooMany`."""
         each_s = 60 / self._per_minute
         full_at = max(full_at, now)
         wait_s = full_at + each_s - 60 - now

@@ -1,4 +1,4 @@
-"""The key that signs cookies and tokens is given as SECRET_KEY, or made once and stored in DATA_DIR."""
+"""The key that signs cookies and tokens comes from SECRET_KEY, or is created once and stored in DATA_DIR."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from backend.errors import SettingsError
 from backend.settings.settings import Settings
 
 MIN_LENGTH = 16
-"""Characters a key needs at least; ours have 64."""
+"""The fewest characters of a key; a created one has 64."""
 
 
 def secret_keys(settings: Settings) -> list[bytes]:
-    """Return the keys: the first signs, all are read, so that a key can be replaced by and by.
+    """Return the keys. The first signs and all verify, so that a key can be replaced without signing users out.
 
     Raises `SettingsError` when one is too short, or cannot be read or stored.
     """
@@ -35,13 +35,13 @@ def secret_keys(settings: Settings) -> list[bytes]:
 
 
 def _create(path: Path) -> None:
-    """Write a whole key beside `path`, then link it into place.
+    """Write a new key to a file beside `path`, then link it into place.
 
-    A link fails when the name is taken, so of two processes that race one wins and both read the winner's key;
-    and no process ever reads a half-written one.
+    A link fails when the name is taken. So when two processes race, both read the winner's key, and no process ever
+    reads a half-written one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # mode 0600
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # The mode is 0600.
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_hex(32))

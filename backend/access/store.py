@@ -1,14 +1,13 @@
-"""The data that access keeps in Redis, for all processes: sign-ins under way, epochs that make cookies void, accounts,
-and token buckets.
+"""The data that access keeps in Redis for all processes: pending sign-ins, epochs of cookies, accounts, token buckets.
 
-    sign-in:{hash}   a sign-in that has begun, as JSON, until it is finished or ten minutes have passed
+    sign-in:{hash}   a pending sign-in as JSON, until it is finished or ten minutes have passed
     epoch:{hash}     the number of times a user's cookies were revoked
-    account:{hash}   list: the id under which an account's data is stored, then the visitors it was in other browsers
+    account:{hash}   list: the id under which the account's data is stored, then its visitor ids in other browsers
     bucket:{hash}    the Unix time at which a token bucket is full again, until then
 
-An *account* is who signs in. At the first sign-in the visitor becomes the account: its data stays where it is, under
-the visitor's id, to which nothing but a sign-in leads from then on. What the account was as a visitor of other browsers
-stays apart: it is exported and erased with the account's data.
+An *account* is a user who signs in. At the first sign-in the visitor becomes the account: the data stays under the
+visitor's id, which only a sign-in reaches from then on. Data of the same person as a visitor in other browsers stays
+separate, but is exported and erased with the account's data.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from backend.storage.client import Pipe, RedisStore
 EPOCH_LIFE_S = 410 * 86_400
 """Seconds an epoch is kept: longer than any cookie lives."""
 CACHED_S = 5.0
-"""Seconds another process may still take a cookie that was revoked here."""
+"""Seconds another process may still accept a cookie that was revoked here."""
 CACHED_LIMIT = 10_000
 ACCOUNT_IDS = 20
-"""Ids kept of one account; of more visitors, the oldest is dropped."""
+"""The most ids of one account; beyond that the oldest visitor is dropped."""
 TICKET_LIMIT = 128
-"""Characters of a ticket that are looked at."""
+"""The most characters of a ticket that are read."""
 
 
 class AccessStore(RedisStore):
@@ -45,7 +44,7 @@ class AccessStore(RedisStore):
         super().__init__(redis)
         self._now = now
         self._epochs: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """User → epoch, and until when it is believed."""
+        """User → epoch, and the second until which the epoch counts as current."""
 
     async def put_ticket(self, content: bytes, life_s: int) -> str:
         """Return a new ticket for `content`. Raises `MemoryUnavailable`."""
@@ -54,7 +53,7 @@ class AccessStore(RedisStore):
         return ticket
 
     async def take_ticket(self, ticket: str) -> bytes | None:
-        """Return what `ticket` was made for, once; None for one that is unknown, used or too old.
+        """Return the content of `ticket`, once; None for a ticket that is unknown, used or expired.
 
         Raises `MemoryUnavailable`.
         """
@@ -62,9 +61,9 @@ class AccessStore(RedisStore):
         return found
 
     async def change_bucket(self, name: str, change: Callable[[float], float], now: float) -> None:
-        """Replace the Unix time at which a token bucket is full by what `change` makes of it.
+        """Replace the Unix time at which a token bucket is full by the result of `change`.
 
-        What `change` raises comes through, and nothing is changed. Raises `MemoryUnavailable`.
+        An exception of `change` passes through and leaves the bucket as it is. Raises `MemoryUnavailable`.
         """
         key = f"bucket:{_hashed(name)}"
 
@@ -86,7 +85,7 @@ class AccessStore(RedisStore):
         return known
 
     async def revoke(self, user: str) -> int:
-        """Make every cookie of the user void that was made so far; return the new epoch. Raises `MemoryUnavailable`."""
+        """Make all existing cookies of the user void, and return the new epoch. Raises `MemoryUnavailable`."""
         pipe = self._client.pipeline()
         pipe.incr(_epoch(user))
         pipe.expire(_epoch(user), EPOCH_LIFE_S)
@@ -95,10 +94,10 @@ class AccessStore(RedisStore):
         return epoch
 
     async def link(self, account: str, visitor: str = "", epoch: int = 0) -> str:
-        """Return the id under which the account's data is stored, decided at its first sign-in: that of its `visitor`.
+        """Return the id under which the account's data is stored: that of the `visitor` at its first sign-in.
 
-        The visitor's cookies, made at `epoch`, become void. A visitor who was revoked meanwhile, or became another
-        account, is left alone. Raises `MemoryUnavailable`.
+        The visitor's cookies of `epoch` become void. A visitor with another epoch by now, or one that became another
+        account, is not linked. Raises `MemoryUnavailable`.
         """
         key = _account(account)
 
@@ -125,11 +124,11 @@ class AccessStore(RedisStore):
         return data
 
     async def ids_of(self, account: str) -> list[str]:
-        """Return every id under which data of the account may be stored, its own first. Raises `MemoryUnavailable`."""
+        """Return every id under which the account may have data, its own first. Raises `MemoryUnavailable`."""
         return [name.decode() for name in await self._client.call(lambda redis: redis.lrange(_account(account), 0, -1))]
 
     async def unlink(self, account: str) -> None:
-        """Forget where the account's data is stored, once it is erased. Raises `MemoryUnavailable`."""
+        """Forget the ids of an account after its data was erased. Raises `MemoryUnavailable`."""
         await self._client.call(lambda redis: redis.delete(_account(account)))
 
     def _remember(self, user: str, epoch: int) -> None:

@@ -1,11 +1,11 @@
-"""Usage is counted by the day (UTC) and by the subject, in Redis, for all processes together.
+"""Usage is counted by day (UTC) and by subject, in Redis, for all processes together.
 
     budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
-    budget:{YYYY-MM-DD}:top:{kind}   sorted set: of those who used most, name → model tokens
+    budget:{YYYY-MM-DD}:top:{kind}   sorted set of those who used most: name → model tokens
 
-`charge` never waits: amounts are added up in this process and written by `run` once a second, all in one round trip,
-which also brings back what the other processes have charged. While Redis does not answer, what this process knows
-decides, and what it has charged waits for Redis to return.
+`charge` never waits: this process adds the amounts up, and `run` writes them once a second in one round trip, which
+also returns what other processes have charged. While Redis does not answer, the counts that this process knows decide,
+and its charges wait for Redis to return.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from backend.storage.client import Pipe, RedisStore
 
 KEEP_S = 2 * 86_400
 WRITE_EVERY_S = 1.0
-"""Seconds between two writes of what was charged."""
+"""Seconds between two writes of charges."""
 RANK_EVERY = 20
-"""Writes after which those who used most are listed again."""
+"""The number of writes after which the list of those who used most is renewed."""
 KNOWN_LIMIT = 10_000
-"""Subjects that this process remembers the use of; the one looked at longest ago is forgotten first."""
+"""The most subjects for which this process remembers the usage; the one read longest ago is forgotten first."""
 TOP = 20
 """Of each kind, those who used most that are listed."""
 WAITING_LIMIT = 20_000
-"""Subjects with charges that may wait for Redis; of more, the server's total is still counted."""
+"""The most subjects with charges that wait for Redis; beyond that only the server's total is counted."""
 
 
 class Resource(StrEnum):
-    """The kinds of usage, each in the unit that its name says."""
+    """The kinds of usage; each name states the unit."""
 
     MODEL_TOKENS = "model_tokens"
     VOICE_SECONDS = "voice_seconds"
@@ -64,9 +64,9 @@ class SubjectKind(StrEnum):
 
 
 class Subject(NamedTuple):
-    """A user, an address or a key that use is counted for.
+    """A user, an address or a key for which usage is counted.
 
-    User ids and addresses are hashed: the counts outlive an erasure until the next day.
+    User ids and addresses are hashed, because the counts outlive an erasure until the next day.
     """
 
     kind: SubjectKind
@@ -82,12 +82,12 @@ EVERYBODY = Subject(SubjectKind.TOTAL, "")
 Usage: TypeAlias = Counter[Resource]
 
 CALL = frozenset({Resource.MODEL_TOKENS, Resource.VOICE_SECONDS, Resource.MICRO_USD})
-"""What a voice call uses."""
+"""The resources that a voice call uses."""
 TURN = frozenset({Resource.MODEL_TOKENS, Resource.KEPT_BYTES, Resource.MICRO_USD})
-"""What a request to text models uses."""
+"""The resources that a request to text models uses."""
 TASK = TURN | {Resource.TASKS}
 WRITE = frozenset({Resource.KEPT_BYTES})
-"""What a request uses that is only stored."""
+"""The resources of a request that only stores something."""
 
 
 class DayCounts(RedisStore):
@@ -106,9 +106,10 @@ class DayCounts(RedisStore):
         return f"DayCounts({len(self._waiting)} subjects to be written)"
 
     def charge(self, subjects: Collection[Subject], amounts: Usage) -> None:
-        """Count `amounts` for each of the subjects; written within a second."""
+        """Count `amounts` for each of the subjects; they are written within a second."""
         self._turn_day()
         for subject in subjects:
+            # A full queue takes no new subjects, but always counts the server's total.
             if subject in self._waiting or subject == EVERYBODY or len(self._waiting) < WAITING_LIMIT:
                 self._waiting.setdefault(subject, Counter()).update(amounts)
 
@@ -118,11 +119,11 @@ class DayCounts(RedisStore):
         return Counter(self._known.get(subject, {})) + self._waiting.get(subject, Counter())
 
     async def read(self, subjects: Collection[Subject]) -> None:
-        """Learn what each subject has used today, in all processes. Raises `MemoryUnavailable`."""
+        """Read what each subject has used today in all processes. Raises `MemoryUnavailable`."""
         await self._write({subject: Counter() for subject in subjects})
 
     async def top(self, kind: SubjectKind) -> dict[str, Usage]:
-        """Return what those used who used most today, by name. Raises `MemoryUnavailable`."""
+        """Return the usage of those who used most today, by name. Raises `MemoryUnavailable`."""
         self._turn_day()
         raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(kind), 0, TOP - 1))
         subjects = [Subject(kind, name.decode()) for name in raw or []]
@@ -130,7 +131,7 @@ class DayCounts(RedisStore):
         return {subject.name: self.known(subject) for subject in subjects}
 
     async def run(self) -> None:
-        """Write what was charged, again and again, and now and then who used most, until cancelled."""
+        """Write charges at intervals, and from time to time the list of those who used most, until cancelled."""
         for second in count(1):
             await asyncio.sleep(WRITE_EVERY_S)
             with suppress(MemoryUnavailable):
@@ -139,13 +140,13 @@ class DayCounts(RedisStore):
                     await self.rank()
 
     async def flush(self) -> None:
-        """Write what was charged, and learn what all processes have. Raises `MemoryUnavailable`; then it waits."""
+        """Write this process's charges, and read those of all. Raises `MemoryUnavailable`, and keeps the charges."""
         self._turn_day()
         if self._waiting:
             await self._write(self._waiting)
 
     async def rank(self) -> None:
-        """List the subjects that have used something since, if they are among the top. Raises `MemoryUnavailable`."""
+        """List subjects with new usage that are among the top. Raises `MemoryUnavailable`."""
         ranked, self._unranked = self._unranked, set()
         if not ranked:
             return
@@ -158,8 +159,8 @@ class DayCounts(RedisStore):
         await self._client.execute(pipe)
 
     async def _write(self, amounts: Mapping[Subject, Usage]) -> None:
-        """Add the amounts, which no longer wait once they are written, and learn what each subject has used."""
-        async with self._writing if any(amounts.values()) else nullcontext():  # requests that read wait for none
+        """Add the amounts, and read what each subject has used. Written amounts no longer wait."""
+        async with self._writing if any(amounts.values()) else nullcontext():  # a read waits for no write
             self._turn_day()
             written = {subject: usage.copy() for subject, usage in amounts.items()}
             pipe = self._client.pipeline(transaction=False)
@@ -185,7 +186,7 @@ class DayCounts(RedisStore):
         return f"budget:{self._day}:top:{kind}"
 
     def _queue(self, pipe: Pipe, subject: Subject, amounts: Usage) -> int:
-        """Queue one subject's commands, and return how many."""
+        """Queue the commands of one subject, and return their number."""
         key = f"budget:{self._day}:{subject.key}"
         counted = [(resource, amount) for resource, amount in amounts.items() if amount]
         for resource, amount in counted:
@@ -197,7 +198,7 @@ class DayCounts(RedisStore):
         return len(counted) + begins + 1
 
     def _turn_day(self) -> None:
-        """Forget what is known at the turn of the day; what waits is charged to the new one."""
+        """Forget the known counts when the day changes; waiting charges count for the new day."""
         day = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         if day != self._day:
             self._day = day

@@ -1,15 +1,15 @@
-"""Everything a model is shown: the system prompt, findings, and the conversation within its limits. Pure.
+"""The input of a model: the system prompt, findings, and the conversation within its limits. Pure.
 
-A conversation is kept within 20 messages and 8,000 tokens. Trimming works on *units*: a message by itself, or an
-assistant's tool calls together with all their results, since a model refuses one without the other. The oldest units
-go first. The latest user message and the newest unit always stay; where those alone are over budget, their texts are
-shortened. Tokens are estimated on the safe side, since the tokenizer is the endpoint's secret.
+A conversation is kept within 20 messages and 8,000 tokens. Trimming works on *units*: a single message, or an
+assistant's tool calls with all their results, since a model refuses one without the other. The oldest units go first.
+The latest user message and the newest unit always stay; if those alone are over budget, their texts are shortened.
+Tokens are estimated on the safe side, since the endpoint's tokenizer is not known.
 
-A unit of tool calls lasts for its turn. After that the answer stands for it: only the calls of persistent tools are
-left of it, those that wait for the user's yes, and words said beside calls.
+A unit of tool calls lasts for its turn. After the turn only the answer stays, with the words said beside calls, the
+calls of persistent tools, and the calls that wait for the user's yes.
 
-Everything that came from a user or a service stands in JSON under a heading that calls it data, with the angle
-brackets escaped, so that nothing in it can pose as an instruction of ours or close its own quotation.
+Text from users and services stands in JSON under a heading that calls it data, with angle brackets escaped, so that it
+can neither pose as an instruction of the server nor close its own quotation.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from backend.users.profile import UserProfile
 MESSAGE_LIMIT = 20
 TOKEN_LIMIT = 8_000
 OVERHEAD_TOKENS = 6
-"""Tokens a message costs beside its texts."""
+"""The tokens of a message beyond its texts."""
 CALLS_LIMIT = 8
-"""Tool calls of one round, so that a round always fits the message limit."""
+"""The most tool calls of one round, so that a round always fits the message limit."""
 SHORTENED = " … (shortened)"
 
 SourceMode = Literal["voice", "chat"]
 
 
 def tokens_of(message: Message) -> int:
-    """Estimate the tokens of a message; seldom too low."""
+    """Estimate the tokens of a message. The estimate is seldom too low."""
     texts = [message.content, message.tool_call_id or ""]
     texts += [text for call in message.tool_calls for text in (call.id, call.name, call.arguments)]
     return OVERHEAD_TOKENS * (1 + len(message.tool_calls)) + sum(map(estimate_tokens, texts))
@@ -59,7 +59,7 @@ def as_api(message: Message) -> ChatMessage:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of `text`: three ASCII characters or one other make a token. Real ones are mostly fewer."""
+    """Estimate the tokens of `text`: one for three ASCII characters or one other. The true number is mostly lower."""
     ascii_ = len(text.encode("ascii", "ignore"))
     return -(-ascii_ // 3) + (len(text) - ascii_)
 
@@ -122,7 +122,7 @@ class ConversationContext:
             count += len(units[index])
             tokens += _tokens(units[index])
             if count > MESSAGE_LIMIT or tokens > TOKEN_LIMIT:
-                break  # and everything older goes with it: a conversation with holes misleads
+                break  # Everything older goes, too: a conversation with holes misleads.
             kept.add(index)
         self._messages = [message for index in sorted(kept) for message in units[index]]
         if self.tokens > TOKEN_LIMIT:
@@ -130,12 +130,13 @@ class ConversationContext:
 
 
 def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[str]]) -> list[Message]:
-    """Return `messages` without these calls (message id → ids of its calls); words said beside them stay."""
+    """Return `messages` without these calls (message id → ids of its calls). Words said beside them stay."""
     left: list[Message] = []
     for unit in _units(messages):
         asked, *results = unit
         dropped = passing.get(asked.message_id, ())
         calls = tuple(call for call in asked.tool_calls if call.id not in dropped)
+        # An assistant's message that has lost its calls stays only for its words.
         if calls or not asked.tool_calls or asked.content.strip():
             left.append(replace(asked, tool_calls=calls))
         left += [result for result in results if result.tool_call_id not in dropped]
@@ -146,6 +147,7 @@ def _units(messages: Sequence[Message]) -> list[list[Message]]:
     """Cut `messages` into units; orphaned results and unanswered calls are dropped."""
     units: list[list[Message]] = []
     for message in messages:
+        # A tool's result belongs to the unit that called it.
         if message.role == "tool" and units and units[-1][0].tool_calls:
             units[-1].append(message)
         elif message.role != "tool":
@@ -175,7 +177,7 @@ def _shortened(messages: list[Message]) -> list[Message]:
 
 
 def _cut(message: Message, room: int) -> Message:
-    """Cut each text of `message` to `room` tokens. Arguments that are too long are left out, not broken."""
+    """Cut each text of `message` to `room` tokens. Arguments that are too long are left out, not cut."""
     if tokens_of(message) <= room:
         return message
     content = message.content
@@ -191,14 +193,14 @@ def _cut(message: Message, room: int) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Data for the system prompt, under a title of ours."""
+    """Data for the system prompt, under a title that the server chooses."""
 
     title: str
-    """A few words of ours, such as 'What the user said in earlier conversations'; never a user's words."""
+    """A few words of the server, such as 'What the user said in earlier conversations'; never a user's words."""
     data: Any = field(repr=False)
-    """JSON data; it is quoted, so that nothing in it can pose as an instruction."""
+    """JSON data. It is quoted, so that nothing in it can pose as an instruction."""
     personal: bool = True
-    """Whether it is about one user: an answer that rests on it is never shown to another."""
+    """Whether the data is about one user. An answer that rests on it is never shown to another user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +208,14 @@ class Exchange:
     """A tool call with its result, both JSON objects."""
 
     tool: str
-    """A name as tools have it: lower-case letters, digits, underscores."""
+    """The tool's name: lower-case letters, digits, underscores."""
     arguments: Mapping[str, Any] = field(repr=False)
     result: Mapping[str, Any] = field(repr=False)
     personal: bool = True
     citations: tuple[Citation, ...] = field(default=(), repr=False)
 
     def unit(self, now: float, mode: SourceMode) -> tuple[Message, Message]:
-        """Return the two messages, which belong together; `now` is Unix time in seconds."""
+        """Return the call and its result as messages; `now` is Unix time in seconds."""
         id_ = f"call_{secrets.token_hex(8)}"
         call = StoredCall(id_, self.tool, json.dumps(dict(self.arguments), ensure_ascii=False, sort_keys=True))
         content = json.dumps(dict(self.result), ensure_ascii=False, default=str)
@@ -248,25 +250,25 @@ HONESTY = (
 
 
 STRANGER = UserProfile()
-"""An unknown user."""
+"""The profile of an unknown user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything a turn knows beside the question."""
+    """All that a turn knows beside the question."""
 
     profile: UserProfile = STRANGER
-    """What is known of the user: as much of it as the turn is to see."""
+    """The part of the user's profile that the turn may see."""
     history: Sequence[tuple[str, str]] = ()
-    """The conversation's latest words: (role, text), oldest first."""
+    """The latest messages of the conversation: (role, text), oldest first."""
     notes: Sequence[Note] = ()
-    """Findings made before the model is asked."""
+    """Findings from before the model is asked, for the system prompt."""
     exchanges: Sequence[Exchange] = ()
-    """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
+    """Findings from before the model is asked, as tool calls with their results. They stand in the conversation."""
     client_rounds: Sequence[ClientRound] = ()
     """The calls that the client has carried out since the question, in order."""
     date_only: bool = False
-    """Whether the user's time of day and zone stay out: others may be served the answer on the same date."""
+    """Whether the prompt leaves out time of day and zone, because others may get the same answer on that date."""
 
     @property
     def zone(self) -> str | None:
@@ -298,7 +300,7 @@ def system_prompt(
 
 
 def standing(instructions: Sequence[str]) -> str:
-    """Frame a user's standing instructions as what they are: a preference, below every rule."""
+    """Frame a user's standing instructions as preferences that rank below every rule."""
     return STANDING.format(instructions=quoted(list(instructions)))
 
 

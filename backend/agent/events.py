@@ -1,4 +1,4 @@
-"""The events of an agent's turn: one stream of types for callbacks and pages alike."""
+"""The events of an agent's turn, for callbacks and pages alike."""
 
 from __future__ import annotations
 
@@ -38,32 +38,32 @@ class ThinkerResponse:
     """The outcome of one `think`."""
 
     text: str
-    """Cleaned for speech when the turn was spoken, as the model wrote it otherwise."""
+    """The answer: made speakable for a spoken turn, otherwise as the model wrote it."""
     state: TurnState
     message_id: str = ""
     citations: tuple[Citation, ...] = ()
     tool_calls_made: tuple[str, ...] = ()
-    """The names of the tools called, in order; one called twice stands there twice."""
+    """The names of the tools called, in order; a tool called twice is listed twice."""
     latency_ms: int = 0
     tokens_used: int = 0
     tokens_out: int = 0
-    """Those of `tokens_used` that the model produced."""
+    """The part of `tokens_used` that the model produced."""
     client_calls: tuple[ToolCall, ...] = ()
-    """The calls that the client is to carry out: the turn ends with them, and nothing of it is kept."""
+    """The calls that the client must carry out. The turn ends with them, and nothing of it is kept."""
     incomplete: bool = False
-    """The rounds ran out, or the model was cut short: `text` says so."""
+    """Whether the rounds ran out or the model was cut short; `text` says so."""
     sample: bool = False
-    """Some of it rests on labelled sample data: `text` says so."""
+    """Whether some of the answer rests on labelled sample data; `text` says so."""
     live: bool = False
-    """A tool supplied data, so it is not the model's own knowledge alone."""
+    """Whether a tool supplied data, so that the answer is not the model's own knowledge alone."""
     cacheable: bool = True
-    """Nothing in it was a sample, a failure, or a tool's that forbids it, and nothing had been said before."""
+    """Whether the answer may be cached: no sample, failure or tool that forbids it, and no earlier conversation."""
     untrusted: bool = False
-    """Text of others has entered the turn."""
+    """Whether text of others has entered the turn."""
     personal: bool = False
-    """A tool was asked what is known of the user."""
+    """Whether a tool was asked what is known about the user."""
     update: ContextUpdate | None = None
-    """What its tools teach about the user."""
+    """What the tools have learned about the user."""
 
 
 AgentEvent = StateChanged | TokenGenerated | ToolCallStarted | ToolCallFinished

@@ -1,4 +1,4 @@
-"""A conversation with the agent: think, cancel, read its context and metrics.
+"""A session is one conversation with the agent: think, cancel, read its context and metrics.
 
 agent = Agent(model, toolbox, model_name="…")
 session = agent.create_session("conversation-1", on_token=print)
@@ -30,32 +30,29 @@ from backend.tools.runner import Toolbox
 log = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 0.05
-"""Seconds a cancelled turn may take to clean up before it is left behind."""
+"""Seconds a cancelled turn may take to clean up before the session stops waiting for it."""
 TASK = "You are a helpful assistant. Answer the user's question."
 
 APOLOGY = "I am sorry, I could not find an answer just now. Please ask me again in a moment."
-"""Said for a turn that failed; what failed is for the log."""
+"""The answer of a turn that failed; the cause goes to the log."""
 
 Revise = Callable[[ThinkerResponse], Awaitable[str]]
-"""Returns an answer's text as it shall be kept; raises nothing."""
+"""Returns an answer's text in the form to keep. Never raises."""
 
 
 class ContextStore(Protocol):
-    """Keeps conversations beyond the process. A conversation belongs to one user.
-
-    Neither method raises, or takes longer than a turn may wait.
-    """
+    """Keeps conversations beyond the life of the process. A conversation belongs to one user."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
-        """Load the messages, oldest first; empty when there are none."""
+        """Load the messages, oldest first; empty when there are none. Never raises, and never waits long."""
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Add a turn's messages in one step, and keep all for an idle hour."""
+        """Add a turn's messages in one step, and keep all for an idle hour. Never raises, and never waits long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The model, the tools and the store that every session shares. `replace` gives one with other tools or limits."""
+    """The model, the tools and the store of all sessions. `replace` returns an agent with other tools or limits."""
 
     model: ChatModel
     toolbox: Toolbox
@@ -67,7 +64,7 @@ class Agent:
     profile: str = ""
     """The name of the mode that is on, for tools."""
     shown: bool = True
-    """Whether a reader sees the words while they come; else an answer that breaks off is asked for once more."""
+    """Whether a reader sees the words as they arrive. If not, an answer that breaks off is requested once more."""
 
     def register_tool(
         self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]
@@ -94,9 +91,9 @@ class Agent:
         """Create a session of conversation `conversation_id`. Callbacks are called immediately and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
-        `client` is the kind of client the tools must be for; None: each turn's source mode. `revise` gets a whole
-        answer before it is kept. A `private` session's words never enter a trace, only its figures. `rights` are those
-        of its tool calls; by default public tools alone.
+        `client` is the kind of client that tools must suit; None: each turn's source mode. `revise` gets a whole answer
+        before it is kept. Of a `private` session, figures but no words enter traces. `rights` are the rights of its
+        tool calls: by default, public tools alone.
         """
 
         def notify(event: AgentEvent) -> None:
@@ -145,20 +142,20 @@ class SessionOptions:
 
 
 class ThinkerSession:
-    """One conversation; one turn at a time."""
+    """One conversation with the agent, one turn at a time."""
 
     def __init__(self, agent: Agent, conversation_id: str, options: SessionOptions) -> None:
         self._agent = agent
         self._conversation_id = conversation_id
         self._options = options
         self._turn: Turn | None = None
-        """The turn that is running, or was the last."""
+        """The running turn, or the last one."""
         self._context: ConversationContext | None = None
         self._metrics = TurnMetrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
         self._released: asyncio.Future[None] | None = None
-        """Done when the running turn is no longer waited for."""
+        """Done when the session no longer waits for the running turn."""
         self._turns = 0
 
     def __repr__(self) -> str:
@@ -174,8 +171,8 @@ class ThinkerSession:
     ) -> ThinkerResponse:
         """Answer `text`. After `cancel()` it returns with state `cancelled` and the words so far.
 
-        `message_id` names the question in the conversation; one is made where none is given. A failure comes back as a
-        response with state `error` and words that can be spoken, or with `raises` as `ModelUnavailable` or `NoAnswer`.
+        `message_id` names the question in the conversation; empty: an id is made. A failure gives a response with state
+        `error` and words that can be spoken, or, with `raises`, the error `ModelUnavailable` or `NoAnswer`.
 
         Raises `BadRequest` when a turn is still running. If the awaiting task itself is cancelled, the turn is stopped
         first.
@@ -195,7 +192,8 @@ class ThinkerSession:
             self._running = self._released = None
 
     def cancel(self) -> Stopping:
-        """Stop the running turn, if there is one: model and tools both, within 100 ms, which may be awaited."""
+        """Stop the running turn, if any, with its model and tools. The result may be awaited, for at most 100 ms."""
+        # Only a running turn that was not cancelled before can be stopped.
         if not self._busy or self._turn is None or self.is_cancelled():
             return Stopping(self._released)
         self._metrics.cancelled = True
@@ -238,7 +236,7 @@ class ThinkerSession:
         turn.context = await self._loaded()
         self._released = asyncio.get_running_loop().create_future()
         task = self._running = asyncio.create_task(turn.run(text, message_id), name=f"turn {self._conversation_id[:6]}")
-        if self.is_cancelled():  # while the conversation was being loaded
+        if self.is_cancelled():  # It was cancelled while the conversation was being loaded.
             task.cancel()
         try:
             waited: set[asyncio.Future[Any]] = {task, self._released}
@@ -255,7 +253,7 @@ class ThinkerSession:
                 log.warning("a tool did not stop when its turn was cancelled")
                 leave_behind(task)
             elif not task.cancelled():
-                task.exception()  # retrieved, so that asyncio does not report it
+                task.exception()  # Retrieve it, so that asyncio does not report it.
         return await self._outcome(task, turn)
 
     async def _outcome(self, task: asyncio.Task[ThinkerResponse], turn: Turn) -> ThinkerResponse:
@@ -268,7 +266,7 @@ class ThinkerSession:
                 raise error
             else:
                 response = task.result()
-                revise = None if response.client_calls else self._options.revise  # calls are no answer yet
+                revise = None if response.client_calls else self._options.revise  # Calls are no answer yet.
                 if revise is not None and (text := await revise(response)) != response.text:
                     turn.reword(text)
                     response = replace(response, text=text)
@@ -299,7 +297,7 @@ class ThinkerSession:
         return self._context
 
     async def _save(self, turn: Turn) -> None:
-        """Add the turn to the stored conversation; a failed turn only if it added more than the question."""
+        """Add the turn to the stored conversation, unless it failed and added no more than the question."""
         if self._agent.store is None or (self.state is TurnState.ERROR and len(turn.added) < 2):
             return
         await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
@@ -307,13 +305,13 @@ class ThinkerSession:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The end of a turn that is being cancelled: `await session.cancel()` returns once it has stopped."""
+    """A turn that is being cancelled: `await session.cancel()` returns once it has stopped."""
 
     stopped: asyncio.Future[None] | None
     """None: nothing was running."""
 
     def __await__(self) -> Generator[Any, None, None]:
-        """Wait until the turn has stopped, or is left behind."""
+        """Wait until the turn has stopped, or `STOP_WITHIN_S` has passed."""
         if self.stopped is not None:
             yield from asyncio.shield(self.stopped).__await__()
 

@@ -1,7 +1,7 @@
-"""Turns written text into speakable text: no markup, links read as names, units as words. Pure.
+"""This module turns written text into speakable text: no markup, links as names, units as words. Pure.
 
-A voice would read `**72°F**` as "star star seventy-two degree F". Every rule below turns one written habit into what
-a person would say; the order matters, since links hold punctuation that later rules would touch.
+A voice would read `**72°F**` as "star star seventy-two degree F". Every rule below turns one written form into what a
+person would say. The order matters, since links hold punctuation that later rules would change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _URL = re.compile(r"<?\bhttps?://[^\s<>()\[\]]+(?:\([^\s<>()]*\))*[^\s<>()\[\].,
 _PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\u20e3]")
 
 TEXT_LIMIT = 10_000
-"""Characters of one text that are made speakable: ten minutes of speech. The patterns take time in proportion."""
+"""The most characters of one text, about ten minutes of speech. The time of the patterns grows with the length."""
 
 _Replacement = str | Callable[[re.Match[str]], str]
 
@@ -64,7 +64,7 @@ def _link_name(match: re.Match[str]) -> str:
 
 
 def _host(url: str) -> str:
-    """Return the name of the host: of 'https://www.example.com/a?b', 'example.com'."""
+    """Return the name of the host: 'example.com' for 'https://www.example.com/a?b'."""
     try:
         name = urlsplit(url.strip("<>")).hostname or ""
     except ValueError:
@@ -76,14 +76,14 @@ def _plain_line(line: str) -> str:
     """Return one line without heading marks, bullets, quotes and table bars."""
     line = line.strip()
     if re.fullmatch(r"[-*_=|:\s]{3,}", line):
-        return ""  # a rule, or the line under a table's heading
+        return ""  # It is a rule, or the line under a table's heading.
     if line.startswith("|"):
         line = ", ".join(cell for cell in (part.strip() for part in line.strip("|").split("|")) if cell)
     return re.sub(r"^(?:(?:[#>]+|[-*+•]|\d{1,2}[.)])\s+)+", "", line).strip()
 
 
 def _joined(lines: Iterable[str]) -> str:
-    """Join the lines as sentences: each but a lone one gets a full stop where it ends without punctuation."""
+    """Join the lines as sentences. Where there are several, a line without final punctuation gets a full stop."""
     parts = list(lines)
     if len(parts) == 1:
         return parts[0]

@@ -1,9 +1,9 @@
-"""Picks the tools a turn is offered, where there are too many to show a model all of them.
+"""The router picks the tools of a turn where there are too many to offer a model all of them.
 
-Tools marked `always` are offered in every turn, and so are those the conversation has just called: a user's yes must
-reach the tool that asked. Of the others, a cheap model names the ones the words call for. If it fails, is late, or
-names nothing known, all are offered: the turn costs more, and misses nothing. Never are more offered than a request to
-a model may hold (`OFFERED_LIMIT`), also where the operator wants no choice.
+Tools marked `always` are offered in every turn. So are the tools that the conversation has just called, because a
+user's yes must reach the tool that asked. From the others, a cheap model picks those that the words call for. If it
+fails, is late, or names no known tool, all are offered: the turn costs more, and misses nothing. `OFFERED_LIMIT` holds
+even where the operator wants no choice.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ DESCRIPTION_SHOWN = 200
 """Characters of a tool's description in the catalogue."""
 TEXT_SHOWN = 2_000
 EARLIER_SHOWN = 4
-"""Messages of the conversation shown, so that 'and tomorrow?' can be understood."""
+"""Messages of the conversation that the router's model sees, so that it can understand 'and tomorrow?'."""
 ANSWER_LIMIT = 4_000
 """Characters of an answer that are read."""
 OFFERED_LIMIT = 128
-"""Tools that model APIs take in one request."""
+"""The most tools that model APIs take in one request."""
 WITHIN_S = 2.0
 """Seconds that the choice may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRouter:
-    """`model_name` chooses where more than `above` tools are at hand; 0: more than a request may hold."""
+    """Lets `model_name` choose where there are more than `above` tools; 0: more than a request may hold."""
 
     model: ChatModel
     model_name: str
@@ -95,7 +95,7 @@ class ToolRouter:
         return (chosen(said, catalogue) if end.reason == "stop" else None), end.tokens_in + end.tokens_out
 
     async def _asked(self, messages: Sequence[ChatMessage]) -> tuple[str, Finished]:
-        """Return the model's words and how they ended."""
+        """Return the model's words, and the end of its answer."""
         said, end = "", Finished("failed")
         try:
             async with asyncio.timeout(self.within_s):
@@ -111,7 +111,7 @@ class ToolRouter:
 
 
 def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:
-    """Return the whole system prompt."""
+    """Return the router's system prompt."""
     shown = {name: description[:DESCRIPTION_SHOWN] for name, description in catalogue.items()}
     parts = [TASK, "Catalogue (data):\n" + quoted(shown)]
     said = [{"role": each.role, "text": each.content[:500]} for each in earlier if each.role != "tool" and each.content]
@@ -121,7 +121,7 @@ def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:
 
 
 def chosen(said: str, catalogue: Mapping[str, Any]) -> list[str] | None:
-    """Return the names in an answer that the catalogue knows; None when the answer is no list of names."""
+    """Return the names of an answer that are in the catalogue; None when the answer is no list of names."""
     start = said.find("[")
     if start < 0:
         return None

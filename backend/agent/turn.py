@@ -1,12 +1,12 @@
-"""One turn: ask the model, make the tool calls it wants, return it the results, until it answers.
+"""A turn asks the model, makes the tool calls that it wants, and returns it the results, until it answers.
 
     ask ──▶ words only ───────────────────────────────▶ answer
      ▲  └──▶ calls ──▶ run them side by side ──┐
      └──────────── results ◀───────────────────┘   at most 10 rounds, then one last ask without tools
 
-Whatever goes wrong inside a round comes back to the model as a result. The context only ever grows by whole units,
-so that a turn may be cancelled at any await and leaves a conversation that can be sent again. When the turn is over,
-`settle` takes the calls and results out that are not to be remembered.
+An error inside a round returns to the model as a result. The context grows by whole units only, so a turn that is
+cancelled at any await leaves a conversation that can be sent again. When the turn is over, `settle` removes the calls
+and results that need not be remembered.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from backend.agent.session import Agent, SessionOptions
 
 ROUND_LIMIT = 10
-"""Rounds of tool calls in one turn."""
+"""The most rounds of tool calls in one turn."""
 ARGUMENTS_LIMIT = 8_000
-"""Characters of arguments a call may have."""
+"""The most characters of a call's arguments."""
 RETRY_LIMIT = 2
-"""How often the same call may be made, and only while its failure may be temporary."""
+"""How often the same call may be made. It is repeated only while its failure may be temporary."""
 REPEATED_LIMIT = 2
 """Rounds of nothing but repeated calls before the tools are taken away."""
 UNKNOWN_TOOL = "unknown_tool"
-"""A name the model made up stays out of the trace."""
+"""Stands in traces for a tool name that the model made up."""
 
 WRAP_UP = (
     "You have no further tools. Say now, from the results above, what you found out, and what you could not find out."
@@ -91,7 +91,7 @@ class Turn:
     """One turn under way; `run` is called once."""
 
     agent: Agent
-    """The model, and the tools it is offered."""
+    """The model, and the tools that it is offered."""
     context: ConversationContext
     tool_context: ToolContext
     mode: SourceMode
@@ -101,7 +101,7 @@ class Turn:
     system: str = field(default="", init=False)
     """The system prompt, which depends on the tools that are offered."""
     partial: str = field(default="", init=False)
-    """Words already shown in this round."""
+    """The words of this round that were already shown."""
     tokens: int = field(default=0, init=False)
     tokens_out: int = field(default=0, init=False)
     results: list[ToolResult] = field(default_factory=list, init=False)
@@ -116,14 +116,14 @@ class Turn:
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict, init=False)
     _spoke_at: float | None = field(default=None, init=False)
 
-    def __repr__(self) -> str:  # without anybody's words
+    def __repr__(self) -> str:  # without words of the conversation
         return f"Turn({self.agent.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"
 
     async def run(self, text: str, message_id: str) -> ThinkerResponse:
         """Answer `text` with the tools that its words call for.
 
         `message_id` names the question; empty: an id is made. Raises `ModelUnavailable`, or `NoAnswer` when the model
-        stays silent.
+        gives no words.
         """
         schemas = await self._prepare(text)
         self._began = time.perf_counter()
@@ -132,13 +132,13 @@ class Turn:
         self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in self.options.before:
             asked, *results = exchange.unit(time.time(), self.mode)
-            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made again in every turn
+            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # It is made in every turn.
             self.context.add(asked, *results)
         repeated = 0
         for _ in range(ROUND_LIMIT):
             reply = await self._ask(schemas)
             if not reply.calls:
-                if not reply.text.strip():  # the model is asked once more when it said nothing
+                if not reply.text.strip():  # The model is asked once more when it said nothing.
                     reply = await self._ask(None)
                 return self._response(reply, incomplete=reply.reason == "length")
             if any(map(self._is_client_tool, reply.calls)):
@@ -157,7 +157,7 @@ class Turn:
         self.options.on_event(event)
 
     async def _prepare(self, text: str) -> list[Json]:
-        """Choose the tools, where there are many, word the system prompt, and return the tools' schemas."""
+        """Choose tools if there are many, word the system prompt, and return the tools' schemas."""
         client, caller_scope = self.tool_context.client, self.tool_context.rights.caller_scope
         if (router := self.agent.router) is not None:
             earlier = self.context.messages
@@ -175,7 +175,7 @@ class Turn:
         return [tool.schema() for tool in offered]
 
     async def _ask(self, tools: list[Json] | None) -> ModelReply:
-        """Send one request to the model, and show its words as they come. `tools` are schemas; None: wrap up."""
+        """Send one request to the model, and show its words as they arrive. `tools` are schemas; None: wrap up."""
         self.emit(StateChanged(TurnState.PROCESSING))
         schemas = tools or []
         system = self.system if tools is not None else f"{self.system}\n\n{WRAP_UP}"
@@ -201,7 +201,7 @@ class Turn:
         return ModelReply(self.partial, tuple(calls) if tools is not None else (), end.reason)
 
     async def _streamed(self, messages: list[ChatMessage], schemas: list[Json]) -> tuple[list[ToolCall], Finished]:
-        """Return the calls and the end of the model's answer; its words are shown as they come."""
+        """Return the calls and the end of the model's answer, and show its words as they arrive."""
         self.partial, calls, end = "", list[ToolCall](), Finished("stop")
         for is_last in (False, True):
             try:
@@ -219,7 +219,7 @@ class Turn:
             except ModelUnavailable:
                 if is_last or self.agent.shown or not self.partial:
                     raise
-                self.partial, calls = "", []  # they were not shown
+                self.partial, calls = "", []  # Nobody has seen the words yet.
         return calls, end
 
     def _spoke(self, text: str) -> None:
@@ -232,7 +232,7 @@ class Turn:
         self.emit(TokenGenerated(text))
 
     async def _round(self, reply: ModelReply) -> bool:
-        """Make the calls side by side and add them with their results; return whether all were repeated ones."""
+        """Make the calls in parallel, add them with their results, and return whether all repeated earlier calls."""
         self.emit(StateChanged(TurnState.TOOL_CALLING))
         self.metrics.rounds += 1
         calls = _distinct(reply.calls[:CALLS_LIMIT])
@@ -252,14 +252,15 @@ class Turn:
         return all(refused)
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
-        """Return why this call is not made, or None."""
+        """Return why this call is not made; None: it is made."""
         if len(call.arguments) > ARGUMENTS_LIMIT:
             return failure(call.name, "invalid_arguments", f"Arguments are over {ARGUMENTS_LIMIT} characters.")
         key = (call.name, _canonical(call.arguments))
         made, last = self._made.get(key, 0), self._last.get(key)
+        # A repeated call is made only if its failure may have been temporary, and not too often.
         if made and not (last is not None and last.retryable and made < RETRY_LIMIT):
             return failure(
-                call.name, "repeated", "This very call was made before; its result stands. Answer, or call differently."
+                call.name, "repeated", "This call was made before, and its result stands. Answer, or call differently."
             )
         self._made[key] = made + 1
         return None
@@ -278,7 +279,7 @@ class Turn:
 
     @property
     def untrusted(self) -> bool:
-        """Return whether text of others has entered this turn: by a result, an earlier step, or the history."""
+        """Return whether text of others has entered this turn, by a result, an earlier step, or the history."""
         known = (call.name for message in self.context.messages for call in message.tool_calls)
         return (
             self.tool_context.rights.untrusted
@@ -321,13 +322,13 @@ class Turn:
         return self.agent.toolbox.is_client_tool(call.name)
 
     def _left_to_client(self, reply: ModelReply) -> ThinkerResponse:
-        """End the turn with the calls that the client carries out; it brings them along when it asks again."""
+        """End the turn with the calls that the client carries out. The client returns them with its next request."""
         self.added, self.partial = [], ""
         calls = tuple(call for call in _distinct(reply.calls[:CALLS_LIMIT]) if self._is_client_tool(call))
         return self.ended(reply.text.strip(), client_calls=calls, cacheable=False)
 
     def ended(self, text: str, state: TurnState = TurnState.COMPLETE, **more: Any) -> ThinkerResponse:
-        """Return the outcome with the turn's figures; `more` are further fields of it."""
+        """Return the outcome with the turn's figures; `more` are its further fields."""
         return ThinkerResponse(
             text,
             state,
@@ -339,13 +340,13 @@ class Turn:
         )
 
     def keep_partial(self) -> None:
-        """Keep the words a broken-off turn has already shown: they were seen, so they belong to the conversation."""
+        """Keep the words that a cancelled turn has shown: they were seen, so they belong to the conversation."""
         if self.partial.strip():
             self._add(Message("assistant", self.partial, time.time(), self.mode))
             self.partial = ""
 
     def settle(self) -> None:
-        """Drop the calls of tools that are not persistent, with their results: the turn is over."""
+        """At the end of the turn, drop the calls of tools that are not persistent, with their results."""
         self.context.drop_calls(self._passing)
         self.added = without_calls(self.added, self._passing)
         self._passing = {}
@@ -360,7 +361,7 @@ class Turn:
 
 
 def note_result(span: Span, result: ToolResult, *, private: bool = False) -> None:
-    """Tell the span of a tool call how it came out; a private one keeps no words."""
+    """Note the outcome of a tool call in its span; a private one keeps no words."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)
     source = None if result.error else "sample" if result.sample else "live"
@@ -370,7 +371,7 @@ def note_result(span: Span, result: ToolResult, *, private: bool = False) -> Non
 
 
 def say_sample(text: str) -> str:
-    """Return `text`, which rests on sample data, with a sentence after it that says so if it has none."""
+    """Return `text`, which rests on sample data, with a sentence that says so, unless it has one."""
     return text if _SAID_SAMPLE.search(text) else f"{text} {SAMPLE}"
 
 
@@ -379,6 +380,7 @@ def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     seen: set[str] = set()
     distinct = []
     for number, call in enumerate(calls):
+        # Two calls with one id, or with none, could not be matched with their results.
         id_ = call.id if call.id and call.id not in seen and len(call.id) <= 128 else f"call_{number}_{time.time_ns()}"
         seen.add(id_)
         distinct.append(replace(call, id=id_, name=call.name[:64]))
@@ -386,13 +388,13 @@ def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
 
 
 def _stored(call: ToolCall) -> StoredCall:
-    """Return the call as the context keeps it: never with arguments that are not JSON, which some servers refuse."""
+    """Return the call for the context. Arguments that are not JSON are left out, since some servers refuse them."""
     arguments = _canonical(call.arguments) if len(call.arguments) <= ARGUMENTS_LIMIT else "{}"
     return StoredCall(call.id, call.name, arguments)
 
 
 def _canonical(arguments: str) -> str:
-    """Return the arguments as JSON in one spacing and order; '{}' for what is no JSON."""
+    """Return the arguments as JSON in canonical spacing and order; '{}' for text that is no JSON."""
     try:
         value = json.loads(arguments.strip() or "{}")
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Opens the budgets of a process, and makes what users' work costs be charged to them."""
+"""This module opens the budgets of a process, and charges work to the users that it is done for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def open_budgets(settings: BudgetSettings, redis: Redis, machine: str = "") -> AsyncIterator[Budgets]:
-    """Open the budgets; what was charged is written before they close."""
+    """Open the budgets. Charges are written before they close."""
     limits = ConcurrencyLimits(redis, settings, machine=machine)
     budgets = Budgets(DayCounts(redis), BillingSubjects(redis), limits, settings)
     async with (

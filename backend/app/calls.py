@@ -1,4 +1,4 @@
-"""Opens the calls of a process: what they share, where they live, and the other processes they are shared with."""
+"""This module opens the calls of a process: their services, their registry, and the way to other processes."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ from backend.users.profile_learner import LearnerDependencies
 log = logging.getLogger(__name__)
 
 LISTENING_WITHIN_S = 1.0
-"""Seconds a server that starts waits until its pub/sub channels are open."""
+"""Seconds a starting server waits for its pub/sub channels to open."""
 MEMORY_WITHIN_S = 0.5
-"""Seconds memory has to say what it knows of a caller; after that the caller is served as a stranger."""
+"""Seconds memory may take to load what is known about a caller; after that the caller is served as a stranger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +66,24 @@ class CallSubsystem:
     """The calls of a process."""
 
     services: CallServices
-    """What routes reach of them."""
+    """The part of the calls that routes use."""
     providers: Providers
     pages: PageStreams
-    """The event streams of open pages, outside of calls."""
+    """The event streams of open pages outside of calls."""
     finds_turns: bool
-    """Whether we find the turns; otherwise the provider does."""
+    """Whether this server detects the turns; otherwise the provider does."""
 
 
 @asynccontextmanager
 async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterator[CallSubsystem]:
-    """Open the calls. At the end of the block calls are ended first; then the other processes learn of it."""
+    """Open the calls. At the end of the block, calls are ended first; then the other processes learn of it."""
     settings, limits, metrics = foundation.settings, foundation.settings.limits, foundation.metrics
     async with AsyncExitStack() as stack:
         providers = foundation.endpoints.providers
         detects = settings.vad.enabled and providers.endpointers != {"provider"}
         if not detects:
             _require_turns_found(providers)
-        load_silero(SAMPLE_RATE)  # now: the first caller should not wait for a model
+        load_silero(SAMPLE_RATE)  # Load it now: the first caller should not wait for a model.
         reader = foundation.reader if detects else None
         meter = CallMeter(foundation.budgets)
         _warn_of_missing_prices(foundation.budgets, providers)
@@ -104,7 +104,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         foundation.budgets.concurrency.machine_calls = foundation.endpoints.most_calls
         ice_servers = _ice_servers(settings)
         ice_config = partial(_ice_config, settings, ice_servers)
-        ice_config()  # what is wrong with it is said at the start
+        ice_config()  # A fault in it is reported at the start.
 
         async def offers(sdp: str) -> tuple[str, Transport]:
             return await accept_offer(sdp, ice_config())
@@ -123,28 +123,29 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
 
 
 def _require_turns_found(providers: Providers) -> None:
-    """Raise `SetupError` where nothing would find the turns of a provider's calls."""
+    """Raise `SetupError` if nothing would detect the turns of a provider's calls."""
     if deaf := providers.without("provider"):
         raise SetupError(
-            f"With VAD__ENABLED=false nothing finds the turns of calls with {', '.join(deaf)}.",
-            hint="Leave VAD__ENABLED at true: these providers have turns found here.",
+            f"With VAD__ENABLED=false nothing detects the turns of calls with {', '.join(deaf)}.",
+            hint="Leave VAD__ENABLED at true: these providers need the server to detect turns.",
         )
 
 
 def _warn_of_missing_prices(budgets: Budgets, providers: Providers) -> None:
-    """Log which models a limit in dollars cannot count."""
+    """Log the models without a price, which a limit in dollars cannot count."""
     scopes = budgets.settings
     limits = (scopes.user.usd, scopes.address.usd, scopes.key.usd, scopes.total.usd)
     for each in providers.all:
         about = each.about
+        # Only a limit in dollars needs a price, and the local Responder costs nothing.
         if any(limits) and not about.offline and about.model not in budgets.prices:
-            log.warning("no price of %s is known: limits in US dollars do not count it (BUDGETS__PRICES)", about.model)
+            log.warning("limits in US dollars do not count %s: set its price in BUDGETS__PRICES", about.model)
 
 
 async def _run_call(
     budgets: Budgets, meter: CallMeter, dependencies: CallDependencies, session: Session, transport: Transport
 ) -> str:
-    """Run a call at its owner's expense; over budget, it ends with a sentence that says so."""
+    """Run a call at its owner's expense. A call over budget ends with a sentence that says so."""
 
     def hang_up() -> None:
         if session.call is not None:
@@ -224,7 +225,7 @@ def _limits(settings: TurnSettings, endpointing: Endpointer, *, reads: bool, oth
 
 
 async def _background(memory: Memory, task_queries: TaskQueries, user_id: str) -> CallerBackground:
-    """Return what memory knows of the user, and the background tasks there are."""
+    """Return what memory knows about the user, and the user's background tasks."""
     profile = briefly(load_profile(memory, user_id), UserProfile(), within_s=MEMORY_WITHIN_S)
     return CallerBackground(*await asyncio.gather(profile, task_queries.for_prompt(user_id)))
 
@@ -235,7 +236,7 @@ async def _earlier(stores: Stores, user_id: str, conversation_id: str) -> list[M
 
 
 async def _listen(foundation: Foundation, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack) -> None:
-    """Pass on what other processes publish for the calls and pages of this one."""
+    """Deliver messages of other processes to the calls and pages of this one."""
 
     def show(message: UserMessage | None) -> None:
         if message and message.type:
@@ -258,7 +259,7 @@ async def _locator(foundation: Foundation, here: CallsHere, stack: AsyncExitStac
             return await stack.enter_async_context(each.locate(here))
     if foundation.settings.server.share_sessions:
         raise SettingsError(
-            "SHARE_SESSIONS: nothing here finds the sessions of other processes.",
+            "SHARE_SESSIONS is set, but no extension finds the sessions of other processes.",
             hint="Leave SHARE_SESSIONS and WORKERS out, or install the extension that does.",
         )
     return SessionLocator(here.registry)
@@ -272,7 +273,7 @@ def _ice_servers(settings: Settings) -> IceServers:
     )
     if servers.withheld:
         log.warning(
-            "ICE_SERVERS: callers are given no password for %s; leave it out and set TURN_SECRET to let them in",
+            "ICE_SERVERS: callers get no password for %s; leave the password out and set TURN_SECRET to admit them",
             ", ".join(servers.withheld),
         )
     return servers

@@ -79,7 +79,7 @@ def serve(
 
         uvloop.run(supervise(settings, host, port, ["--log-level", log_level, "--log-format", log_form]))
     else:
-        gc.disable()  # until `open_app` has made everything: collecting meanwhile takes a fifth of the time
+        gc.disable()  # off until `open_app` has built everything: collecting would take a fifth of the start
         from backend.app.server import serve as serve_until_signal
 
         uvloop.run(serve_until_signal(settings, host, port, shared_port=shared_port, announce=announce))
@@ -186,7 +186,7 @@ def token(
     keys, tools = ApiKeys(pairs), {"tools": tool} if tool else {}
     lives_s = days * 86_400 or minutes * 60
     made = keys.sign(key or next(iter(pairs), ""), {"sub": sub, "grants": granted | tools, **given}, lives_s)
-    keys.read(made)  # says what is wrong with a name, before somebody else has to
+    keys.read(made)  # a wrong name is reported here, not when the token is used
     typer.echo(made)
 
 
@@ -211,7 +211,7 @@ def add_commands_of_extensions() -> None:
 
 
 def _running(module: str) -> Callable[[typer.Context], None]:
-    """Return what runs a module with all the arguments, `--help` among them."""
+    """Return a command that runs a module with all arguments, including `--help`."""
 
     def run(context: typer.Context) -> None:
         raise typer.Exit(subprocess.call([*running(module), *context.args]))
@@ -220,11 +220,11 @@ def _running(module: str) -> Callable[[typer.Context], None]:
 
 
 def main() -> None:
-    """Run the command line; an error that the server raises on purpose is two lines, not a traceback."""
+    """Run the command line. Errors of `backend.errors` print two lines, not a traceback."""
     try:
         own = {command.callback.__name__ for command in app.registered_commands if command.callback}
         if not own.intersection(sys.argv[1:2]):
-            add_commands_of_extensions()  # looked for only where they may be meant: it takes a second
+            add_commands_of_extensions()  # sought only where they may be meant, since that takes a second
         app()
     except VoiceError as error:
         console = Console(stderr=True, highlight=False)

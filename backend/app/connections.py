@@ -1,12 +1,12 @@
-"""The limits of a connection that uvicorn does not have, for a server that strangers reach without a proxy.
+"""Limits of connections that uvicorn lacks, for a server that strangers reach without a proxy.
 
-    accepted ─► too many of this address, or files almost out: refused with one answer
+    accepted ─► too many of this address, or almost no files left: refused with one answer
              ─► 10 s to the end of a request's headers, which have 32 KB; a body of at most 1,000 chunks
              ─► WebSocket: at most 200 messages a second, pings and fragments included
 
-The kernel keeps little of what a client sends ahead (`RECEIVE_BUFFER` in `app/worker_processes.py`), so that parsing
-it never holds the event loop for long.
-`tests/test_library_pins.py` pins the methods of uvicorn that are overridden or relied on.
+The kernel buffers little of what a client sends (`RECEIVE_BUFFER` in `app/worker_processes.py`), so that parsing it
+never blocks the event loop for long. `tests/test_library_pins.py` pins the methods of uvicorn that this module
+overrides or relies on.
 """
 
 from __future__ import annotations
@@ -31,33 +31,32 @@ from backend.observability.security_log import SecurityEvent, security_event
 log = logging.getLogger(__name__)
 
 HEADERS_WITHIN_S = 10.0
-"""Seconds a client has for the headers of a request, from its connection or its first byte on."""
+"""Seconds a client may take to send the headers of a request, from the connection or its first byte."""
 IDLE_S = 60
 """Seconds a connection may be idle between two requests."""
 HEADERS_LIMIT = 32 * 1024
-"""Bytes of a request's first line and headers together."""
+"""The most bytes of a request's first line and headers together."""
 CHUNKS_LIMIT = 1_000
-"""Chunks of one request's body, which has at most 64 KB: smaller ones cost more to parse than they bring."""
+"""The most chunks of a body, which has at most 64 KB: smaller chunks cost more to parse than they carry."""
 MESSAGES_PER_S = 200
-"""WebSocket frames a client may send: a call sends 50 messages a second. What a slow network held back may come at
-once, as many as these."""
+"""WebSocket frames a client may send in a second; a call sends 50. A slow network may deliver as many in one burst."""
 FILES_RESERVED = 100
-"""Files kept for what accepted connections need: calls, Redis, models."""
+"""Files reserved for the work of accepted connections: calls, Redis, models."""
 FILES_WANTED = 65_536
-"""Open files this process asks for where the operator's hard limit allows more than that."""
+"""The most open files this process asks for, within the operator's hard limit."""
 CLOSE_WITHIN_S = 5.0
-"""Seconds a closed connection has to take its last bytes."""
+"""Seconds a client may take to receive the last bytes of a closed connection."""
 UNACKNOWLEDGED_S = 120
-"""Seconds a client may take nothing of what is sent to it; then the kernel ends the connection."""
+"""Seconds a client may leave sent bytes unacknowledged; then the kernel ends the connection."""
 SEND_BUFFER = 128 * 1024
-"""Bytes the kernel keeps for one client that does not read, and as many again for its own bookkeeping."""
+"""Bytes the kernel keeps for a client that does not read; it takes as many again for its own bookkeeping."""
 POLICY_VIOLATION = 1008
 FULL = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-"""The answer to a connection that is not taken."""
+"""The answer to a refused connection."""
 
 
 def raise_file_limit() -> int:
-    """Let this process open as many files as it may, up to `FILES_WANTED`; return how many that are."""
+    """Let this process open as many files as it may, up to `FILES_WANTED`, and return the number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -67,10 +66,10 @@ def raise_file_limit() -> int:
 
 
 class Connections:
-    """Counts the open connections of each address, and decides whether another is taken."""
+    """Counts the open connections of each address, and decides whether to accept another."""
 
     def __init__(self, per_address: int, exempt: Networks, files_limit: int) -> None:
-        """`per_address` 0: any number; those in the networks `exempt`, proxies above all, are not counted."""
+        """`per_address` 0: any number. Addresses in the networks `exempt`, such as proxies, are not limited."""
         self._per_address = per_address
         self._exempt = exempt
         self._files_limit = files_limit - FILES_RESERVED
@@ -80,9 +79,9 @@ class Connections:
         return f"Connections({self._open.total()} counted, of {len(self._open)} addresses)"
 
     def refusal(self, host: str, file_number: int) -> str:
-        """Return why a connection of `host`, which is counted already, is not taken, or an empty text.
+        """Return why a connection of `host`, which is counted already, is refused; empty: it is accepted.
 
-        A new file gets the lowest number that is free, so `file_number` tells how many are open at the least.
+        A new file gets the lowest free number, so at least `file_number` files are open.
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"
@@ -95,7 +94,7 @@ class Connections:
         self._open[network_of(host)] += 1
 
     def remove(self, host: str) -> None:
-        """Count it no more."""
+        """Stop counting a connection of `host`."""
         address = network_of(host)
         self._open[address] -= 1
         if self._open[address] <= 0:
@@ -103,7 +102,7 @@ class Connections:
 
 
 class LimitedConfig(Config):
-    """uvicorn's configuration, with the connections that its protocols count."""
+    """uvicorn's configuration, with the counter of connections that its protocols share."""
 
     def __init__(self, app: Any, connections: Connections, **options: Any) -> None:
         super().__init__(app, http=HttpProtocol, ws=WebSocketProtocol, timeout_keep_alive=IDLE_S, **options)
@@ -111,7 +110,7 @@ class LimitedConfig(Config):
 
 
 class Requests(h11.Connection):
-    """h11's reader of requests, which refuses bodies that a proxy may read in another way, and too many chunks."""
+    """h11's parser of requests, which also refuses ambiguous body lengths and too many chunks."""
 
     _chunks = 0
 
@@ -162,7 +161,7 @@ class HttpProtocol(H11Protocol):
         self._watch_headers()
 
     def _watch_headers(self) -> None:
-        """While no request is being answered, the client has so long to send the headers of one."""
+        """Close the connection if the client takes longer than `HEADERS_WITHIN_S` to send a request's headers."""
         waits = self.transport.get_protocol() is self and (self.cycle is None or self.cycle.response_complete)
         if not waits or self.transport.is_closing():
             self._stop_timer()
@@ -176,7 +175,7 @@ class HttpProtocol(H11Protocol):
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """A WebSocket with a client that may send so many frames a second, of any kind."""
+    """A WebSocket that limits its client to `MESSAGES_PER_S` frames of any kind."""
 
     def __init__(self, config: LimitedConfig, server_state: ServerState, app_state: dict[str, Any], **options: Any):
         super().__init__(config, server_state, app_state, **options)
@@ -191,7 +190,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def _admitted(self, frames: list[Any]) -> list[Any]:
-        """Count frames, and return those that are taken; one too many closes the connection with a reason."""
+        """Count frames, and return those within the limit. One too many closes the connection with a reason."""
         now = self.loop.time()
         self._left = min(MESSAGES_PER_S, self._left + (now - self._left_at) * MESSAGES_PER_S) - len(frames)
         self._left_at = now
@@ -217,17 +216,17 @@ def _stranger(host: str) -> Principal:
 
 
 def _bound_stalling(accepted: socket.socket) -> None:
-    """Have the kernel find clients that are gone, and keep little for one that does not read."""
+    """Have the kernel detect clients that are gone, and buffer little for a client that does not read."""
     accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; elsewhere the system's own figures hold
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Only Linux has it; elsewhere the system's own limits hold.
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_S * 1000)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, UNACKNOWLEDGED_S)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15)
 
 
 def _close_for_good(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-    """Close the connection, by force if the client does not take its last bytes."""
+    """Close the connection, by force if the client does not receive its last bytes."""
     if not transport.is_closing():
         transport.close()
         loop.call_later(CLOSE_WITHIN_S, transport.abort)

@@ -1,7 +1,7 @@
-"""`responder-thinker doctor`: tries what a call needs, one thing after another, and says for each what to do.
+"""`responder-thinker doctor` tries each thing that a call needs, and says what to do where it fails.
 
-Every check does the real thing: it opens a session with the provider, writes a file, gathers ICE candidates. None
-changes anything, and none waits longer than `CHECK_WITHIN_S`.
+Every check does the real thing: it opens a session with the provider, writes a file, gathers ICE candidates. No check
+changes anything or takes longer than `CHECK_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from backend.storage.ledger.database import address, open_engine
 from backend.storage.redis_server import embedded_url, find_binary
 
 CHECK_WITHIN_S = 20.0
-"""Seconds a check may take; the local Responder needs some to start."""
+"""Seconds a check may take. The local Responder needs several to start."""
 DISK_MB = 500
 """Megabytes that should be free."""
 
@@ -52,7 +52,7 @@ class Verdict(StrEnum):
 
     FINE = "fine"
     NOTE = "note"
-    """It works, and the operator may want to know something."""
+    """The check passed, with something that the operator may want to know."""
     BROKEN = "broken"
 
 
@@ -63,7 +63,7 @@ class Finding:
     verdict: Verdict
     message: str
     advice: str = ""
-    """What to do about it; empty where there is nothing to do."""
+    """What the operator can do; empty: nothing."""
 
 
 fine = partial(Finding, Verdict.FINE)
@@ -74,7 +74,7 @@ Check = Callable[[Settings], Awaitable[Finding]]
 
 
 async def run_checks(settings: Settings, show: Callable[[str, Finding], None]) -> bool:
-    """Make all checks, and show each finding as it comes, by its name; return whether nothing is broken."""
+    """Make all checks, call `show` with the name and finding of each, and return whether nothing is broken."""
     sound = True
     for name, check in CHECKS.items():
         finding = await _run(check, settings)
@@ -167,7 +167,7 @@ async def _database(settings: Settings) -> Finding:
 
 
 async def _provider(settings: Settings) -> Finding:
-    """Open a session of each provider with our instructions, and close it before anything is said."""
+    """Open a session of each provider with the server's instructions, and close it before anything is said."""
     results, verdict, advice = [], Verdict.FINE, ""
     having = installed(settings.agent.plugin_folders)
     for name in responder_names(settings, having):
@@ -207,7 +207,7 @@ async def _models(settings: Settings) -> Finding:
 
 
 async def _listing(settings: Settings, key: SecretStr) -> set[str] | None:
-    """Return the models that the text models' API lists; None where it lists none."""
+    """Return the models that the text models' API lists; None: it lists none."""
     async with httpx2.AsyncClient(timeout=10) as http:
         try:
             bearer = {"Authorization": f"Bearer {key.get_secret_value()}"}
@@ -218,7 +218,7 @@ async def _listing(settings: Settings, key: SecretStr) -> set[str] | None:
 
 
 async def _ice(settings: Settings) -> Finding:
-    """Gather candidates as a call does: our addresses, and those that STUN and TURN servers give."""
+    """Gather candidates as a call does: this machine's addresses, and those from STUN and TURN servers."""
     servers = [RTCIceServer(each.urls, each.username, each.credential) for each in settings.rtc.ice_servers]
     gatherer = RTCIceGatherer(servers)
     await gatherer.gather()

@@ -1,4 +1,4 @@
-"""Opens the providers that converse, and decides which API answers for the Thinkers."""
+"""This module opens the providers of the Responder, and decides which API the Thinkers use."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from backend.responders.warm_up import WarmUp
 from backend.settings.settings import Settings
 
 OWN: Mapping[str, OpenProvider] = {"openai": open_openai}
-"""The providers that are no extensions."""
+"""The providers of the core."""
 NOTHING = "none"
-"""Stands where no provider is set and none needs no key."""
+"""The provider where none is set and none works without a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The endpoints that answer the Responder's and the Thinkers' requests."""
+    """The endpoints for the Responder's and the Thinkers' requests."""
 
     providers: Providers
     """The providers of the Responder, in the operator's order."""
     models: ApiEndpoint
-    """The chat completions that Thinkers get."""
+    """The chat completions API of the Thinkers."""
     most_calls: int = 0
     """Calls that the Responder serves in parallel; 0: any number."""
     warm_up: WarmUp | None = None
-    """What a Responder on this machine still loads."""
+    """The loading of a Responder on this machine."""
     without_model: frozenset[SourceMode] = frozenset()
-    """The turns in which no language model chooses the Thinker, nor the Thinker's tools."""
+    """The source modes in which no language model chooses the Thinker or its tools."""
 
     @property
     def loading(self) -> list[str]:
@@ -45,9 +45,9 @@ class Endpoints:
 
 
 async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Installed) -> Endpoints:
-    """Return the endpoints; a child process ends with `stack`, and loads in the background. Raises `SetupError`.
+    """Return the endpoints. A child process loads in the background, and ends with `stack`. Raises `SetupError`.
 
-    Thinkers are answered by the API with a key that is set, else by the first provider that can.
+    Thinkers use the API with a key if one is set, otherwise the first provider with a text model.
     """
     names = responder_names(settings, having)
     opened = [await open_named(name, settings, stack, having.responders) for name in names]
@@ -55,7 +55,8 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
     openai = ApiEndpoint(settings.provider.openai_base_url, key.get_secret_value()) if key else None
     models = openai or next((each.endpoint for each in opened if each.has_models), None)
     if models is None:
-        raise SetupError("The Thinkers have no model.", hint="Set OPENAI_API_KEY, or add one that has to RESPONDERS.")
+        hint = "Set OPENAI_API_KEY, or name a provider that has one in RESPONDERS."
+        raise SetupError("The Thinkers have no model.", hint=hint)
     return Endpoints(
         Providers([each.provider for each in opened]),
         models,
@@ -66,7 +67,7 @@ async def open_endpoints(settings: Settings, stack: AsyncExitStack, having: Inst
 
 
 def responder_names(settings: Settings, having: Installed) -> list[str]:
-    """Return the names of the providers that converse: those that are set, else the one that needs no key, if any."""
+    """Return the names of the Responder's providers: those that are set, otherwise the one that needs no key."""
     return settings.provider.names or [next((each.fallback for each in having.extensions if each.fallback), NOTHING)]
 
 

@@ -1,4 +1,4 @@
-"""Finds the extensions and the one-file plugins that this server has, with the settings they declare."""
+"""This module finds the extensions and one-file plugins of this server, with the settings that they declare."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from backend.tools.registry import tools_of
 
 OWN_PACKAGES = ("backend", "responder_thinker")
 ENTRY_POINTS = "responder_thinker.extensions"
-"""The group of entry points by which installed packages name their `Extension`."""
+"""The entry-point group in which installed packages name their `Extension`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The extensions that this server has beside its core."""
+    """The extensions and plugins of this server."""
 
     extensions: tuple[Extension, ...] = ()
     plugins: tuple[ModuleType, ...] = ()
     """The files of PLUGIN_FOLDERS."""
     plugin_settings: tuple[type[PluginSettings], ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
-    """The extensions that are not there because a package of theirs is not installed, each with the package."""
+    """Extensions that cannot be loaded → the package that each lacks."""
 
     @property
     def settings(self) -> tuple[type[PluginSettings], ...]:
@@ -64,7 +64,7 @@ class Installed:
         )
 
     def credentials(self, settings: Settings) -> list[str]:
-        """Return the variables that are set by which callers would act with the operator's credentials."""
+        """Return those variables that are set and let callers act with the operator's credentials."""
         secret = {name for each in self.extensions for name in each.secrets}
         values = ((kind, name) for kind in self.settings for name in kind.model_fields)
         held = ((f"{kind.prefix()}{name.upper()}", getattr(settings.of(kind), name)) for kind, name in values)
@@ -76,7 +76,7 @@ class Installed:
         return (*(imported_module(name) for name in names), *self.plugins)
 
     def services(self, settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> dict[Any, Any]:
-        """Return what tools and steps are given by type: settings, and what extensions make."""
+        """Return the objects that tools and steps get by type: settings, and services of extensions."""
         made: dict[Any, Any] = {kind: settings.of(kind) for kind in self.settings}
         for each in self.extensions:
             made |= each.services(settings, http, memory)
@@ -84,9 +84,9 @@ class Installed:
 
 
 def installed(folders: Iterable[Path] = ()) -> Installed:
-    """Return what there is here and in `folders`. A file is loaded once.
+    """Return the extensions and plugins of this server and of `folders`. A file is loaded once.
 
-    Raises `BadPlugin` for what cannot be loaded or declares nothing, `SettingsError` for a wrong setting of a plugin.
+    Raises `BadPlugin` for a broken file or one that declares nothing, `SettingsError` for a plugin's wrong setting.
     """
     own, missing = _of_this_server()
     found, plugins = [*own, *_of_packages()], []
@@ -110,7 +110,7 @@ def installed(folders: Iterable[Path] = ()) -> Installed:
 
 @asynccontextmanager
 async def open_extensions(having: Installed, ground: Ground) -> AsyncIterator[Mapping[str, Opened]]:
-    """Open the extensions; yields what they bring, by their names. They end in the reverse order.
+    """Open the extensions, and yield their parts by name. They end in the reverse order.
 
     Raises `SettingsError` for a wrong setting, and `SetupError`.
     """
@@ -128,7 +128,7 @@ async def open_extensions(having: Installed, ground: Ground) -> AsyncIterator[Ma
 
 @cache
 def _of_this_server() -> tuple[tuple[Extension, ...], Mapping[str, str]]:
-    """Return the extensions of this server, and the missing package of each that cannot be loaded without it."""
+    """Return the extensions of this server, and the missing package of each one that cannot be loaded."""
     found, missing = list[Extension](), dict[str, str]()
     for name in sorted(info.name for info in pkgutil.iter_modules(extensions.__path__)):
         try:
@@ -159,7 +159,7 @@ def _declared(module: str) -> Extension:
 
 
 def _require_different_names(found: Iterable[Extension]) -> None:
-    """Raise `SetupError` where two extensions have one name."""
+    """Raise `SetupError` if two extensions have the same name."""
     seen = set[str]()
     for each in found:
         if each.name in seen:

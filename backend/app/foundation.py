@@ -1,4 +1,4 @@
-"""Opens the subsystems that a server and a worker process have alike, and the metrics of a server."""
+"""This module opens the subsystems that servers and worker processes share, and the metrics of a server."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Foundation:
     settings: Settings
     installed: Installed
     extensions: Mapping[str, Opened]
-    """What each extension brings, by its name."""
+    """The parts of each extension, by name."""
     endpoints: Endpoints
-    """The APIs that converse and answer."""
+    """The APIs of the Responder and the Thinkers."""
     stores: Stores
     notifications: Notifications
     models: Models
@@ -46,11 +46,11 @@ class Foundation:
     thinkers: ThinkerSubsystem
     tracer: Tracer
     metrics: CallMetrics
-    """The numbers of `/metrics`; a subsystem opened later adds its own."""
+    """The numbers of `/metrics`; subsystems that open later add theirs."""
 
     @property
     def reader(self) -> Reader | None:
-        """Return what reads short utterances; None: no extension does."""
+        """Return the classifier of short utterances; None: no extension has one."""
         return next((each.reader for each in self.extensions.values() if each.reader), None)
 
     @property
@@ -60,7 +60,7 @@ class Foundation:
 
     @property
     def vad_engine(self) -> type[VadEngine]:
-        """Return what detects speech."""
+        """Return the engine that detects speech."""
         return next((each.vad_engine for each in self.extensions.values() if each.vad_engine), SileroEngine)
 
     @property
@@ -71,7 +71,7 @@ class Foundation:
 
 @asynccontextmanager
 async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: bool) -> AsyncIterator[Foundation]:
-    """Take over `opened`, and end everything after the block; a process that serves delivers reminders.
+    """Take over `opened`, and end everything after the block. A process that `serves` delivers reminders.
 
     Raises `SetupError`.
     """

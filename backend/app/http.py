@@ -1,4 +1,4 @@
-"""Opens typed turns, and the HTTP routes over every subsystem; knows every store of a user's data."""
+"""This module opens typed turns and the HTTP routes over every subsystem, and lists all stores of user data."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from backend.runtime.page_folder import page_folder
 from backend.runtime.supervisor import supervising
 
 ERASE_WITHIN_S = 3.0
-"""Seconds a user's waiting writes may take before their data can be erased."""
+"""Seconds to wait for a user's pending writes before their data is erased."""
 
 
 @asynccontextmanager
 async def open_http(
     foundation: Foundation, tasks: TaskSubsystem, calls: CallSubsystem, access: Access
 ) -> AsyncIterator[FastAPI]:
-    """Open the HTTP application over typed turns and everything else; its MCP endpoints serve until the block ends."""
+    """Open the HTTP application over all subsystems. Its MCP endpoints serve until the block ends."""
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     access_store = AccessStore(stores.opened.redis)
@@ -90,7 +90,7 @@ async def open_http(
 
 @asynccontextmanager
 async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifier]:
-    """Open the way to the places that have something of users: each webhook once, and those of extensions."""
+    """Open the notifier of places that hold user data: each webhook once, and the places of extensions."""
     settings, targets, addresses = foundation.settings, dict[str, DeletionTarget](), set[str]()
     async with AsyncExitStack() as stack:
         for part, name in (
@@ -112,7 +112,7 @@ async def open_deletions(foundation: Foundation) -> AsyncIterator[DeletionNotifi
 
 @asynccontextmanager
 async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterator[Chat]:
-    """Open the chat; turns that still run at the end of the block are cancelled."""
+    """Open the chat. Turns that still run at the end of the block are cancelled."""
     stores, thinkers = foundation.stores, foundation.thinkers
     chat = Chat(
         ChatDependencies(
@@ -137,7 +137,7 @@ async def open_chat(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterat
 def user_data_stores(
     foundation: Foundation, tasks: TaskSubsystem, calls: CallSubsystem, chat: Chat
 ) -> dict[str, UserDataStore]:
-    """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
+    """Return every store of user data in the order of erasure: running tasks before the stores they write to.
 
     A new store of user data is added here, so that it is exported and erased.
     """
@@ -159,7 +159,7 @@ def user_data_stores(
 
 @dataclass(frozen=True, slots=True)
 class _MemoryData:
-    """Memory as a store of user data; it is erased after everything on its way there, which would be written again."""
+    """Memory as a store of user data. It is erased after all pending writes, which would restore what was erased."""
 
     foundation: Foundation
     chat: Chat

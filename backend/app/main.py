@@ -1,14 +1,14 @@
-"""Start here: the composition root builds the whole server from its settings, one subsystem after the other.
+"""Start here: the composition root builds the server from its settings, one subsystem after the other.
 
     settings ─► foundation ─► tasks ─► calls ─► http ─► what extensions serve
                   stores ─► notifications ─► models ─► extensions ─► thinkers
 
-    stores         Redis, and what stands in it    tasks   background tasks, the coordinator
+    stores         Redis, and what is kept there   tasks   background tasks, the coordinator
     notifications  notices and reminders           calls   voice calls, and the other processes
     models         the text models                 http    typed turns, and the routes
     thinkers       Thinkers, tools, steps
 
-Each subsystem is a module of this room. It gets the ones before it, and ends before them.
+Each subsystem is a module of this room. It gets the subsystems before it, and ends before they do.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class App:
     registry: SessionRegistry
     pages: PageStreams
     drain_s: float
-    """Seconds calls may go on once the server is to end."""
+    """Seconds calls may go on after the server was asked to end."""
     warm_up: WarmUp | None
-    """What the local Responder still loads, where it is used."""
+    """The loading of the local Responder, where it is used."""
     banner: tuple[str, ...]
     """Lines for the operator: who is admitted, Responder, memory, Thinkers, speech detection."""
 
@@ -71,7 +71,7 @@ class App:
 
 @asynccontextmanager
 async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
-    """Start every subsystem in order, to be served on `host`; they end in the reverse order. Raises `SetupError`."""
+    """Start every subsystem in order, to serve on `host`. They end in the reverse order. Raises `SetupError`."""
     credentials = installed(settings.agent.plugin_folders).credentials(settings)
     access = decide_access(settings, host, credentials)
     memory = settings.memory
@@ -84,7 +84,7 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
         _serving(foundation, asgi.state.context) as lines,
     ):
         load_clips()
-        gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
+        gc.freeze()  # These objects live as long as the process: the collector need not visit them during calls.
         gc.enable()
         foundation.notifications.reminders.delivery.start()
         registry, warm_up = calls.services.registry, foundation.endpoints.warm_up
@@ -94,7 +94,7 @@ async def open_app(settings: Settings, host: str) -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def _serving(foundation: Foundation, here: Context) -> AsyncIterator[list[str]]:
-    """Let extensions serve by other ways than HTTP; yields their lines for the operator."""
+    """Let extensions serve protocols other than HTTP, and yield their lines for the operator."""
     async with AsyncExitStack() as stack:
         opened = foundation.extensions.values()
         served = [await stack.enter_async_context(each.serve(here)) for each in opened if each.serve]
@@ -103,7 +103,7 @@ async def _serving(foundation: Foundation, here: Context) -> AsyncIterator[list[
 
 
 def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: Iterable[str]) -> tuple[str, ...]:
-    """Return a line each for access, Responder, memory, Thinkers, speech detection, and whatever else is on."""
+    """Return one line each for access, Responder, memory, Thinkers, speech detection, and other parts that are on."""
     settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.installed.settings
     lines = [
         f"Access     {access_summary(settings, host, foundation.installed.credentials(settings))}",

@@ -1,4 +1,4 @@
-"""Opens the MCP endpoints and the tools of other servers; the SDK, slow to import, is imported when they are used."""
+"""This module opens the MCP endpoints and the tools of other servers. It imports the slow SDK only if they are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def mcp_summary(settings: McpSettings, *, keyed: bool) -> str:
-    """Return for the operator where tools are served and which servers are used; empty when there are none."""
+    """Return a line for the operator: the paths of the tools, and the servers in use; empty when there are none."""
     others = ", ".join(settings.entries)
     served = f"tools served at {', '.join(PATHS.values())}" if keyed else ""
     parts = [served, f"tools used of {others}" if others else ""]
@@ -27,7 +27,7 @@ def mcp_summary(settings: McpSettings, *, keyed: bool) -> str:
 
 @asynccontextmanager
 async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | None]:
-    """Connect to the servers in the settings until the block ends; yields None where there are none."""
+    """Connect to the servers in the settings until the block ends. Yields None if there are none."""
     entries = settings.entries
     if not entries:
         yield None
@@ -46,7 +46,7 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | 
 async def served_tools(registry: Registry, *, keyed: bool) -> AsyncIterator[Mapping[str, ASGIApp]]:
     """Yield the endpoints by path. The SDK runs as long as the block.
 
-    There are none unless tokens of API keys are taken (`keyed`): no program could be admitted.
+    There are none unless tokens of API keys are accepted (`keyed`): no program could be admitted.
     """
     if not keyed:
         yield {}
@@ -60,5 +60,5 @@ async def served_tools(registry: Registry, *, keyed: bool) -> AsyncIterator[Mapp
 
 
 def _silence_sdk_logs() -> None:
-    """The SDK logs messages it cannot read as they are, and they may hold a user's words. We say what matters."""
+    """Silence the SDK, which logs unreadable messages with a user's words. This server logs what matters itself."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

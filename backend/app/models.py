@@ -1,4 +1,4 @@
-"""Opens the text models of a process."""
+"""This module opens the text models of a process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
 
 MODEL_CALLS_WAITING = 200
-"""Model calls that may wait to be logged; of more, the oldest are dropped."""
+"""The most model calls that wait to be logged; beyond that, the oldest are dropped."""
 DRAIN_WITHIN_S = 1.0
-"""Seconds a process that ends gives those that wait."""
+"""Seconds an ending process spends on writing the waiting model calls."""
 NO_KEY = "none"
-"""What is sent where no key is asked for."""
+"""Stands for the key where no key is needed."""
 HTTP_TIMEOUT_S = 10.0
 """Seconds a tool's request may take."""
 
@@ -48,10 +48,10 @@ class Models:
 async def open_models(
     settings: Settings, endpoints: Endpoints, stores: Stores, budgets: Budgets
 ) -> AsyncIterator[Models]:
-    """Open the models; they are closed after the block."""
+    """Open the models. They are closed after the block."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
-        outbox = Outbox(stores.memory, limit=MODEL_CALLS_WAITING)  # of its own, so that it delays no other writes
+        outbox = Outbox(stores.memory, limit=MODEL_CALLS_WAITING)  # its own outbox, so that it delays no other writes
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=settings.background.keep_s)
         metrics = WorkMetrics()
@@ -67,8 +67,7 @@ def _open_model(
     metrics: WorkMetrics,
     stack: AsyncExitStack,
 ) -> LoggedModel:
-    """Each of the two configured models is the other's fallback, and the everyday one the coordinator's; closed with
-    `stack`."""
+    """Return the model: each of the two configured ones is the other's fallback. It is closed with `stack`."""
     models = settings.models
     everyday, advanced = models.thinker_model, models.thinker_model_advanced
     coordinators = {settings.coordinator.model: everyday} if settings.coordinator.model else {}
@@ -91,7 +90,7 @@ def _open_model(
 
 
 def _embedder(settings: Settings, budgets: Budgets, stack: AsyncExitStack) -> Embedder:
-    """Without a key and an address an extension makes the vectors, at no cost, if one can."""
+    """Return the embedder; without a key and an address, that of an extension, which costs nothing."""
     key = settings.provider.openai_api_key
     if key is None and not settings.models.embedding_base_url:
         made = (each.embedder() for each in installed(settings.agent.plugin_folders).extensions)

@@ -1,4 +1,4 @@
-"""Stands where no provider of the Responder is set: the server starts, and each call says what is missing."""
+"""The provider where none is set: the server starts, and refuses each call with what is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend.settings.settings import Settings
 
 MESSAGE = "No Responder is set up, so calls and questions are not answered."
 NO_KEY = "none"
-"""What stands for a key: the client of the models is not made without one."""
+"""Stands for a key: the models' client cannot be made without one."""
 HINT = "Set OPENAI_API_KEY, or install 'responder-thinker[local]', and restart."
 
 

@@ -1,4 +1,4 @@
-"""Opens the notices and reminders of a process, for tools, calls, tasks and routes."""
+"""This module opens the notices and reminders of a process, for tools, calls, tasks and routes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from backend.storage.pubsub import PubSub
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """The parts that speak, show or post to users without being asked."""
+    """The parts that deliver notices and reminders to users."""
 
     dispatcher: NotificationDispatcher
     notices: NoticeRepository
@@ -45,11 +45,10 @@ async def open_notifications(
     retention_s: int | None = None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Notifications]:
-    """Open them; reminders are delivered from their `start` until the block is left.
+    """Open notices and reminders. Reminders are delivered from their `start` until the block ends.
 
-    A process that only sets reminders needs no webhook: `delivers` is false there. Enter the block before the pubsub
-    begins; the caller keeps ownership of everything passed in. Raises `SettingsError` for a webhook that is set up
-    wrongly.
+    A process that only sets reminders needs no webhook: `delivers` is false there. Enter the block before pub/sub
+    starts. The caller keeps ownership of all arguments. Raises `SettingsError` for a webhook with wrong settings.
     """
     metrics, notices = ReminderMetrics(), NoticeRepository(redis)
     reminders = ReminderRepository(redis, per_user=settings.per_user)
@@ -72,7 +71,7 @@ async def open_notifications(
 
 
 def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> WebhookClient | None:
-    """Return the webhook of these settings, which start with `name`; None unless an address is set."""
+    """Return the webhook of these settings, with names that begin with `name`; None unless an address is set."""
     if not settings.webhook_url:
         return None
     secret, hosts = settings.webhook_secret.get_secret_value(), settings.webhook_hosts.split(",")

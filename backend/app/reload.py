@@ -1,4 +1,4 @@
-"""Makes a saved plugin live: RELOAD=true, for development."""
+"""This module reloads plugins when their files are saved: RELOAD=true, for development."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.5
 
 
 async def reload_saved(folders: Sequence[Path], load: Callable[[], ThinkerRegistry], live: ThinkerRegistry) -> None:
-    """Put in `live` what `load` finds after each change, until cancelled; files with a fault leave it as it is."""
+    """After each change, put what `load` returns into `live`, until cancelled. Faulty files leave `live` as it is."""
     seen = _saved(folders)
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
@@ -27,10 +27,10 @@ async def reload_saved(folders: Sequence[Path], load: Callable[[], ThinkerRegist
                 continue
             seen = found
             live.take_over(await asyncio.to_thread(load))
-        except (OSError, VoiceError) as error:  # OSError: a file was being replaced
-            log.error("The plugins stay as they were: %s", error)
+        except (OSError, VoiceError) as error:  # OSError: a file is just being replaced
+            log.error("the plugins stay as they were: %s", error)
         else:
-            log.info("The plugins were loaded again.")
+            log.info("the plugins were loaded again")
 
 
 def _saved(folders: Sequence[Path]) -> set[tuple[Path, int]]:

@@ -1,4 +1,4 @@
-"""Serves the app over HTTP with uvicorn, and ends it in order: calls first, then connections, then the rest."""
+"""This module serves the app over HTTP with uvicorn, and ends calls first, then connections, then the rest."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CONNECTIONS_CLOSE_WITHIN_S = 5
 TICK_S = 1.0
 """Seconds between two new `Date` headers."""
 BACKLOG = 2048
-"""Connections the kernel keeps waiting; uvicorn's own figure."""
+"""Connections that may wait in the kernel: uvicorn's default."""
 
 
 async def serve(settings: Settings, host: str, port: int, *, shared_port: bool = False, announce: bool = True) -> None:
-    """Serve until SIGINT or SIGTERM; others may listen on a shared port, too. Raises `SetupError`."""
+    """Serve until SIGINT or SIGTERM. Other processes may listen on a shared port, too. Raises `SetupError`."""
     listening = bound_socket(host, port, shared=shared_port)
     try:
         async with open_app(settings, host) as app:
             server = Server(app, settings)
-            listening.listen(BACKLOG)  # before the address is announced: a caller who reads it may call immediately
+            listening.listen(BACKLOG)  # first, since callers may call as soon as they read the address
             if announce:
                 _announce(app, listening)
             async with supervising("warm-up notice", partial(_announce_loaded, app.warm_up if announce else None)):
@@ -45,10 +45,10 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
 
 
 class Server(uvicorn.Server):
-    """uvicorn, except that a signal ends the calls before the connections, since event streams last as long as calls.
+    """uvicorn's server, except that a signal ends calls before connections, since event streams last as long as calls.
 
-    This is the one file that overrides uvicorn's methods. If they change, the server wakes ten times a second, or ends
-    without saying goodbye to callers: `tests/test_library_pins.py` fails first.
+    It overrides methods of uvicorn, which `tests/test_library_pins.py` pins. If they changed, the server would wake ten
+    times a second, or end without a goodbye to callers.
     """
 
     def __init__(self, app: App, settings: Settings) -> None:
@@ -60,11 +60,11 @@ class Server(uvicorn.Server):
                 app.asgi,
                 connections,
                 log_config=None,
-                access_log=False,  # its lines would hold session tokens
-                proxy_headers=False,  # read by the app, and only from TRUSTED_PROXIES
+                access_log=False,  # An access log would hold session tokens.
+                proxy_headers=False,  # The app reads these headers itself, and only from TRUSTED_PROXIES.
                 server_header=False,
                 ws_per_message_deflate=False,
-                ws_max_size=768 * 1024,  # a picture of the Realtime protocol has up to 700 KB
+                ws_max_size=768 * 1024,  # A picture in the Realtime protocol has up to 700 KB.
                 timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,
             )
         )
@@ -73,20 +73,20 @@ class Server(uvicorn.Server):
         self._over = asyncio.Event()
 
     async def main_loop(self) -> None:
-        """Wait for the end; uvicorn's own loop looks ten times a second whether it has come."""
+        """Wait for the end without polling; uvicorn's own loop polls ten times a second."""
         while not await self.on_tick(0):
             await event_or_timeout(self._over, TICK_S)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal says goodbye to callers; a second one ends the process."""
-        if self._ending is not None:  # the child processes notice by themselves that we are gone
+        """End the calls with a goodbye on the first signal; end the process on a second one."""
+        if self._ending is not None:  # Child processes notice by themselves that this process is gone.
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
         self._ending = asyncio.get_running_loop().create_task(self._end(), name="shutdown")
 
     async def _end(self) -> None:
-        # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
-        # kill us before memory has been written out and the child processes have been ended.
+        # uvicorn's own `handle_exit` raises the signal again after the shutdown, which would kill this process before
+        # memory is written out and the child processes have ended.
         try:
             await self._app.end_calls()
         finally:
@@ -96,7 +96,7 @@ class Server(uvicorn.Server):
 
 def _announce(app: App, listening: socket.socket) -> None:
     host, port = listening.getsockname()[:2]
-    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # as people type it
+    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # the name people type
     console = Console(highlight=False)
     console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
     for line in app.banner:

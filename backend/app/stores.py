@@ -1,4 +1,4 @@
-"""Opens the stores of a process: Redis, and everything in it that more than one subsystem uses."""
+"""This module opens the stores of a process: Redis, and everything in it that several subsystems use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from backend.tools.confirmations import Confirmations
 from backend.users.memories import Memories
 
 DRAIN_WITHIN_S = 2.0
-"""Seconds a process that ends gives its waiting writes."""
+"""Seconds an ending process spends on pending writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +34,24 @@ class Stores:
     """The stores that every subsystem may use."""
 
     opened: OpenedMemory
-    """Redis itself, and what the operator should know about it."""
+    """The Redis connection, with its description for the operator."""
     memory: Memory
     outbox: Outbox
-    """Calls and typed turns write to memory through it."""
+    """The queue through which calls and typed turns write to memory."""
     memories: Memories
     turns: TurnClaims
-    """Which process runs which typed turn."""
+    """The claims that say which process runs which typed turn."""
     pubsub: PubSub
-    """Pub/sub with the other processes."""
+    """The pub/sub connection to other processes."""
     confirmations: Confirmations
-    """What users are asked to agree to."""
+    """The questions that users are asked to agree to."""
     ledger: Ledger
-    """Keeps conversations for longer than memory."""
+    """Keeps conversations longer than memory does."""
 
 
 @asynccontextmanager
 async def open_stores(opened: OpenedMemory, settings: Settings, *, serves: bool) -> AsyncIterator[Stores]:
-    """Take over `opened`; it is closed after the block, once writes are done. Who `serves` keeps a ledger."""
+    """Take over `opened`, and close it after the block once writes are done. A process that `serves` keeps a ledger."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(opened.memory.close)
         outbox = Outbox(opened.memory)
@@ -79,13 +79,13 @@ class TaskStore:
     queries: TaskQueries
     """A user's tasks, for conversations."""
     is_shared: bool
-    """True where other processes reach the queue; else tasks end with this process."""
+    """Whether other processes reach the queue; if not, tasks end with this process."""
 
 
 def open_task_store(
     settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher, pubsub: PubSub
 ) -> TaskStore:
-    """Return the records; the results of tasks go into their owners' channels."""
+    """Return the records. Results of tasks go into their owners' channels."""
 
     def show(pipe: Pipe, owner: str, event: PageEvent) -> None:
         pubsub.add_page_event(pipe, owner, *page_message(event))

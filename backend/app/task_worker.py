@@ -1,6 +1,6 @@
-"""A worker process does background tasks for servers that share its Redis, until a signal ends it.
+"""A worker process runs background tasks for the servers that share its Redis, until a signal ends it.
 
-It has what a Thinker needs (models, tools, memory) and nothing of calls. Any number may run, on any machine.
+It has what a Thinker needs (models, tools, memory) but no calls. Any number may run, on any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backend.tasks.worker import background_kinds
 
 
 async def work(settings: Settings, concurrency: int | None = None) -> None:
-    """Work until SIGINT or SIGTERM; running tasks are then handed back. Raises `SetupError` when it cannot start."""
+    """Work until SIGINT or SIGTERM, then hand running tasks back. Raises `SetupError` when it cannot start."""
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -52,4 +52,4 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         async with worker.working():
             kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))
             at_once = "1 task" if background.concurrency == 1 else f"{background.concurrency} tasks"
-            yield f"Worker     {worker.name}: {at_once} at once", f"Memory     {opened.label}", f"Kinds      {kinds}"
+            yield f"Worker     {worker.name}: {at_once} at a time", f"Memory     {opened.label}", f"Kinds      {kinds}"

@@ -1,4 +1,4 @@
-"""Opens the work that outlives a sentence: background tasks and the coordinator."""
+"""This module opens background tasks and the coordinator."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from backend.tasks.worker import Worker, background_kinds, thinker_work
 from backend.thinkers.dispatcher import ThinkerDispatcher
 
 UTTERANCES_WAITING = 100
-"""Utterances that may wait to be written; of more, the oldest are dropped."""
+"""The most utterances that wait to be written; beyond that, the oldest are dropped."""
 DRAIN_WITHIN_S = 1.0
-"""Seconds a process that ends gives those that wait."""
+"""Seconds an ending process spends on writing the waiting utterances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class TaskSubsystem:
     service: TaskService
     coordinator: CoordinatorService
     handoff: BackgroundHandoff
-    """The way of calls and typed turns to the tasks."""
+    """Hands work of calls and typed turns over to background tasks."""
 
 
 @asynccontextmanager
 async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
-    """Open background tasks and the coordinator before pub/sub starts; they are ended after the block."""
+    """Open background tasks and the coordinator before pub/sub starts. They end after the block."""
     store, thinkers = foundation.task_store, foundation.thinkers.dispatcher
     async with (
         open_background(
@@ -84,7 +84,7 @@ async def open_coordinator(foundation: Foundation, tasks: TaskService) -> AsyncI
         channels, state, tasks, decide, notifier.notify, notifier.is_on_call, publish, settings=chosen
     )
     stores.pubsub.subscribe(EVENTS, coordinator.wake)
-    utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
+    utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # its own outbox, so that it delays no other writes
     async with supervising("coordinator", coordinator.run):
         try:
             yield CoordinatorService(coordinator, utterances, notifier.waiting)
@@ -104,7 +104,7 @@ async def open_background(
 ) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
-    Without a shared queue, tasks are done in this process whatever the settings say.
+    Without a shared queue, this process always runs the tasks itself.
     """
     admit = partial(admit_task, budgets) if budgets else None
     works = settings.worker == "inline" or not store.is_shared
@@ -123,7 +123,7 @@ def make_worker(
     budgets: Budgets | None = None,
     tracer: Tracer = NO_TRACER,
 ) -> Worker:
-    """Return a worker that asks the Thinkers, not yet at work; what a task costs is charged to its owner."""
+    """Return a worker that asks the Thinkers, not yet started. Each task is charged to its owner."""
     work = thinker_work(thinkers, model_calls, tracer)
     if budgets:
         work = paid_by(budgets, lambda run: run.task.owner, work)

@@ -1,4 +1,4 @@
-"""Opens the Thinkers of a process: their tools and services, and the steps around every turn."""
+"""This module opens the Thinkers of a process: their tools and services, and the steps around every turn."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
 
 POST_STEPS_WITHIN_S = 2.0
-"""Seconds a server that ends gives the post-steps of the last turns."""
+"""Seconds an ending server waits for the post-steps of the last turns."""
 SUMMARIES_WITHIN_S = 2.0
-"""Seconds a server that ends gives the summaries of the calls it has just ended."""
+"""Seconds an ending server waits for the summaries of the calls it has just ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkerSubsystem:
-    """The Thinkers of a process, and what their tools reach."""
+    """The Thinkers of a process, and the services of their tools."""
 
     dispatcher: ThinkerDispatcher
     pipeline: Pipeline
@@ -72,7 +72,7 @@ class ThinkerSubsystem:
 
     @property
     def registry(self) -> ThinkerRegistry:
-        """All Thinkers there are."""
+        """The registry of all Thinkers."""
         return self.dispatcher.registry
 
 
@@ -86,13 +86,13 @@ async def open_thinkers(
     user_tasks: UserTasks,
     without_model: frozenset[SourceMode],
 ) -> AsyncIterator[ThinkerSubsystem]:
-    """Open the Thinkers; they are ended after the block. `without_model` are the turns that no model answers.
+    """Open the Thinkers, and end them after the block. No model answers in the source modes of `without_model`.
 
     Raises `BadPlugin`.
     """
     async with AsyncExitStack() as stack:
         services: dict[Any, Any] = {Memories: stores.memories}
-        # The bundled model is no better at memories than words are.
+        # The bundled model finds memories no better than words do.
         embedder = models.embedder if isinstance(models.embedder, MeteredEmbedder) else None
         vectors = TextVectors(stores.opened.redis, models.embedder.model, ttl_s=settings.memory.retention_s)
         services[TextSearch] = search = TextSearch(embedder, vectors)
@@ -154,10 +154,10 @@ def build_thinkers(
     clock: Callable[[], float] = time.time,
     without_model: frozenset[SourceMode] = frozenset(),
 ) -> ThinkerDispatcher:
-    """Return all Thinkers with their tools and services; `without_model` are the turns that no model answers.
+    """Return all Thinkers with their tools and services. No model answers in the source modes of `without_model`.
 
-    `tool_sources` have the tools of other servers; `services` are further ones for tools, by type. Without
-    `confirmations`, no tool is run that needs the user's agreement; without `enqueue`, nothing is learnt from answers.
+    `tool_sources` have the tools of other servers; `services` are further services for tools, by type. Without
+    `confirmations`, tools that need the user's agreement never run; without `enqueue`, nothing is learned from answers.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     here = installed(settings.agent.plugin_folders)
@@ -174,7 +174,7 @@ def build_thinkers(
     toolbox = tools.discover(known, here.modules("tools"), tool_sources, confirmations)
     fast, advanced = settings.models.thinker_model, settings.models.thinker_model_advanced
     agent = Agent(model, toolbox, fast, clock=clock)
-    # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
+    # A mode with an unknown tool is refused. Tools of other servers count as known: they may connect later.
     load_modes(settings.models.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
     deadline_s = settings.agent.reasoning.deadline_s
     reasoner = Reasoner(agent, planner=advanced, executor=fast, deadline_s=deadline_s, tracer=tracer)
@@ -188,7 +188,7 @@ def build_thinkers(
 
 
 def _step_services(settings: Settings, stores: Stores, models: Models, stack: AsyncExitStack) -> dict[Any, Any]:
-    """Return the services that steps have besides those of tools; closed with `stack`."""
+    """Return the services of steps beside those of tools. They are closed with `stack`."""
     known: dict[Any, Any] = {
         httpx2.AsyncClient: models.http,
         ChatModel: models.model,

@@ -1,7 +1,7 @@
-"""`WORKERS=n`: one command, one port, n processes, each a whole server that shares its calls with the others.
+"""`WORKERS=n` starts n server processes on one port with one command; they share their calls.
 
-This process takes no calls. It holds what there may be only one of (the embedded Redis, a Responder on this machine),
-starts the others, and starts one again that dies: its calls are lost, those of the others go on.
+The parent takes no calls. It holds what can exist only once (the embedded Redis, a Responder on this machine), starts
+the servers, and restarts one that dies: its calls are lost, those of the others go on.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
 
 END_WITHIN_S = 25.0
-"""Seconds the processes may take to say goodbye to their callers."""
+"""Seconds the processes may take to end their calls with a goodbye."""
 RECEIVE_BUFFER = 32 * 1024
-"""Bytes that the kernel takes from a client before they are read, and as many again: what one read may hold is parsed
-within some 20 ms, however it is formed."""
+"""Bytes the kernel buffers from a client, with as many again for bookkeeping. Parsing one read takes 20 ms at most."""
 SETUP_FAILED = 2
-"""The exit status of a server that cannot start as it is set up."""
+"""The exit status of a server that cannot start with its settings."""
 
 
 async def supervise(settings: Settings, host: str, port: int, log_options: Sequence[str]) -> None:
     """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
     decide_access(
         settings, host, installed(settings.agent.plugin_folders).credentials(settings)
-    )  # refused here, once, not by each process
-    with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
+    )  # Refuse once here, not in each process.
+    with bound_socket(host, port, shared=True) as held:  # It does not listen, so it never gets a caller.
         options = ["--host", host, "--port", str(held.getsockname()[1]), *log_options]
         async with _shared(settings) as environment:
             limits = Limits(end_within_s=END_WITHIN_S + settings.server.drain_s, final_statuses={SETUP_FAILED})
@@ -45,7 +44,7 @@ async def supervise(settings: Settings, host: str, port: int, log_options: Seque
 
 
 def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -> Callable[[], Command]:
-    """Return the command of a server process, which announces the address, if at all, when it starts first."""
+    """Return the command of a server process. It announces the address on its first start only, if `announce`."""
     announcing = iter(["--announce"] if announce else [])
 
     def command() -> Command:
@@ -56,7 +55,7 @@ def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -
 
 
 async def _run(workers: list[ChildProcess]) -> None:
-    """Keep them all running until a signal comes, then end them in order; a second signal kills them."""
+    """Keep all processes running until a signal, then end them in order. A second signal kills them."""
     loop, ending = asyncio.get_running_loop(), asyncio.Event()
 
     def on_signal() -> None:
@@ -88,7 +87,7 @@ async def _run(workers: list[ChildProcess]) -> None:
 
 @asynccontextmanager
 async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
-    """Open what there is one of; yields the environment in which the processes find it."""
+    """Open what the processes share, and yield the environment variables by which they find it."""
     environment = dict(os.environ) | {"SHARE_SESSIONS": "true"}
     async with AsyncExitStack() as stack:
         opened = await open_memory(settings.memory.redis_url, settings.memory.data_dir)
@@ -96,7 +95,7 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         if opened.url is None:
             raise SetupError(f"WORKERS needs a Redis that several processes can reach. {opened.detail}")
         environment["REDIS_URL"] = opened.url
-        if settings.access.secret_key is None:  # they all sign with the one in DATA_DIR
+        if settings.access.secret_key is None:  # They all sign with the key in DATA_DIR.
             environment["SECRET_KEY"] = b",".join(secret_keys(settings)).decode()
         having = installed(settings.agent.plugin_folders)
         names = responder_names(settings, having)
@@ -107,7 +106,7 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
 
 
 def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
-    """Return a socket bound to the address, not listening yet. Raises `SetupError`."""
+    """Return a socket that is bound to the address and not listening yet. Raises `SetupError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)

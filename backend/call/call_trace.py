@@ -1,8 +1,8 @@
 """The trace of one call: its turns and its Thinkers as spans, made from the events of the turn machine and the page.
 
-A turn begins where the caller fell silent and lasts until the last thing that was done or heard for it. Its span is
-ended when the next turn has begun and no Thinker works for it, since until then an answer may still go stale.
-A Thinker opens its own spans under the one that `thinker` puts around it.
+A turn's span begins where the caller fell silent and lasts until the last event that belongs to the turn. It is ended
+when the next turn has begun and no Thinker works for it: until then an answer may still become stale. A Thinker opens
+its own spans under the span that `thinker` opens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Work:
 
 @dataclass(slots=True)
 class _TracedTurn:
-    """One turn, or, with the session's own span, what came before the first."""
+    """The span of one turn; before the first turn, the span of the session."""
 
     span: Span
     number: int = 0
@@ -40,19 +40,19 @@ class _TracedTurn:
     heard: bool = False
     failed: bool = False
     idle: bool = False
-    """True once what is said is no longer an answer."""
+    """True when the assistant's further words are no longer an answer to this turn."""
     murmurs: int = 0
     discarded_tokens: int = 0
-    """The cost of the replies that were prepared for it and thrown away."""
+    """The tokens of the replies that were prepared for this turn and discarded."""
     works: dict[str, _Work] = field(default_factory=dict)
 
     def touch(self) -> None:
-        """Note that something happened for it now."""
+        """Note that something happens for this turn now."""
         self.active_at = self.span.now()
 
     @property
     def working(self) -> bool:
-        """True while one of its Thinkers is at work."""
+        """True while a Thinker works for this turn."""
         return any(work.outcome is None for work in self.works.values())
 
     def end(self) -> None:
@@ -88,13 +88,13 @@ class CallTrace:
         self._turn.touch()
 
     def thinker(self, call: str) -> AbstractContextManager[Span]:
-        """Return a block; its tasks work for tool call `call`."""
+        """Return a context manager: tasks that are started within it belong to the trace of tool call `call`."""
         span = self._turn.span.open("thinker", "route_to_thinker")
         self._turn.works[call] = _Work(span)
         return within(span)
 
     def on_event(self, event: page.PageEvent) -> None:
-        """Note in the spans what `event` says of a turn or a Thinker, if anything."""
+        """Note an event of a turn or a Thinker in its span; ignore all other events."""
         turn = self._turn
         match event:
             case page.ThinkerChanged():
@@ -136,7 +136,7 @@ class CallTrace:
         self._span.end("failed" if reason in FAULTS else "complete")
 
     def _discarded(self, number: int, tokens: int) -> None:
-        """Note the cost of a discarded reply; the provider may tell it when the next turn has begun."""
+        """Note the tokens of a discarded reply, which the provider may report when the next turn has begun."""
         turn = next((turn for turn in (self._turn, *self._earlier) if turn.number == number), None)
         if turn:
             turn.discarded_tokens += tokens

@@ -1,5 +1,4 @@
-"""One call's view of its caller, with the choices of the caller and of their program. Limits, briefing and rights
-follow."""
+"""One call's caller: the choices of the caller and of their program, from which limits, briefing and rights follow."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ STYLES = frozenset(EndpointingStyle)
 
 
 class CallerContext:
-    """The caller of one call. Nothing is known of one who takes part with the session's token alone."""
+    """The caller of one call. A participant with only the session's token has no profile here."""
 
     def __init__(self, dependencies: CallDependencies, session: Session, choice: ProviderChoice) -> None:
-        """`choice` knows who can find turns with the model that serves the call now."""
+        """`choice` knows who can detect turns with the model that serves the call now."""
         self._dependencies = dependencies
         self._session = session
         self._choice = choice
         self._background = CallerBackground()
         self.options: CallOptions | None = session.options
-        """What the caller's program has chosen; None: there is none, and the caller's own preferences count."""
+        """The options of the caller's program; None without a program, when the caller's own preferences count."""
         self.mode = dependencies.knowledge.mode(UserProfile())
 
     @property
@@ -60,18 +59,18 @@ class CallerContext:
 
     @property
     def finder(self) -> TurnFinder:
-        """Return who is to find the caller's turns."""
+        """Return who detects the caller's turns."""
         return self.limits.endpointing if self.options is None or self.options.detects_turns else "client"
 
     async def load(self) -> None:
-        """Find out what is known of the caller, within half a second. A profile that changes meanwhile is the newer."""
+        """Load what is known of the caller, within half a second; keep a profile that has changed meanwhile."""
         before = self._background.profile
         background = await self._dependencies.knowledge.background(self._session.owner)
         now = self._background.profile
         self._background = background if now is before else replace(background, profile=now)
 
     def use_mode(self) -> None:
-        """Go by the mode in the profile."""
+        """Use the mode in the profile."""
         self.mode = self._dependencies.knowledge.mode(self._background.profile)
 
     def learn(self, profile: UserProfile) -> None:
@@ -84,7 +83,7 @@ class CallerContext:
         return self._dependencies.knowledge.brief(self._background, self.options)
 
     def question(self, untrusted: bool, unsure: bool) -> Question:
-        """Return a question of the caller's, with their rights and still without words; `ToolRights` has the flags."""
+        """Return a question of the caller with their rights, still without words; see `ToolRights` for the flags."""
         session = self._session
         rights = ToolRights(session.caller_scope, untrusted=untrusted, unsure=unsure)
         user, conversation = "" if session.shared else session.owner, session.conversation_id

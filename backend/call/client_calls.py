@@ -1,4 +1,4 @@
-"""The tool calls that the caller's program carries out itself: one that it never answers fails by and by."""
+"""The tool calls that the caller's program carries out itself; a call without an answer fails after a time limit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from backend.turns import events as ev
 from backend.turns.commands import RunThinker
 
 ANSWER_WITHIN_S = 120.0
-"""Seconds a program has to carry out a tool call."""
+"""Seconds in which a program has to answer a tool call."""
 LATE = "the tool has not answered in time"
 
 
 class ClientCalls:
-    """The calls of one voice call that its program was given; `dispatch` takes the failure of one that is overdue.
+    """The tool calls that one call's program carries out; `dispatch` gets the failure of each that is overdue.
 
     The turn machine ignores the failure of a call that was answered.
     """
@@ -24,17 +24,17 @@ class ClientCalls:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def run(self, command: RunThinker) -> None:
-        """Wait for the answer to a tool call from now on."""
+        """Start the time limit of a tool call."""
         loop = asyncio.get_running_loop()
         self._timers[command.call] = loop.call_later(ANSWER_WITHIN_S, self._fail, command.call)
 
     def cancel(self, call: str) -> None:
-        """Wait for an answer no longer."""
+        """Stop the time limit of a tool call."""
         if timer := self._timers.pop(call, None):
             timer.cancel()
 
     def close(self) -> None:
-        """Stop waiting."""
+        """Stop all time limits."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

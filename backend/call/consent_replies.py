@@ -1,4 +1,4 @@
-"""Hears what a caller answers to the question whether something shall be done, beside the call and in order."""
+"""Passes what a caller says to the consent questions of tools, in order and without delaying the call."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from backend.sessions.session import Session
 from backend.storage.memory import briefly
 
 TakeAnswer = Callable[[str, str, str], Awaitable[None]]
-"""(user, conversation, words) → takes the words as the answer to what the user was asked there, if anything."""
+"""(user, conversation, words) → takes the words as the answer to the consent question asked there, if any."""
 HEARD_WITHIN_S = 1.0
-"""Seconds noting one answer may take; after that, the caller is asked again."""
+"""Seconds in which an answer must be noted; after that, the caller is asked again."""
 WAITING_LIMIT = 16
-"""Utterances that wait to be noted; of more, the newest are dropped, so that the caller is asked again."""
+"""The most utterances that wait to be noted; further ones are dropped, so that the caller is asked again."""
 
 
 class ConsentReplies:
-    """Takes each utterance of one call as a possible answer. Without `take_answer`, callers are asked nothing."""
+    """Passes each utterance of one call as a possible answer; without `take_answer` no caller is asked."""
 
     def __init__(self, session: Session, take_answer: TakeAnswer | None) -> None:
         self._session = session
@@ -27,12 +27,12 @@ class ConsentReplies:
         self._waiting: set[asyncio.Task[None]] = set()
 
     def on_words(self, words: str) -> None:
-        """Take what the caller has said or typed. Does not wait."""
+        """Pass on what the caller has said or typed, without waiting."""
         if self._take_answer is not None and len(self._waiting) < WAITING_LIMIT:
             start_among(self._waiting, "answer to a question", self._heard(self._take_answer, words))
 
     async def close(self) -> None:
-        """Stop; words that wait are dropped, and agree to nothing."""
+        """Stop, and drop words that still wait: they agree to nothing."""
         await cancel_all(self._waiting)
 
     async def _heard(self, take_answer: TakeAnswer, words: str) -> None:

@@ -1,7 +1,7 @@
-"""Work that a model of a call hands over by itself, without saying what it is: see `Capabilities.delegates`.
+"""Delegations: work that a call's model hands over by itself, without naming a Thinker (`Capabilities.delegates`).
 
-The task is what the caller has said last, with what the model has announced since; the history of the call gives its
-pronouns a meaning. It is done in one turn of the agent, which has the Thinkers at hand as in a typed turn.
+The task consists of the caller's last words and of what the model has announced since; the history of the call explains
+its pronouns. One turn of the agent does the task, with the Thinkers as in a typed turn.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from backend.thinkers.routing import SLACK_S, ThinkerRouting
 from backend.users.profile import load_profile
 
 LABEL = "Assistant"
-"""The name on the page until a Thinker is asked."""
+"""The name that the page shows until a Thinker is asked."""
 SHOWN = 12
-"""Messages of the call that the agent is shown."""
+"""The number of the call's latest messages that the agent gets."""
 KNOWN_WITHIN_S = 0.5
-"""Seconds loading the profile may take."""
+"""Seconds in which the profile must be loaded."""
 DEADLINE_FACTOR = 2
-"""A task has the time of so many Thinkers, one after the other."""
+"""The time of a task as a multiple of a Thinker's deadline."""
 TASK = """\
 The user is on the phone with a voice, which has handed over what they have just said. Do all that it asks for, and \
 nothing that was asked for or done before: the conversation is there to understand it. What the user hears is the \
@@ -46,14 +46,14 @@ ALREADY = json.dumps({"status": "This is at work already, or was answered. Do no
 
 
 class DelegatedTask(msgspec.Struct, frozen=True):
-    """The words that were said before work was handed over."""
+    """The words of a delegation: the caller's (`said`) and the model's since (`announced`)."""
 
     said: str
     announced: str = ""
 
 
 def read_task(arguments: str) -> DelegatedTask:
-    """Return the task of a delegation. Raises `BadRequest` when nothing was said."""
+    """Return the task of a delegation. Raises `BadRequest` if it cannot be read, or the caller said nothing."""
     try:
         task = msgspec.json.decode(arguments, type=DelegatedTask)
     except msgspec.MsgspecError:
@@ -67,12 +67,12 @@ class Delegations:
     """The work that one call's model has handed over."""
 
     def __init__(self, thinkers: ThinkerDispatcher, history: Callable[[], Sequence[PastMessage]]) -> None:
-        """`history` returns what was said in the call so far."""
+        """`history` returns the messages of the call so far."""
         self._thinkers = thinkers
         self._history = history
 
     def start(self, call: ThinkerCall, task: DelegatedTask) -> asyncio.Task[None]:
-        """Begin to work on a task. Its outcome is the call's."""
+        """Begin to work on a task; its outcome becomes that of `call`."""
         call.label = LABEL
         return self._thinkers.start(call, partial(self._do, task))
 
@@ -141,7 +141,7 @@ class Delegations:
 
 
 def _show(call: ThinkerCall, event: ThinkerChanged) -> None:
-    """Show on the page what a Thinker does for the task, as the work of the task's own call."""
+    """Show a Thinker's work for the task on the page, as the work of the delegated call."""
     if event.work is None or event.stage not in ("routed", "working"):
         return
     call.label = event.work.label

@@ -27,21 +27,21 @@ from backend.users.profile import UserProfile
 from backend.users.profile_learner import LearnerDependencies
 
 Earlier = Callable[[str, str], Awaitable[Sequence[Message] | None]]
-"""(user, conversation) → the messages of that conversation, within half a second; None when memory is slow."""
+"""(user, conversation) → the messages of that conversation, within half a second; None if memory is slow."""
 Spend = Callable[[str, str, Mapping[str, int]], int | None]
 """(session, model, tokens by kind as in `TokenUsage`) → charges them; returns their price in millionths of a dollar."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallerKnowledge:
-    """The stores of what is known of a caller, and of what follows from it."""
+    """The functions that load what is known of a caller, and make a briefing and a mode of it."""
 
     brief: Callable[[CallerBackground, CallOptions | None], Briefing]
     """Makes the briefing for a caller from what is known of them and what their program has chosen."""
     mode: Callable[[UserProfile], Mode]
     """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]
-    """Returns what is known of the user with that id, within half a second; nothing when memory is slow."""
+    """Returns what is known of the user with that id, within half a second; an empty background if memory is slow."""
     earlier: Earlier
 
 
@@ -55,24 +55,24 @@ class CallDependencies:
     enqueue: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], LocalEndpointing]
-    """Opens our own endpointing."""
+    """Opens local endpointing for a call."""
     limits: TurnLimits
     metrics: CallMetrics
     max_s: float = 0
-    """Seconds a call may last; 0: any time."""
+    """The longest time of a call, in seconds; 0: no limit."""
     tracer: Tracer = NO_TRACER
     spent: Spend = lambda session_id, model, tokens: None
     """Takes the session, the model and the tokens by kind of each reply; returns their price, where it is known."""
     reader: Reader | None = None
-    """Reads short utterances; None: durations decide what is an interruption."""
+    """The utterance classifier; None: the length of speech decides what is an interruption."""
     open_echo_guard: Callable[[], EchoGuard] = EchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
     ledger: Ledger | None = None
-    """Keeps what was said for longer than memory; None: nothing does."""
+    """The ledger, which keeps conversations longer than memory; None: it is off."""
     open_recorder: OpenRecorder | None = None
-    """Makes the recorder of each call; None: nothing records calls."""
+    """Makes the recorder of each call; None: calls are not recorded."""
     transfers: Mapping[str, str] = field(default_factory=dict)
-    """Where calls by telephone may be transferred to: a name → a number or a SIP address."""
+    """The targets to which calls by telephone may be transferred: a name → a number or a SIP address."""
     take_answer: TakeAnswer | None = None
-    """Hears what callers answer to the question whether something shall be done; None: no caller is asked."""
+    """Takes what callers answer to consent questions; None: no caller is asked."""

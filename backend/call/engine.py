@@ -1,7 +1,7 @@
-"""The engine of one call: events go to the turn machine in order, and its commands are carried out right away.
+"""The engine of one call: it gives events to the turn machine in order, and carries out the machine's commands.
 
-Nothing in here ever waits: events come from the transport, the Responder, Thinkers and the timer of the machine's
-deadlines, and each is handled before the next one.
+Events come from the transport, the Responder, Thinkers and the timer of the machine's deadlines. Each is handled before
+the next one, and nothing in here waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backend.call.parts import CallParts
 
 ABOUT_OUT_OF_BAND = (ev.OutOfBandProgress, ev.OutOfBandRefused, ev.ResponderLost)
-"""The events that bear on responses outside of the conversation."""
+"""The events that concern responses outside of the conversation."""
 NEVER = float("inf")
 
 
@@ -34,7 +34,7 @@ class CallEngine:
     """Connects one turn machine with the caller's transport, the Responder, the Thinkers and the page."""
 
     def __init__(self, parts: CallParts, subscribe: Subscribe | None, max_s: float) -> None:
-        """`subscribe` subscribes to the notices of the call's user; `max_s` is how long it may last, 0: any time."""
+        """`subscribe` subscribes to the notices of the call's user; `max_s` is the longest time of the call, 0: any."""
         self._parts = parts
         parts.board.engine = self
         self._session = parts.session
@@ -43,7 +43,7 @@ class CallEngine:
         self._subscribe = subscribe
         self._subscription: Subscription | None = None
         self._runners: dict[str, ToolCallRunner] = {}
-        """Tool call → who carries it out."""
+        """The runner of each tool call that is under way."""
         self._cut_item = ""
 
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
@@ -52,17 +52,17 @@ class CallEngine:
         self._queue: deque[ev.Event | None] = deque()
         self._dispatching = False
         self.reason = "error"
-        """Why the call has ended, once it is over."""
+        """The reason for which the call has ended; empty before."""
         self.failure: Exception | None = None
-        """The fault that has ended it."""
+        """The fault that has ended the call, if any."""
 
     # --- events in ------------------------------------------------------------------------------------
 
     def dispatch(self, event: ev.Event | None) -> None:
         """Give the machine an event (None: a deadline has come) and carry out its commands before returning.
 
-        Events caused by carrying out a command wait until the commands before them are done. A fault in here ends
-        the call through `VoiceCall.run`, and not its messenger: that may be a transport's clock or a request.
+        Events that a command causes wait until the commands before them are done. A fault in here ends the call through
+        `VoiceCall.run`; it is not raised here, where it would hit a transport's clock or a request.
         """
         self._queue.append(event)
         if self._dispatching:
@@ -71,7 +71,7 @@ class CallEngine:
         try:
             while self._queue:
                 self._handle(self._queue.popleft())
-            if not isinstance(event, ev.ReplyAudio):  # the sound of a reply moves no deadline forward
+            if not isinstance(event, ev.ReplyAudio):  # the audio of a reply moves no deadline forward
                 self.set_alarm()
         except Exception as error:  # noqa: BLE001 - `VoiceCall.run` raises it again
             self.failure = error
@@ -97,7 +97,7 @@ class CallEngine:
             self._execute(command)
 
     def on_link_event(self, event: ev.Event) -> None:
-        """Take an event of the Responder's, or of the connection to it."""
+        """Take an event of the Responder, or of the connection to it."""
         parts = self._parts
         if isinstance(event, ev.ResponderLost | ev.ResponderRestored):
             parts.uplink.follow_line(stands=isinstance(event, ev.ResponderRestored))
@@ -105,10 +105,10 @@ class CallEngine:
             self.follow_finder()
         self.dispatch(event)
         if isinstance(event, ev.ResponderLost):
-            parts.inbox.open()  # it may be the first: the caller is heard meanwhile
+            parts.inbox.open()  # perhaps no connection has stood yet: the caller is heard meanwhile
 
     def follow_finder(self) -> None:
-        """Have turns found by who can with the model that serves the call now, which another may not have done."""
+        """Choose who detects turns, by what the model that serves the call now can do."""
         caller = self._parts.caller
         if self._parts.uplink.follow_finder(caller.finder):
             self.dispatch(ev.OptionsChanged(caller.limits, caller.is_answered))
@@ -169,7 +169,7 @@ class CallEngine:
                 parts.link.send(command)
 
     def _runner_of(self, name: str) -> ToolCallRunner:
-        """Return who carries out calls of a tool; the model learns from the Thinkers that there is none."""
+        """Return the runner for calls of a tool; the Thinkers' runner answers calls of unknown tools."""
         parts, options = self._parts, self._parts.caller.options
         if any(tool.name == name for tool in parts.phone.tools):
             return parts.phone
@@ -178,7 +178,7 @@ class CallEngine:
         return parts.tool_calls
 
     def publish(self, event: page.PageEvent) -> None:
-        """Show `event` on the page, completed with what the machine lacks, and to those who observe the call."""
+        """Show `event`, completed with details that the machine lacks, to the page and to the call's observers."""
         parts = self._parts
         match event:
             case page.ThinkerChanged(call_id) if self._runners.get(call_id) is parts.phone:
@@ -200,12 +200,12 @@ class CallEngine:
             take(event)
 
     def subscribe(self) -> None:
-        """Have the notices of the call's user come here from now on; one who only shares the call gets none."""
+        """Subscribe to the notices of the call's user; a caller who only shares the session gets none."""
         if self._subscribe and not self._parts.over.is_set() and not self._session.shared:
             self._subscription = self._subscribe(self._session.owner, self.dispatch)
 
     def unsubscribe(self) -> None:
-        """Take no more notices."""
+        """End the subscription to notices, if there is one."""
         if self._subscription:
             self._subscription.close()
 
@@ -214,7 +214,7 @@ class CallEngine:
         self._parts.link.brief(self._parts.phone.brief(self._parts.caller.briefing()))
 
     def brief_first(self) -> None:
-        """Brief the Responder before its first connection; a profile that has changed meanwhile has done so already."""
+        """Brief the Responder before its first connection, unless a changed profile has already done so."""
         caller, link = self._parts.caller, self._parts.link
         if link.briefing is None:
             caller.use_mode()
@@ -223,13 +223,13 @@ class CallEngine:
             link.prefer(caller.preferences.responder)
 
     def brief_again(self, profile: UserProfile) -> None:
-        """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
+        """Show the page that the profile has changed, and brief the Responder on it."""
         self.publish(page.UserContextChanged())
         self._parts.caller.learn(profile)
         self._follow_profile()
 
     def _follow_profile(self) -> None:
-        """Take turns as the caller has chosen, unless a program has chosen itself, and brief the Responder."""
+        """Apply the caller's choices for turns, unless a program has chosen, and brief the Responder."""
         if self._parts.caller.options is None:
             self.dispatch(ev.OptionsChanged(self._parts.caller.limits, answered=True))
         self.brief()
@@ -248,7 +248,7 @@ class CallEngine:
         self._alarm.stop()
 
     def _on_deadline(self) -> None:
-        """Something may be due, unless the deadline has moved since the alarm was set."""
+        """Let the machine expire, and end the call at its longest time; the deadline may have moved since."""
         if self._ends_at <= self._now():
             self._ends_at = NEVER
             self.dispatch(ev.HangUpRequested("max_minutes"))
@@ -256,7 +256,7 @@ class CallEngine:
 
 
 class EngineReference:
-    """What the parts of a call may ask of its engine. None of them does before the engine is there."""
+    """The methods of the engine that the parts of a call may use after the engine has been built."""
 
     engine: CallEngine
 

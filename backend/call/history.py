@@ -1,7 +1,7 @@
-"""The words really said and heard in one call, and the record of the call once it has ended.
+"""The words really said and heard in one call.
 
-Everything goes to memory and is never waited for; the newest messages stay at hand for a new connection. A call may
-continue an earlier conversation, by voice or by text: then the messages at hand begin with its end.
+Each message is written to memory in the background; the newest ones are kept here for a new connection. A call may
+continue an earlier conversation, by voice or by text: then the kept messages begin with the end of that one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from backend.storage.outbox import Enqueue
 from backend.users.profile_updates import CountSession, update_profile
 
 TAIL = 30
-"""Messages put back on a new connection."""
+"""The number of messages that a new connection gets."""
 EARLIER_CHARS = 2_000
-"""Characters of an earlier message that are put back; one that was written may be long."""
+"""The most characters of an earlier message that a new connection gets; a typed message may be long."""
 
 
 class CallHistory:
@@ -30,21 +30,21 @@ class CallHistory:
     def __init__(
         self, user_id: str, conversation_id: str, enqueue: Enqueue, on_said: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """`on_said` gets each message, too, and returns without waiting."""
+        """`on_said` gets each message too, and must not wait."""
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._enqueue = enqueue
         self._on_said = on_said
         self._tail: deque[PastMessage] = deque(maxlen=TAIL)
         self.count = 0
-        """Messages added so far."""
+        """The number of messages added so far."""
 
     def tail(self) -> list[PastMessage]:
         """Return the newest messages, oldest first."""
         return list(self._tail)
 
     def since(self, count: int) -> list[PastMessage]:
-        """Return the messages added after the first `count`, as far as they are at hand."""
+        """Return the messages added after the first `count`, as far as they are still kept."""
         added = self.count - count
         return list(self._tail)[-added:] if added > 0 else []
 
@@ -59,7 +59,7 @@ class CallHistory:
             self._tail.extendleft(reversed(past[-room:]))
 
     def add(self, role: Role, text: str) -> str:
-        """Keep one message, and return the id it is kept under."""
+        """Keep one message, and return its id."""
         self._tail.append(PastMessage(role, text))
         self.count += 1
         message = Message(role, text, time.time())
@@ -73,7 +73,7 @@ class CallHistory:
 
 
 def count_ended(enqueue: Enqueue, session: Session, reason: str) -> None:
-    """Count the call in its user's profile, or forget the conversation of a call that was deleted."""
+    """Count an ended call in its user's profile; if it was deleted, forget its conversation."""
     owner, conversation_id = session.owner, session.conversation_id
 
     async def write(memory: Memory) -> None:

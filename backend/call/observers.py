@@ -1,6 +1,6 @@
-"""Those who follow one call, and have no say in it: the trace, the metrics, the ledger, memory and the learner.
+"""The observers of one call, which do not act on it: the trace, the metrics, the ledger, memory and the learner.
 
-None of them is waited for. What acts on the call stays with the engine, and so does what passes 50 times a second.
+The call waits for none of them. The engine keeps what acts on the call, and what passes 50 times a second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from backend.users.profile_learner import ProfileLearner
 log = logging.getLogger(__name__)
 
 Take = Callable[[Any], None]
-"""Takes an event of the type it is declared for."""
+"""Takes an event of the type for which it is declared."""
 
 
 class CallObservers:
@@ -44,7 +44,7 @@ class CallObservers:
         enqueue: Enqueue,
         refresh: Callable[[UserProfile], None],
     ) -> None:
-        """`refresh` is called when the caller's profile has changed."""
+        """`refresh` is called with the caller's profile when it has changed."""
         self._session = session
         self._metrics = dependencies.metrics
         self._enqueue = enqueue
@@ -61,21 +61,21 @@ class CallObservers:
             mode=lambda: caller.mode,
         )
         self.takes = self._by_type()
-        """The type of an event, of the turn machine or of the page → who takes it, in this order."""
+        """Type of an event, of the turn machine or the page → the functions that take it, in order."""
 
     def begin(self) -> None:
-        """Take part in the call, which begins now."""
+        """Begin to observe the call, which begins now."""
         self._learner.begin()
 
     def on_message(self, role: Role, text: str) -> None:
-        """Take what was really said or heard."""
+        """Take a message that was really said or heard."""
         message_id = self.history.add(role, text)
         self._post_turn.on_message(role, text, message_id)
         if not self._session.shared:
             self._learner.on_message(role, text)
 
     def endings(self, reason: str) -> Sequence[Callable[[], None]]:
-        """Return what is still to be done once the call is over, step by step: one may fail without the others."""
+        """Return the steps to take when the call is over; each may fail without the others."""
         return (
             lambda: self._learner.close(reason),
             lambda: self._post_turn.close(reason),

@@ -1,4 +1,4 @@
-"""Responses outside of the conversation, which the caller's program asks for: passed through, and never spoken."""
+"""Responses outside of the conversation: the caller's program asks for them and gets them; they are never spoken."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 
 AT_ONCE = 8
-"""Such responses of one call that may be under way."""
+"""The most responses outside of the conversation that one call may have under way."""
 
 
 class OutOfBandResponses:
-    """Those of one call that are under way; `dispatch` takes what becomes of one that cannot be had."""
+    """The responses of one call that are under way; `dispatch` gets the refusals."""
 
     def __init__(self, dispatch: Callable[[ev.Event], None], count: Callable[[ev.ReplyFinished], None]) -> None:
         self._dispatch = dispatch
@@ -21,7 +21,7 @@ class OutOfBandResponses:
         self.under_way: set[str] = set()
 
     def ask(self, command: do.CreateOutOfBand, responder: Responder | None) -> None:
-        """Ask the Responder, if one is there and can do that."""
+        """Ask the Responder for a response; refuse the request if none is connected or it cannot do that."""
         if responder is None:
             self._refuse(command.request, "responder_unavailable", "The Responder cannot be reached just now.")
         elif not responder.capabilities.out_of_band:
@@ -35,7 +35,7 @@ class OutOfBandResponses:
             responder.send(command)
 
     def on_event(self, event: ev.Event) -> None:
-        """Follow what the provider says; those under way go down with its connection."""
+        """Follow the provider's events; a lost connection ends the responses that are under way."""
         match event:
             case ev.OutOfBandProgress(request, finished=ev.ReplyFinished() as finished):
                 self.under_way.discard(request)

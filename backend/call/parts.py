@@ -1,4 +1,4 @@
-"""The parts of one voice call, each complete before the engine is built of them."""
+"""The parts of one voice call, each complete before the engine is built."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from backend.turns.turn import TurnMachine
 
 @dataclass(frozen=True, slots=True)
 class CallParts:
-    """Everything that one call consists of, beside its engine."""
+    """The parts of one call, apart from its engine."""
 
     session: Session
     transport: Transport
     machine: TurnMachine
     board: EngineReference
     over: asyncio.Event
-    """The call is to end."""
+    """Set when the call is to end."""
 
-    # the caller, and what they say beside speaking
+    # the caller, and their words that are not part of the audio path
     caller: CallerContext
     inbox: Inbox
     consent: ConsentReplies
     observers: CallObservers
 
-    # the way of the sound
+    # the audio path
     link: ResponderLink
     uplink: Uplink
     echo: EchoGuard
     recorder: Recorder | None
-    """None where nothing records calls."""
+    """The recorder of the call; None if the server records no calls."""
     tap: UtteranceTap
     out_of_band: OutOfBandResponses
 

@@ -1,7 +1,7 @@
 """The telephone side of a call: keys become messages, and the Responder may hang up, transfer, and press keys.
 
-Hanging up and transferring wait until what is being said has been heard; a caller who speaks up meanwhile is answered
-instead. What the line refuses comes back to the Responder as the call's result, to be said in its own words.
+Hanging up and transferring wait until the present reply has been heard; a caller who speaks meanwhile is answered
+instead. A refusal of the line goes to the Responder as the tool call's result, which it says in its own words.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from backend.turns.turn import TurnMachine
 
 HANG_UP, TRANSFER, PRESS = "hang_up", "transfer_call", "press_keys"
 HEARD_WITHIN_S = 15.0
-"""Seconds to wait at most for the end of what is being said."""
+"""The most seconds to wait for the end of the present reply."""
 LOOK_EVERY_S = 0.1
 QUIET_LOOKS = 4
-"""Times in a row that nothing is left to hear: the sound of a reply may come a moment after the call in it."""
+"""Looks in a row that find silence: the audio of a reply may come a moment after the tool call in it."""
 ORDER_WITHIN_S = 8.0
-"""Seconds an order to the line may take."""
+"""The most seconds that a command to the line may take."""
 KEYS_LIMIT = 32
-"""Keys in one message; the caller's next key begins another."""
+"""The most keys in one message; the caller's next key begins another."""
 PRESSABLE = f"^[0-9*#A-D]{{1,{KEYS_LIMIT}}}$"
 KEY_PAUSE_S = 1.5
-"""Seconds after a key in which the next one belongs to the same number."""
+"""The longest pause, in seconds, between two keys of the same number."""
 LAST_KEY = "#"
 """The key that ends a number."""
 KEYS_PRESSED = "(The caller pressed these keys on the telephone: {keys})"
@@ -62,7 +62,7 @@ class _Press(msgspec.Struct, frozen=True):
 
 
 class PhoneCall:
-    """One call's telephone side. A call that comes another way has none of it."""
+    """The telephone side of one call; without a telephone line it has no tools and does nothing."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class PhoneCall:
         type_text: Callable[[str], None],
         transfers: Mapping[str, str],
     ) -> None:
-        """`type_text` puts a message of the caller's into the conversation."""
+        """`type_text` puts a message of the caller into the conversation."""
         self._board = board
         self._machine = machine
         self._transport = transport
@@ -80,17 +80,17 @@ class PhoneCall:
         self._type_text = type_text
         self._transfers = transfers
         self._keys = ""
-        """The keys that the caller has pressed of a number."""
+        """The keys of the number that the caller is pressing."""
         self._alarm = Alarm(self._take_keys)
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        """Tool call → its work."""
+        """The task of each tool call that is under way."""
         self.tools = self._tools()
-        """The tools that the Responder has for the line; none where there is no line."""
+        """The Responder's tools for the line; none without a line."""
         if self._line is not None:
             self._line.listen_to_keys(self._on_key)
 
     def brief(self, briefing: Briefing) -> Briefing:
-        """Return the briefing with the tools of the line, and with what to do on the telephone."""
+        """Return the briefing with the tools of the line and the instructions for the telephone."""
         if self._line is None:
             return briefing
         parts = [briefing.instructions, PHONE.format(hang_up=HANG_UP)]
@@ -100,7 +100,7 @@ class PhoneCall:
         return replace(briefing, instructions="\n\n".join(parts), tools=(*briefing.tools, *self.tools))
 
     def run(self, command: RunThinker) -> None:
-        """Begin to carry out a tool call; its outcome is dispatched once, unless the call ends with it."""
+        """Begin to carry out a tool call; its outcome is dispatched once, unless it ends the call."""
         call_id, name = command.call, command.name
         task = asyncio.create_task(self._run(call_id, name, command.arguments), name=f"line {name}")
         self._tasks[call_id] = task
@@ -112,7 +112,7 @@ class PhoneCall:
             task.cancel()
 
     async def close(self) -> None:
-        """Forget waiting keys, and stop what is under way."""
+        """Forget keys that wait, and stop the tool calls that are under way."""
         self._alarm.stop()
         await cancel_all(list(self._tasks.values()))
 
@@ -159,7 +159,7 @@ class PhoneCall:
             self._board.dispatch(TransportClosed("transferred" if name == TRANSFER else "hung_up"))
 
     async def _was_heard(self) -> bool:
-        """Wait until all that was said is heard; return False when the caller has taken a new turn meanwhile."""
+        """Wait until the present reply is heard; return False if the caller has taken a new turn meanwhile."""
         turn = self._machine.turn
         deadline = asyncio.get_running_loop().time() + HEARD_WITHIN_S
         quiet = 0
@@ -183,7 +183,7 @@ class PhoneCall:
         self._alarm.set(asyncio.get_running_loop().time() + (0.0 if is_last else KEY_PAUSE_S))
 
     def _take_keys(self) -> None:
-        """Put the keys into the conversation, each by itself, as a number is read out."""
+        """Put the keys into the conversation, separated by spaces, as a number is read out."""
         keys, self._keys = self._keys, ""
         self._board.publish(page.KeysPressed(keys))
         self._type_text(KEYS_PRESSED.format(keys=" ".join(keys)))

@@ -3,7 +3,7 @@
     words of the caller ──▶ words they heard, Thinkers that worked ──▶ over
 
 A turn is over when the caller takes the next one, when it has been quiet for a while with no Thinker at work, or when
-the call ends. What a post-step makes of the answer comes too late to be spoken: later steps alone see it.
+the call ends. A post-step that changes the answer is too late for the caller: only later steps see the change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from backend.runtime.timer import Alarm
 from backend.users.modes import Mode
 
 QUIET_S = 5.0
-"""Seconds after the last word in which a turn may go on."""
+"""Seconds of quiet after which a turn is over."""
 
 
 @dataclass
@@ -27,14 +27,14 @@ class _CompletedTurn:
     asked: str = ""
     heard: list[str] = field(default_factory=list)
     message_id: str = ""
-    """The id under which the words that were heard last are kept."""
+    """The id of the message with the words that were heard last."""
     thinkers: dict[str, str] = field(default_factory=dict)
-    """Tool call → domain."""
+    """The domain of each tool call."""
     working: set[str] = field(default_factory=set)
 
 
 class PostTurnHook:
-    """Follows the turns of one call. Call `close` when the call is over."""
+    """Follows the turns of one call and runs the post-steps of each; call `close` when the call is over."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PostTurnHook:
         self._alarm = Alarm(self._end_turn)
 
     def on_message(self, role: Role, text: str, message_id: str) -> None:
-        """Note what was really said or heard, which is kept under `message_id`."""
+        """Note a message that was really said or heard, with its id."""
         if role == "user":
             if self._turn.heard:
                 self._end_turn()
@@ -65,17 +65,17 @@ class PostTurnHook:
         self._restart_timer()
 
     def on_thinker(self, event: ThinkerChanged) -> None:
-        """Note which Thinkers work for the turn; it is not over before they are."""
+        """Note which Thinkers work for the turn, which is not over before they have finished."""
         turn = self._turn
         if event.stage == "routed" and event.work and turn.asked:
-            turn.thinkers[event.call_id] = event.work.domain
+            turn.thinkers[event.call_id] = event.work.domain  # it works for words of the caller, not for a notice
             turn.working.add(event.call_id)
         else:
             turn.working.discard(event.call_id)
         self._restart_timer()
 
     def close(self, reason: str) -> None:
-        """End the last turn; of a session that was deleted, it is dropped. Does not wait."""
+        """End the last turn without waiting; if the session was deleted, drop the turn."""
         if reason == "deleted":
             self._turn = _CompletedTurn()
         self._end_turn()

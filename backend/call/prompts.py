@@ -1,4 +1,4 @@
-"""The words a call begins with: the Responder's briefing, and the recordings that are played when it cannot speak."""
+"""The Responder's briefing, and the recordings that are played when the Responder cannot speak."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class CallerBackground:
-    """The knowledge of a caller that a call begins with."""
+    """The facts known about a caller when the call begins."""
 
     profile: UserProfile = field(default_factory=UserProfile)
     tasks: Sequence[Mapping[str, str]] = ()
-    """The caller's newest background tasks in a few words each."""
+    """The caller's newest background tasks, in a few words each."""
 
 
 def brief(
@@ -119,10 +119,10 @@ def brief(
     wake_name: str = "",
     options: CallOptions | None = None,
 ) -> Briefing:
-    """Return the whole briefing. What is known of the caller enters it as quoted JSON; `mode` is the caller's.
+    """Return the whole briefing, with what is known of the caller as quoted JSON; `mode` is the caller's mode.
 
-    With a `wake_name`, the Responder answers only when it is addressed by it. The caller's program may have `options`:
-    its tools join ours; without Thinkers, its instructions and tools are all that the Responder is given.
+    With a `wake_name`, the Responder answers only when it is addressed by that name. The `options` of the caller's
+    program add its tools; without Thinkers, the Responder gets only the program's instructions and tools.
     """
     if options is not None and not options.thinkers:
         return _given(options, Briefing(options.instructions, (), endpointing))
@@ -158,7 +158,7 @@ def brief(
 
 
 def _known(caller: CallerBackground) -> list[str]:
-    """Return how the caller wants to be answered, and what is known of them."""
+    """Return the parts of the briefing about the caller: how to answer them, and what is known of them."""
     profile = caller.profile
     parts: list[str] = []
     if instructions := profile.instructions:
@@ -176,7 +176,7 @@ def _known(caller: CallerBackground) -> list[str]:
 
 
 def _given(options: CallOptions, briefing: Briefing) -> Briefing:
-    """Return the briefing with what the caller's program has chosen."""
+    """Return the briefing with the options of the caller's program."""
     tools = tuple(ToolSchema(tool.name, tool.description, tool.parameters) for tool in options.tools)
     return replace(
         briefing,
@@ -188,13 +188,13 @@ def _given(options: CallOptions, briefing: Briefing) -> Briefing:
 
 
 def filler_hint(sentence: str) -> str:
-    """Return a hint for a filler reply: the sentence of the Thinker that is at work, or nothing when it has none."""
+    """Return a hint for a filler reply with the sentence of the working Thinker; empty if it has none."""
     return f"You may say it like this: {json.dumps(sentence, ensure_ascii=False)}" if sentence else ""
 
 
 @cache
 def clip_audio(clip: Clip) -> bytes:
-    """Return the recording of `clip`, 24 kHz mono PCM16, read once. It was made by `scripts/make_clips.py`."""
+    """Return the recording of `clip`, 24 kHz mono PCM16, read once. `scripts/make_clips.py` made it."""
     return read_audio(CLIPS / f"{clip.value}.wav")
 
 

@@ -1,4 +1,4 @@
-"""The call's link to its Responder, over as many connections as it takes; each is given what was said before."""
+"""The call's link to its Responder, over one connection after another; each new connection gets the history."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ from backend.turns import events as ev
 from backend.turns.commands import ResponderCommand
 
 RECONNECT_S = 90.0
-"""Seconds a call waits for a Responder that cannot be reached before it ends with a word."""
+"""Seconds for which a call tries to reach a Responder before it ends with a sentence."""
 PAUSES_S = (0.3, 0.6, 1.0)
-"""Pauses between attempts to connect; the last one is kept to. A provider that is back is found within two seconds."""
+"""Seconds between attempts to connect; the last pause repeats. A provider that is back is found within two seconds."""
 SPREAD_S = 0.3
-"""A pause is longer by up to this, so that not all calls of a server connect in the same moment."""
+"""The most seconds by which a pause is longer at random, so that the calls of a server do not connect in one moment."""
 GO_BACK_EVERY_S = 2.0
-"""Seconds between two looks whether a preferred provider is back, and the caller between two turns."""
+"""Seconds between two checks whether a preferred provider is back and the call is between two turns."""
 RENEW_BEFORE_S = 180.0
-"""Seconds before a provider ends a connection from which on the next pause between two turns is taken for a new one."""
+"""Seconds before a connection expires, from which on it is replaced by a new one between two turns."""
 RENEW_LOOK_S = 0.5
-"""Seconds between two looks whether there is such a pause."""
+"""Seconds between two checks whether an expiring connection can be replaced."""
 LONGEST_SLEEP_S = 3600.0
 UNSEEN = "[The caller has shown a picture here. You cannot see it: say so.]"
 HEARD_ONLY = "The caller interrupted you, and of your last reply has heard only this: {words}"
 LATE_AFTER_S = 1.5
-"""Seconds after which a caller who has just called hears that connecting takes longer."""
+"""Seconds of the first connection after which the caller hears that it takes longer."""
 
 
 class ResponderLink:
     """Connects the Responder, reconnects it, and keeps it briefed.
 
-    A connection that is lost is made again for `RECONNECT_S` seconds, with another provider where there are several;
-    the call goes on meanwhile. One that stands and is mute is left for another provider's. Between two turns, while
-    `at_rest`, it goes back to a provider that is preferred, and to a new connection before the provider ends the old
-    one.
+    For a lost connection it tries for `RECONNECT_S` seconds to make another, also with other providers; the call goes
+    on meanwhile. A mute provider is left for another. Between two turns, while `at_rest`, the link goes back to a
+    preferred provider, and replaces a connection that is about to expire.
     """
 
     def __init__(self, choice: ProviderChoice, history: CallHistory, at_rest: Callable[[], bool]) -> None:
@@ -65,22 +64,22 @@ class ResponderLink:
 
     @property
     def sees_pictures(self) -> bool:
-        """Return whether the model that serves the call understands pictures, or the one that would be tried first."""
+        """Return whether the model understands pictures: the one that serves the call, or will be tried first."""
         return self._choice.capabilities.images
 
     def prefer(self, provider: str) -> None:
-        """Have the call served by the provider of that name wherever it can be; before `run`."""
+        """Prefer the provider of that name wherever it can serve the call; call this before `run`."""
         self._choice.prefer(provider)
 
     def brief(self, briefing: Briefing) -> None:
-        """Replace the instructions if they differ, in mid-call and for connections to come."""
+        """Replace the briefing if it differs, for this connection and those to come."""
         if briefing != self.briefing:
             self.briefing = briefing
             if self.connection:
                 self.connection.brief(briefing)
 
     def send(self, command: ResponderCommand) -> None:
-        """Send what the model that serves the call can do of `command`; without a connection, nothing."""
+        """Send `command` in the form that the present model can take; without a connection, send nothing."""
         if (responder := self.connection) and (fitting := fit(command, responder.capabilities)):
             responder.send(fitting)
 
@@ -109,7 +108,7 @@ class ResponderLink:
                     return  # closed by us
 
     def leave(self) -> None:
-        """Give up the provider that serves the call, since it is mute: go on with another, and do not come back."""
+        """Leave the mute provider that serves the call for another, and do not come back to it."""
         if self._receiving:
             self._receiving.reschedule(0)
             self._receiving = None
@@ -122,7 +121,7 @@ class ResponderLink:
             await responder.close()
 
     async def _receive(self, responder: Responder) -> None:
-        """Pass on the events of a connection. Raises `ResponderUnavailable` when it breaks, or `leave` is called."""
+        """Pass on the events of a connection. Raises `ResponderUnavailable` if it breaks, or `leave` is called."""
         receiving = asyncio.timeout(None)
         try:
             async with receiving as self._receiving:
@@ -147,14 +146,14 @@ class ResponderLink:
         self._on_event(ev.ResponderRestored(self.about.responder, self.about.model, self.sees_pictures))
 
     async def _move(self) -> None:
-        """Go over to a preferred provider, or to a new connection before this one expires, between two turns."""
+        """Change, between two turns, to a preferred provider, or to a new connection before this one expires."""
         while True:
             returns = self._choice.is_second_best
             renewal_s = self._renew_at() - asyncio.get_running_loop().time()
             await asyncio.sleep(max(RENEW_LOOK_S, min(renewal_s, GO_BACK_EVERY_S if returns else LONGEST_SLEEP_S)))
             due = self._renew_at() <= asyncio.get_running_loop().time()
             if not self._at_rest() or not (returns or due) or (old := self.connection) is None:
-                continue
+                continue  # not between two turns, or nothing to gain, or `run` is connecting already
             connect = self._choice.connect_again if due else self._choice.connect_better
             try:
                 newer = await self._attempt(connect)
@@ -172,7 +171,7 @@ class ResponderLink:
             await old.close()
 
     def _renew_at(self) -> float:
-        """Return the moment from which on a new connection is due, on the event loop's clock."""
+        """Return the moment from which a new connection is due, on the event loop's clock."""
         if self.connection is None:
             return float("inf")
         can = self.connection.capabilities
@@ -188,7 +187,7 @@ class ResponderLink:
             await cancel_all([task])
 
     async def _connect_first(self) -> bool:
-        """Make the call's first connection; return whether it was reported as late in coming."""
+        """Make the call's first connection; return whether it was reported as late."""
         is_late = False
 
         def report() -> None:
@@ -204,9 +203,9 @@ class ResponderLink:
         return is_late
 
     async def _connected(self) -> Responder:
-        """Return a connection that knows the conversation and what is known of the caller by now.
+        """Return a connection that has the conversation and the newest briefing.
 
-        Raises `ResponderUnavailable` when every attempt failed, or when another would not help.
+        Raises `ResponderUnavailable` if all attempts have failed, or another would not help.
         """
         assert self.briefing is not None
         attempts = AsyncRetrying(
@@ -233,7 +232,7 @@ class ResponderLink:
 
 
 def fit(command: ResponderCommand, can: Capabilities) -> ResponderCommand | None:
-    """Return a command in the form that a provider can take; None if it can take none."""
+    """Return a command in the form that a provider with these capabilities can take; None if there is no such form."""
     match command:
         case do.DeleteItem() if not can.truncates:
             return None

@@ -1,6 +1,6 @@
-"""The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event.
+"""The tool calls of one voice call: each goes to the Thinker dispatcher, and its outcome is one turn-machine event.
 
-Two others carry out the calls that are no Thinker's, by the same protocol, `ToolCallRunner`: the telephone line
+Two other runners with the same protocol, `ToolCallRunner`, carry out the remaining calls: the telephone line
 (`phone.py`) and the caller's program (`client_calls.py`).
 """
 
@@ -28,11 +28,11 @@ from backend.turns.commands import DELEGATE, RunThinker
 from backend.turns.events import ThinkerFailed, ThinkerFinished
 
 CALL_LIMIT = 16
-"""Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
+"""The most Thinkers that work for one call at the same time; the model gets a sentence that refuses further ones."""
 REMEMBERED_LIMIT = 64
-"""Thinker calls remembered of one voice call."""
+"""The most Thinker calls of one voice call that are remembered."""
 STOP_WITHIN_S = 2.0
-"""Seconds cancelled Thinkers get to clean up."""
+"""Seconds in which cancelled Thinkers may clean up."""
 TOO_MANY = "Too many questions at once. Ask again when one is answered."
 LATE = "The caller asks to hear this answer, which came too late before. Say it now, briefly."
 
@@ -47,24 +47,24 @@ class ToolCallRunner(Protocol):
         """Begin to carry out a tool call."""
 
     def cancel(self, call: str) -> None:
-        """Stop the work on a tool call; of one that is not carried out here, do nothing."""
+        """Stop the work on a tool call; do nothing for a call that this runner does not carry out."""
 
 
 class CallView(Struct, frozen=True):
-    """The parts of a voice call that its tool calls need, read at the moment they are needed."""
+    """The parts of a voice call that its tool calls need."""
 
     question: Callable[[bool, bool], Question]
-    """(untrusted, unsure) → a question of the caller's, still without words; see `ToolRights` for the flags."""
+    """(untrusted, unsure) → a question of the caller, still without words; see `ToolRights` for the flags."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
     """Shows an event on the page."""
     ledger: CallLedger
-    """Keeps calls and their outcomes."""
+    """Writes tool calls and their outcomes into the ledger."""
     history: Callable[[], Sequence[PastMessage]] = tuple
-    """Returns what was said in the call so far."""
+    """Returns the messages of the call so far."""
     traced: Callable[[str], AbstractContextManager[object]] = nullcontext
-    """Returns a block; its tasks belong to the trace of a tool call."""
+    """Returns a context manager: tasks that are started within it belong to the trace of a tool call."""
 
 
 class ToolCallDispatcher:
@@ -76,10 +76,10 @@ class ToolCallDispatcher:
         self._metrics = metrics
         self._delegations = Delegations(thinkers, call.history)
         self._delegated: dict[str, ThinkerCall] = {}
-        """The words of the latest turn that were handed over → the call that does it."""
+        """The delegated words of the latest turn → the call that works on them."""
         self._calls: dict[str, ThinkerCall] = {}
         self._states: dict[str, ThinkerStage] = {}
-        """Tool call → how the turn machine took its outcome."""
+        """The stage that the turn machine reported for the outcome of each tool call."""
         self._dismissed: set[str] = set()
 
     @property
@@ -87,7 +87,7 @@ class ToolCallDispatcher:
         return [call for call in self._calls.values() if call.working]
 
     def run(self, command: RunThinker) -> None:
-        """Begin to work on a tool call; if it is unsure, what it would write is read back to the caller first."""
+        """Begin to work on a tool call; for one that is unsure, the caller hears first what it would write."""
         with self._call.traced(command.call):
             self._run(command)
 
@@ -122,11 +122,11 @@ class ToolCallDispatcher:
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def _is_untrusted(self, turn: int) -> bool:
-        """Return whether text of others has entered that turn of the caller's, with the answer of a Thinker."""
+        """Return whether a Thinker's answer has brought other people's text into that turn of the caller."""
         return any(call.turn == turn and call.answer and call.answer.untrusted for call in self._calls.values())
 
     def _delegate(self, call: ThinkerCall, arguments: str, *, is_full: bool) -> None:
-        """Work on what the model has handed over, unless it has done so in this turn already."""
+        """Work on a delegation of the model, unless the same was delegated in this turn already."""
         try:
             task = read_task(arguments)
         except BadRequest as error:
@@ -144,14 +144,14 @@ class ToolCallDispatcher:
             started.add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
-        """Stop the model and the tools of a call; its answer is no longer wanted."""
+        """Stop the model and the tools of a call with an answer that is no longer wanted."""
         if (call := self._calls.get(call_id)) and call.task:
             call.task.cancel()
 
     def dismiss(self, call_id: str) -> None:
-        """Note that the caller does not want the answer, so that it does not go on in the background either.
+        """Note that the caller does not want the answer, so that the work does not go on in the background either.
 
-        Raises `NotFound` for a call that is not known here, `BadRequest` for one that is over.
+        Raises `NotFound` for an unknown call, `BadRequest` for a call that is over.
         """
         self._known(call_id)
         if call_id in self._states:
@@ -159,13 +159,13 @@ class ToolCallDispatcher:
         self._dismissed.add(call_id)
 
     def late_answer(self, call_id: str) -> str:
-        """Return the answer that came too late, as JSON for the Responder to speak after all.
+        """Return an answer that came too late, as JSON that the Responder is to speak.
 
-        Raises `NotFound` for a call that is not known here, `BadRequest` where no answer went unspoken.
+        Raises `NotFound` for an unknown call, `BadRequest` if the call has no unspoken answer.
         """
         call = self._known(call_id)
         if self._states.get(call_id) != "stale" or call.answer is None or call.answer.task_id:
-            raise BadRequest(
+            raise BadRequest(  # it was spoken, never came, or became a background task, which reports by a notice
                 "There is no answer left to say.",
                 hint="Only an answer that came late and was not spoken can be asked for.",
             )
@@ -177,9 +177,9 @@ class ToolCallDispatcher:
         return self._thinkers.registry.manifest_of(domain).filler if domain else ""
 
     def settled(self, event: ThinkerChanged) -> ThinkerChanged:
-        """Note how the turn machine took an outcome; return its event with what is known of the call.
+        """Note the turn machine's verdict on an outcome; return its event with the details of the call.
 
-        An answer can be complete, and go stale unspoken after all. A call that is not remembered changes nothing.
+        A complete answer can still become stale if it was not spoken. The event of an unknown call is unchanged.
         """
         call, stage = self._calls.get(event.call_id), event.stage
         if call is None:
@@ -190,9 +190,9 @@ class ToolCallDispatcher:
         return call.changed(stage)
 
     async def close(self, *, go_on: bool = False) -> None:
-        """Cancel every call, and wait until they have stopped, but not long for one that does not stop.
+        """Cancel every call, and wait up to `STOP_WITHIN_S` until they have stopped.
 
-        With `go_on`, what may go on without its caller goes on as a background task.
+        With `go_on`, work that may go on without its caller becomes a background task.
         """
         unfinished = [call for call in self._calls.values() if call.task and not call.has_outcome]
         tasks = [call.task for call in unfinished if call.task]
@@ -202,7 +202,7 @@ class ToolCallDispatcher:
             await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
         for call in unfinished:
             if go_on and call.id not in self._dismissed and call.question.domain:
-                self._thinkers.hand_off_later(call)
+                self._thinkers.hand_off_later(call)  # the caller still wants it, and a Thinker was found for it
 
     def _known(self, call_id: str) -> ThinkerCall:
         try:
@@ -222,7 +222,7 @@ class ToolCallDispatcher:
         self._on_end(call)
 
     def _on_end(self, call: ThinkerCall) -> None:
-        """Dispatch the outcome."""
+        """Record and dispatch the outcome of a call."""
         self._call.ledger.on_outcome(call)
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))

@@ -1,7 +1,7 @@
-"""The uplink of one call: each frame of the microphone goes to the Responder, if it is speech, and to those who listen.
+"""The uplink of one call: it scores each frame of the microphone, and sends speech to the Responder.
 
-What a frame means for the turn is dispatched as an event: speech begins, pauses or ends, there is a hint of a voice
-before that, or one is off-axis. Nothing in here waits, since every 20 ms of every call pass through it.
+It dispatches what a frame means for the turn as an event: speech begins, pauses or ends, a voice may be beginning, or
+is off-axis. Nothing in here waits, since every 20 ms of every call pass through it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from backend.turns.machine.floor.state import Floor
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
 TurnFinder = Endpointer | Literal["client"]
-"""Who finds where the caller's turns begin and end: our detector, the Responder's provider, or the caller's program."""
+"""Who detects where the caller's turns begin and end: the server, the Responder's provider, or the caller's program."""
 
 
 class Uplink:
-    """One call's way in for the caller's voice. `session.levels` always shows the scores of the detector in use."""
+    """The uplink of one call. `session.levels` always holds the scores of the detector in use."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Uplink:
         self._recorder = recorder
         self._tap = tap
         self.floor: str = Floor.LISTENING
-        """Who has the floor, one of `Floor`: over a reply it matters who is heard."""
-        self._off_axis = False  # the voice under way, as the machine knows it
-        self._hinted = False  # the same of a voice that may be beginning
+        """The holder of the floor, one of `Floor`: over a reply it matters who is heard."""
+        self._off_axis = False  # as the turn machine knows the present voice
+        self._hinted = False  # as the turn machine knows the onset hint
         self._endpointing = self._open(finder)
 
     @property
@@ -59,7 +59,7 @@ class Uplink:
         return self._endpointing.name
 
     def on_frame(self, frame: Frame) -> None:
-        """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
+        """Score one frame of the microphone; send it if it is speech, and dispatch what it means for the turn."""
         frame = self._echo.clean(frame)
         if self._recorder and self._recorder.is_recording:
             self._recorder.on_frame(frame)
@@ -78,7 +78,7 @@ class Uplink:
             self._on_speech(spoken)
 
     def follow_finder(self, finder: TurnFinder) -> bool:
-        """Have turns found by `finder`; return whether that is a change. Speech under way for our detector ends."""
+        """Let `finder` detect turns; return whether that is a change. Speech in the server's own detector ends."""
         if finder == self._finder:
             return False
         if isinstance(self._endpointing, LocalEndpointing):
@@ -88,7 +88,7 @@ class Uplink:
         return True
 
     def change_finder(self, finder: TurnFinder) -> None:
-        """Have turns found by `finder` from the next frame on; nothing more is reported of speech under way."""
+        """Let `finder` detect turns from the next frame on; nothing more is reported of the present speech."""
         self._endpointing = self._open(finder)
 
     def _open(self, finder: TurnFinder) -> Endpointing:
@@ -121,7 +121,7 @@ class Uplink:
             responder.send_audio(frame)
 
     def _on_speech(self, event: ev.SpeechEvent) -> None:
-        """Dispatch what endpointing reports."""
+        """Dispatch an event of endpointing."""
         self._off_axis &= not isinstance(event, ev.SpeechStarted)
         self._tap.on_event(event)
         self._dispatch(event)

@@ -1,4 +1,4 @@
-"""Counts what the replies of one call take: for the budgets, the metrics and the page."""
+"""Counts the tokens of one call's replies, for the budgets, the metrics and the page."""
 
 from __future__ import annotations
 

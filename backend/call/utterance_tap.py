@@ -1,8 +1,7 @@
-"""The utterance tap keeps the caller's latest speech at hand, to have it read while a reply plays or a turn may end.
+"""The utterance tap keeps the caller's latest speech, to classify it while a reply plays or a turn may end.
 
-The audio is kept by reference, and only as much of it as a short utterance has. A reading or an estimate is a task of
-its own: whatever it takes, the audio path does not wait for it, and an answer that comes too late finds that the turn
-machine has decided without it.
+It keeps frames by reference, and no more than a short utterance has. A reading or an estimate is a task of its own: the
+audio path does not wait for it, and the turn machine ignores an answer that comes too late.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from backend.turns import events as ev
 from backend.turns.utterances import UtteranceKind
 
 LONGEST_MS = 2000
-"""Audio beyond this is no short utterance, and is not read."""
+"""The longest audio of a short utterance, in milliseconds; longer audio is not classified."""
 KEPT_FRAMES = LONGEST_MS // FRAME_MS + 1
-"""The longest utterance that is read, with its pre-roll and the pause after it; one more, and it is none."""
+"""The most frames that are kept: a short utterance with its pre-roll and pause, and one frame more."""
 AT_ONCE = 4
-"""Readings and estimates of one call at the same time; further ones have no answer."""
+"""The most readings and estimates of one call at the same time; further ones get no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The classes of an utterance."""
+    """The answer of an utterance classifier: the kind of an utterance, and its words."""
 
     kind: UtteranceKind
     words: str = ""
@@ -35,13 +34,13 @@ class Reading:
 
 
 class Reader(Protocol):
-    """Reads short utterances. No method raises; None: no answer in time."""
+    """An utterance classifier. No method raises; None means that there was no answer in time."""
 
     def begin(self) -> None:
-        """Get ready, without waiting: a call has begun."""
+        """Get ready for a call that has begun, without waiting."""
 
     async def read(self, pcm: bytes) -> Reading | None:
-        """Return what 24 kHz mono PCM16 says."""
+        """Return the kind and the words of an utterance in 24 kHz mono PCM16."""
 
     async def sentence_end(self, words: str) -> float | None:
         """Return the log10 probability that a sentence ends after `words`."""
@@ -61,7 +60,7 @@ class UtteranceTap:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_event(self, event: ev.SpeechEvent) -> None:
-        """Begin to keep audio at an onset, and stop where the speech is over."""
+        """Begin to keep audio at an onset, and stop at the end of the speech."""
         if self._reader and isinstance(event, ev.SpeechStarted):
             self._frames = []
             self.recording = True
@@ -69,22 +68,22 @@ class UtteranceTap:
             self.recording = False
 
     def on_frame(self, frame: Frame) -> None:
-        """Keep a frame of the speech under way, while `recording`."""
+        """Keep a frame of the present speech, while `recording`."""
         self._frames.append(frame)
         self.recording = len(self._frames) < KEPT_FRAMES
 
     def read(self, partial: bool) -> None:
-        """Have all that was said since the onset read; `UtteranceRead` follows."""
+        """Start to classify the speech since the onset; `UtteranceRead` follows."""
         if self._reader:
             self._begin(self._read(self._reader, b"".join(self._frames), partial))
 
     def estimate(self, words: str) -> None:
-        """Have it estimated whether a sentence ends after `words`; `SentenceEndEstimated` follows if it can be."""
+        """Start to estimate whether a sentence ends after `words`; `SentenceEndEstimated` may follow."""
         if self._reader:
             self._begin(self._estimate(self._reader, words))
 
     async def close(self) -> None:
-        """Stop what is under way."""
+        """Stop the readings and estimates that are under way."""
         await cancel_all(self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,8 +1,8 @@
-"""One voice call: its life from the first frame to the last step of cleaning up, and what may be asked of it meanwhile.
+"""One voice call, from its first frame to the last step of cleaning up, and the methods for requests meanwhile.
 
-Two tasks run for a call, and a timer. One has the transport hand over the caller's frames to the uplink, which sends
-what is speech to the Responder (`uplink.py`); the other receives the Responder's events; the timer, the engine's, fires
-at the turn machine's deadlines. `run` owns the tasks and cleans up after them.
+Two tasks and a timer run for a call. One task passes the caller's frames from the transport to the uplink, which sends
+speech to the Responder (`uplink.py`). The other receives the Responder's events. The engine's timer fires at the turn
+machine's deadlines. `run` owns the tasks and cleans up after them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def open_call(dependencies: CallDependencies, session: Session, transport: Trans
 
 
 class ServedCall:
-    """A call of a caller's; `run` runs it once."""
+    """One caller's call, which `run` runs once."""
 
     def __init__(self, parts: CallParts, engine: CallEngine, earlier: Earlier) -> None:
         self.parts = parts
@@ -79,9 +79,9 @@ class ServedCall:
         return engine.reason
 
     async def _receive_frames(self) -> None:
-        """Take the caller's frames once a Responder is there; till then the transport keeps the last second of them.
+        """Take the caller's frames from the Responder's connection on; until then the transport keeps the last second.
 
-        A caller that leaves meanwhile, or with audio that fails, is not waited for.
+        A caller who leaves ends the call, and so does audio that fails.
         """
         parts = self.parts
         waits = [asyncio.ensure_future(each) for each in (parts.inbox.opened.wait(), parts.transport.wait_ended())]
@@ -106,7 +106,7 @@ class ServedCall:
     async def _converse(self) -> None:
         """Brief the Responder with what is known of the caller, connect it, and receive its events.
 
-        It costs money from its connection on, so a caller who never comes is never connected.
+        A connected Responder costs money, so it is not connected before the caller is.
         """
         parts = self.parts
         if not parts.session.shared:
@@ -121,7 +121,7 @@ class ServedCall:
             self.engine.dispatch(ev.ResponderGone(str(error), refused=isinstance(error, ResponderRejected)))
 
     async def _recall(self) -> None:
-        """Put back what was said before, when this call continues a conversation and memory answers in time."""
+        """Load the earlier messages if this call continues a conversation and memory answers in time."""
         session = self.parts.session
         if session.continues:
             earlier = await self._earlier(session.owner, session.conversation_id)
@@ -147,14 +147,14 @@ class ServedCall:
         )
         self.engine.dispatch(ev.CallStarted())
         if session.record and parts.recorder and parts.recorder.is_possible:
-            parts.recorder.start()
+            parts.recorder.start()  # the session asks for it, and the server can
         parts.inbox.open()
         self.engine.subscribe()
 
     async def _clean_up(self) -> None:
-        """Release tasks and sockets, and record the call; each step is taken though another raises.
+        """Release tasks and sockets, and record the call; each step is taken even if another raises.
 
-        The session keeps this call until the sockets are closed: a request to end it meanwhile waits for that.
+        The session keeps this call until the sockets are closed: a request to end the call waits for that.
         """
         parts, reason = self.parts, self.engine.reason
         parts.over.set()
@@ -188,18 +188,18 @@ class ServedCall:
     # --- what the session's routes ask of a live call --------------------------------------------------
 
     def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
-        """Put typed input, and pictures, into the conversation; before the Responder is there, it is kept for it.
+        """Put typed words and pictures into the conversation; they wait until the Responder is connected.
 
-        Raises `BadRequest` when the call is over, or the model sees no pictures.
+        Raises `BadRequest` if the call is over, or the model sees no pictures.
         """
         self.parts.inbox.type_text(text, pictures)
 
     def submit(self, event: ev.Event) -> None:
-        """Take what the caller's program has decided; before the Responder is there, it is kept for it."""
+        """Take a decision of the caller's program; it waits until the Responder is connected."""
         self.parts.inbox.submit(event)
 
     def choose(self, options: CallOptions) -> None:
-        """Go on with what the caller's program has chosen, in this turn or from the next on."""
+        """Apply new options of the caller's program, in this turn or from the next on."""
         parts, caller = self.parts, self.parts.caller
         before, caller.options = caller.options, options
         parts.session.options = options
@@ -210,27 +210,28 @@ class ServedCall:
             parts.uplink.change_finder(caller.finder)
 
     def correct(self, command: do.TruncateItem | do.DeleteItem | do.CancelReply) -> None:
-        """Tell the Responder what the caller's program knows better: what was heard, and what is no longer wanted.
+        """Pass a correction of the caller's program to the Responder: what was heard, or is no longer wanted.
 
-        Raises `BadRequest` where it cannot forget an item.
+        Raises `BadRequest` if an item is to be deleted and the Responder cannot do that.
         """
         responder = self.parts.link.connection
         if isinstance(command, do.DeleteItem) and responder and not responder.capabilities.truncates:
+            # `fit` would drop the command without a word
             raise BadRequest("This server's Responder cannot forget what was said.", hint="Start a new session.")
         self.parts.link.send(command)
 
     def cancel_thinker(self, call: str) -> None:
-        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it is over."""
+        """Stop the work on a tool call. Raises `NotFound` for an unknown call, `BadRequest` for one that is over."""
         self.parts.tool_calls.dismiss(call)
         self.engine.dispatch(ev.ThinkerDismissed(call))
 
     def allow_interruptions(self, allowed: bool) -> None:
-        """Set whether the caller's voice may interrupt what is spoken, for the rest of the call."""
+        """Set whether the caller's voice may interrupt replies, for the rest of the call."""
         self.parts.session.interruptions = allowed
         self.engine.dispatch(ev.InterruptionsSwitched(allowed))
 
     def record(self, on: bool) -> str:
-        """Record the call from now on, or no more; return the recording's id. Raises `BadRequest` or `Forbidden`."""
+        """Start or stop recording the call; return the recording's id. Raises `BadRequest` or `Forbidden`."""
         if (recorder := self.parts.recorder) is None:
             raise not_recorded()
         if on:
@@ -239,10 +240,10 @@ class ServedCall:
         return ""
 
     def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
+        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound` or `BadRequest`."""
         self.engine.dispatch(ev.LateAnswerWanted(call, self.parts.tool_calls.late_answer(call)))
 
     def hang_up(self, reason: str) -> None:
-        """End in order; the caller hears a goodbye unless `reason` is 'deleted' or 'disconnected'."""
+        """End the call; the caller hears a goodbye unless `reason` is 'deleted', 'signed_in' or 'disconnected'."""
         gone = reason == "disconnected"
         self.engine.dispatch(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))

@@ -1,4 +1,4 @@
-"""Typed turns: begun once each, joined by retries, one at a time in a conversation, all of them owned.
+"""Each typed turn begins once, retries join it, and a conversation has one turn at a time.
 
 begin ──▶ the same message id: join its turn, or return the stored reply
       ──▶ a turn of this conversation is running, here or in another process (`turn_claims`): `Conflict`
@@ -24,14 +24,14 @@ from backend.users.modes import Modes
 log = logging.getLogger(__name__)
 
 AT_ONCE = 64
-"""Turns running in this process at the same time; more are refused."""
+"""The most turns that run in this process at the same time; more are refused."""
 MEMORY_WITHIN_S = 0.5
-"""Seconds it may take to find or store a reply."""
+"""Seconds memory may take to find or store a reply."""
 STOP_WITHIN_S = 1.0
 """Seconds a cancelled turn gets to clean up."""
 BROKEN_OFF = "The answer was broken off."
 AGAIN = "Send the message again."
-BROKEN = "The answer failed for a reason of its own."
+BROKEN = "The answer failed."
 
 Key = tuple[str, str]
 
@@ -45,7 +45,7 @@ _stored_decoder = msgspec.json.Decoder(_StoredReply)
 
 
 class Chat:
-    """All typed turns of this process, until `close`."""
+    """The typed turns of this process, until `close`."""
 
     def __init__(self, dependencies: ChatDependencies) -> None:
         self._dependencies = dependencies
@@ -60,16 +60,16 @@ class Chat:
 
     @property
     def running(self) -> int:
-        """The number of turns that are being answered."""
+        """The number of running turns."""
         return len(self._tasks)
 
     @property
     def modes(self) -> Modes:
-        """The modes a turn may name, or a user choose."""
+        """The modes that a turn may name or a user may choose."""
         return self._dependencies.shared.modes
 
     async def begin(self, request: ChatRequest) -> ChatTurn:
-        """Return the turn that answers `request`: a new one or, for a message id sent again, the one it already has.
+        """Return the turn that answers `request`: a new one or, for a repeated message id, the existing one.
 
         Raises `NotFound` for an unknown mode, `Conflict` when another turn of the conversation is running,
         `BadRequest` when the id was another message's, or `TooMany`.
@@ -78,7 +78,7 @@ class Chat:
             self.modes.get(request.mode)
         if (known := self._known(request) or await self._stored(request)) is not None:
             return known
-        if (known := self._known(request)) is not None:  # a retry has begun it while we looked
+        if (known := self._known(request)) is not None:  # A retry began it in the meantime.
             return known
         self._check_room(request)
         if request.conversation_id and not await self._claims.claim(request):
@@ -93,7 +93,7 @@ class Chat:
         return self._start(request)
 
     async def cancel(self, user_id: str, conversation_id: str) -> bool:
-        """Stop the conversation's running turn, wherever it runs; return False when there is none."""
+        """Stop the conversation's running turn in any process. Returns False when there is none."""
         turn = self._by_conversation.get((user_id, conversation_id))
         return turn.cancel() if turn is not None else bool(await self._claims.stop(user_id, conversation_id))
 
@@ -119,14 +119,14 @@ class Chat:
         await self._stop(list(self._tasks.items()))
 
     def _known(self, request: ChatRequest) -> ChatTurn | None:
-        """Return the turn of this message that is running."""
+        """Return the running turn of this message; None when there is none."""
         turn = self._by_message.get((request.user_id, request.message_id))
         if turn is not None:
             _check_same(request, turn.request.text, turn.request.conversation_id)
         return turn
 
     async def _stored(self, request: ChatRequest) -> ChatTurn | None:
-        """Return an ended turn with the reply that memory has for this message."""
+        """Return an ended turn with the stored reply to this message; None when there is none."""
         loading = self._dependencies.memory.cache_get(request.user_id, _key(request))
         raw = await briefly(loading, None, within_s=MEMORY_WITHIN_S)
         if raw is None or (stored := decode_or_skip("typed turn's reply", raw, _stored_decoder.decode)) is None:
@@ -153,7 +153,7 @@ class Chat:
         return turn
 
     async def _run(self, turn: ChatTurn) -> None:
-        """Answer; whatever goes wrong ends this turn alone."""
+        """Answer the turn. A failure ends this turn alone."""
         try:
             async with self._claims.holding(turn.request) if turn.request.conversation_id else nullcontext():
                 reply = await TurnRunner(self._dependencies, turn).run()
@@ -170,7 +170,7 @@ class Chat:
             turn.fail(NoAnswer(BROKEN, hint="Send the message again. The server's log says more."))
 
     def _stop_here(self, user_id: str, conversation_id: str) -> None:
-        """Cancel a turn that another process wants stopped."""
+        """Cancel a turn at the request of another process."""
         if turn := self._by_conversation.get((user_id, conversation_id)):
             turn.cancel()
 
@@ -187,7 +187,7 @@ class Chat:
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
         value = msgspec.json.encode(_StoredReply(request.text, reply)).decode()
         storing = self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
-        warning = "a reply could not be stored, so a retry after a restart is answered again"
+        warning = "a reply could not be stored, so a retry after a restart gets a new answer"
         await briefly(storing, None, within_s=MEMORY_WITHIN_S, warning=warning)
 
     async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:

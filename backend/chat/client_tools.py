@@ -1,4 +1,4 @@
-"""Functions that the client of a typed turn carries out itself, as tools that the model is offered beside ours."""
+"""Client tools are functions that the client of a typed turn carries out itself. The model sees them as tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.turns.call_options import ClientTool
 
 
 def as_tool(function: ClientTool) -> Tool:
-    """Return the tool that stands for a client's function: offered in every turn, within every user's scope."""
+    """Return the tool that stands for a client's function. It is offered in every turn and to every user."""
     return Tool(
         name=function.name,
         description=function.description,

@@ -1,4 +1,4 @@
-"""The conversation of a typed turn: the one kept in memory, or the messages the client brings."""
+"""The history of a typed turn is the conversation in memory, or the messages that the client sends."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HISTORY_WITHIN_S = 0.4
 class ChatHistory:
     """The `ContextStore` over memory, where voice calls keep the same conversations.
 
-    A conversation lies among its owner's keys, so another user who names its id does not find it. Those of an unknown
-    user are not kept. Where nothing is kept yet, the client's messages begin the
-    conversation. One that cannot be read is answered from the client's messages; then nothing of those is kept.
+    A conversation is stored under its owner's keys, so another user who names its id does not find it. Conversations of
+    unknown users are not kept. The client's messages begin a conversation that does not exist yet. If a conversation
+    cannot be read, the client's messages stand in for it, and nothing is kept.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ChatHistory:
         ledger: Ledger | None = None,
         platform: str = "",
     ) -> None:
-        """`memory` None: nothing is kept. `earlier` are the messages the client brings, (role, text)."""
+        """`memory` None: nothing is kept. `earlier` are the messages that the client sends: (role, text)."""
         now = time.time()
         self._memory = memory
         self._ledger = ledger
@@ -43,10 +43,10 @@ class ChatHistory:
         ]
         self._to_keep: list[Message] = []
         self.lost = False
-        """Whether the kept conversation could not be read, or added to."""
+        """Whether the kept conversation could not be read or extended."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
-        """Load the kept messages, or return those the client brings. Raises nothing."""
+        """Load the kept messages, or return the client's. Never raises."""
         if self._memory is None or not user_id:
             return list(self._earlier)
         warning = "a typed turn goes on without its conversation"
@@ -60,7 +60,7 @@ class ChatHistory:
         return list(self._earlier)
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Keep a turn's messages, if this conversation is kept. Raises nothing."""
+        """Keep a turn's messages if this conversation is kept. Never raises."""
         if self._memory is not None and user_id and messages:
             new, self._to_keep = [*self._to_keep, *messages], []
             self._record(conversation_id, user_id, new)
@@ -73,14 +73,14 @@ class ChatHistory:
         return True
 
     def on_outcome(self, call: ThinkerCall, message_id: str) -> None:
-        """Have the ledger keep what a Thinker answered to the message, and the tools it called."""
+        """Record in the ledger what a Thinker answered to the message, and the tools it called."""
         question = call.question
         if self._ledger and self._memory is not None and question.user_id:
             known = {"conversation_id": question.conversation_id, "mode": "chat", "platform": self._platform}
             self._ledger.write(*entries_of(call, f"{message_id[:100]}:{call.id}", **known))
 
     def _record(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Have the ledger keep these messages, with the tools called and what the models took for the last answer."""
+        """Record these messages in the ledger, with the tool calls and the models' usage for the last answer."""
         if self._ledger is None:
             return
         made = [of_message(each, user_id, conversation_id, platform=self._platform) for each in messages]

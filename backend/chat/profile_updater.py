@@ -1,6 +1,6 @@
-"""Updates a user's profile from their typed turns: names and homes they state, and the rolling summary.
+"""Typed turns update the user's profile: stated names and homes, and the rolling summary.
 
-The rules are those of a call (`users/profile_learner.py`), so that a call knows what its user typed before.
+The rules are the same as in a call (`users/profile_learner.py`), so a call knows what its user typed before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from backend.users.profile_updates import update_profile
 from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
-"""Conversations that are counted at the same time; of more, the one longest idle is counted again."""
+"""The most conversations counted at the same time; beyond that, the count of the longest idle one starts again."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Recent:
 
 
 class ChatProfileUpdater:
-    """Learns from every turn that was answered. It does not wait."""
+    """Learns from every answered turn. Never waits."""
 
     def __init__(self, enqueue: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
         self._enqueue = enqueue
@@ -40,6 +40,7 @@ class ChatProfileUpdater:
 
     def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
         """Learn from an answered turn."""
+        # Only a complete answer in a conversation says something lasting about the user.
         if request.conversation_id is None or reply.state != "complete" or reply.client_calls:
             return
         if self._ingest and request.user_id:
@@ -57,6 +58,6 @@ class ChatProfileUpdater:
             self._summaries.request(request.conversation_id, request.user_id, tuple(recent.messages))
 
     def forget(self, user_id: str, conversation_id: str | None = None) -> None:
-        """Drop the messages held of a user's conversations, or of one."""
+        """Drop the held messages of a user's conversations, or of one."""
         for key in [key for key in self._recent if key[0] == user_id and conversation_id in (None, key[1])]:
             del self._recent[key]

@@ -1,8 +1,8 @@
-"""One typed turn: the request, the reply, and the turn under way with its events and those who follow it.
+"""A typed turn has a request, a reply, and, while it runs, events that readers follow.
 
-Any number of readers follow the same turn from its first event: a retry that comes while it runs joins it. When
-the last reader of a stream leaves, the turn is cancelled; a client that waits for the whole reply may come back for it,
-so its leaving cancels nothing.
+Any number of readers follow the same turn from its first event, since a retry joins the running turn. When the last
+reader of a stream leaves, the turn is cancelled. A client that waits for the whole reply may come back for it, so its
+leaving cancels nothing.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from backend.storage.messages import ClientRound, new_message_id
 from backend.turns.call_options import ClientTool
 
 EVENT_LIMIT = 8_000
-"""Events kept of one turn: an answer of the longest kind makes about half as many."""
+"""The most events kept of one turn. The longest answers make about half as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One message to be answered.
+    """One message to answer.
 
-    `conversation_id` None: there is no conversation, so nothing earlier is known and nothing is kept. `earlier` are the
-    client's messages, (role, text); they count if we have no history of our own.
+    `conversation_id` None: there is no conversation; nothing earlier is known, and nothing is kept. `earlier` are the
+    client's messages, (role, text), for a conversation without a stored history.
     """
 
     user_id: str = field(repr=False)
     text: str = field(repr=False)
     conversation_id: str | None = None
     named_conversation: bool = True
-    """False: the id was made here, so that a retry may come with another."""
+    """Whether the client named the conversation. If not, a retry may have another id."""
     message_id: str = field(default_factory=new_message_id)
     earlier: Sequence[tuple[str, str]] = field(default=(), repr=False)
     platform: str = ""
-    """Where it was typed, as the client names it; steps around the turn may go by it."""
+    """The platform that the client names; steps around the turn may depend on it."""
     mode: str = ""
-    """The mode for this turn; empty: the one the user has chosen."""
+    """The mode of this turn; empty: the one that the user has chosen."""
     caller_scope: CallerScope = PUBLIC
     """The tools within the caller's scope."""
     instructions: str = field(default="", repr=False)
-    """The character that takes the place of the usual one; empty: the usual one."""
+    """Instructions that replace the usual character; empty: the usual one."""
     tools: Sequence[ClientTool] = ()
-    """Functions that the client carries out itself: a call of one ends the turn."""
+    """Functions that the client carries out itself. A call of one ends the turn."""
     client_rounds: Sequence[ClientRound] = ()
-    """The calls with which this question's earlier turns have ended, and the client's results."""
+    """The calls that ended earlier turns of this question, with the client's results."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,14 +62,14 @@ class ChatReply:
 
     conversation_id: str | None
     message_id: str
-    """The question's."""
+    """The id of the question."""
     reply_id: str
     """The id of the answer; empty if the turn was cancelled."""
     text: str
     state: Literal["complete", "cancelled"]
     mode: str
     history: str
-    """kept; unavailable: answered without it; none: there is no conversation."""
+    """`kept`; `unavailable`: the answer was given without it; `none`: there is no conversation."""
     incomplete: bool = False
     sample: bool = False
     citations: tuple[Citation, ...] = ()
@@ -79,12 +79,12 @@ class ChatReply:
     tokens_out: int = 0
     """The part of `tokens` that the model of the conversation produced."""
     client_calls: tuple[ToolCall, ...] = ()
-    """The calls that the client is to carry out, and send the results of."""
+    """The calls that the client must carry out, and return the results of."""
     latency_ms: int = 0
 
 
 class ChatTurn:
-    """A turn under way, shared by the task that answers and the clients that wait for it."""
+    """A running turn, shared by the task that answers and the clients that wait for it."""
 
     def __init__(self, request: ChatRequest) -> None:
         self.request = request
@@ -92,11 +92,11 @@ class ChatTurn:
         self.publish = self.event_log.publish
         self.began = time.perf_counter()
         self.stop: Callable[[], object] = lambda: None
-        """Ends the turn in order, within 100 ms; set by the task that runs it."""
+        """Ends the turn in order within 100 ms. The task that runs it sets this."""
         self.wanted = True
-        """Whether a client still waits; a turn cancelled before it has begun never begins."""
+        """Whether a client still waits. A turn that was cancelled before its start never begins."""
         self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # retrieved: perhaps none waits
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # perhaps no client waits
         self._streams = 0
         self._waits = 0
 
@@ -105,7 +105,7 @@ class ChatTurn:
 
     @property
     def over(self) -> bool:
-        """True once the turn has ended."""
+        """Whether the turn has ended."""
         return self._end.done()
 
     def finish(self, reply: ChatReply) -> None:
@@ -123,7 +123,7 @@ class ChatTurn:
             self.event_log.close()
 
     def cancel(self) -> bool:
-        """Stop the turn; return False when there is nothing left to stop."""
+        """Stop the turn. Returns False when there is nothing left to stop."""
         if self.over:
             return False
         self.wanted = False
@@ -131,17 +131,17 @@ class ChatTurn:
         return True
 
     async def wait(self) -> ChatReply:
-        """Return the whole reply, or raise what the turn raised. Cancelling the waiter does not stop the turn."""
+        """Return the whole reply, or raise the turn's error. Cancelling the waiter does not stop the turn."""
         self._waits += 1
         return await asyncio.shield(self._end)
 
     @property
     def end(self) -> asyncio.Future[ChatReply]:
-        """The end of the turn. Look at it, but do not cancel it; unlike `wait` it keeps no turn going."""
+        """The end of the turn. Do not cancel it. Unlike `wait`, it does not count as a waiting client."""
         return self._end
 
     async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield all events from the first, see `EventLog.follow`; the last reader to leave early cancels the turn."""
+        """Yield all events from the first (see `EventLog.follow`). The last reader to leave early cancels the turn."""
         self._streams += 1
         try:
             async with aclosing(self.event_log.follow(quiet_s=quiet_s)) as stream:

@@ -1,11 +1,11 @@
-"""Claims of typed turns: a conversation answers one message at a time, in whichever process the message arrives.
+"""Claims let a conversation answer one message at a time, whichever process the message reaches.
 
-    user:{id}:turns      hash: conversation → the process that answers it, the message, and until when that holds
-    chat:stop            channel: turns that are no longer wanted
+    user:{id}:turns      hash: conversation → the process that answers, the message, and the end of the claim
+    chat:stop            channel: turns to stop
 
-A process renews its claim every few seconds; the claim of one that has died expires after `LEASE_S`. Every method but
-`keep` is bounded in time, and none raises: while Redis does not answer, each process relies on its own turns. A message
-answered twice is better than none.
+A process renews its claim every few seconds; the claim of a dead process expires after `LEASE_S`. Every method except
+`keep` is bounded in time, and none raises. While Redis does not answer, each process knows only its own turns: to
+answer a message twice is better than not at all.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from backend.storage.pubsub import PubSub
 T = TypeVar("T")
 CHANNEL = "chat:stop"
 LEASE_S = 10.0
-"""Seconds a claim holds after it was last renewed."""
+"""Seconds a claim lasts after its last renewal."""
 WITHIN_S = 0.5
-"""Seconds one question to Redis may take."""
+"""Seconds one request to Redis may take."""
 STOP_WITHIN_S = 1.0
-"""Seconds another process gets to stop a turn before it counts as dead."""
+"""Seconds another process may take to stop a turn before it counts as dead."""
 LOOK_S = 0.05
-"""Seconds between two looks whether it has stopped."""
+"""Seconds between two checks whether the turn has stopped."""
 
 
 class _Claim(msgspec.Struct, frozen=True, array_like=True):
-    """A turn under way. `until` is Unix time in seconds."""
+    """The claim of a running turn. `until` is Unix time in seconds."""
 
     process: str
     message: str
@@ -49,7 +49,7 @@ class _Claim(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Unwanted(msgspec.Struct, frozen=True, array_like=True):
-    """A message on the channel."""
+    """A message on the channel: a turn to stop."""
 
     user: str
     conversation: str
@@ -61,12 +61,12 @@ class TurnClaims(RedisStore):
     def __init__(
         self, redis: Redis, process: str, pubsub: PubSub | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
-        """`pubsub` must not have started yet; without it no other process can stop a turn of this one."""
+        """`pubsub` must not have started yet. Without it no other process can stop a turn of this one."""
         super().__init__(redis)
         self._process = process
         self._clock = clock
         self.on_stop: Callable[[str, str], None] = lambda user_id, conversation_id: None
-        """Called with user and conversation when another process wants a turn stopped."""
+        """Called with user and conversation when another process asks to stop a turn."""
         if pubsub:
             pubsub.subscribe(CHANNEL, self._on_message)
 
@@ -74,7 +74,7 @@ class TurnClaims(RedisStore):
         return f"TurnClaims({self._process})"
 
     async def claim(self, request: ChatRequest) -> bool:
-        """Claim the conversation for this turn; return False while another process answers in it."""
+        """Claim the conversation for this turn. Returns False while another process answers in it."""
 
         def write(pipe: Pipe, held: _Claim | None) -> bool:
             if held and self._is_foreign(held):
@@ -95,7 +95,7 @@ class TurnClaims(RedisStore):
             await self.release(request)
 
     async def keep(self, request: ChatRequest) -> None:
-        """Renew the claim until cancelled, also after Redis was away."""
+        """Renew the claim until cancelled, even after Redis was unavailable."""
 
         def write(pipe: Pipe, held: _Claim | None) -> None:
             if held and self._is_ours(held, request):
@@ -116,16 +116,16 @@ class TurnClaims(RedisStore):
         await briefly(self._change(request, write), None, within_s=WITHIN_S)
 
     async def running(self, user_id: str) -> list[str]:
-        """Return the user's conversations with a turn in another process."""
+        """Return the user's conversations that have a turn in another process."""
         reading = self._client.call(lambda redis: redis.hgetall(_key(user_id)))
         raw = await briefly(reading, {}, within_s=WITHIN_S)
         claims = {name.decode(): _read(value) for name, value in raw.items()}
         return [name for name, claim in claims.items() if claim and self._is_foreign(claim)]
 
     async def stop(self, user_id: str, conversation_id: str | None) -> list[str]:
-        """Stop a user's turns in other processes, or one conversation's, and wait for it; return which they were.
+        """Stop a user's turns in other processes, or one conversation's, and wait; returns the conversations.
 
-        The claim of a process that does not stop in time is taken away: it is dead.
+        A process that does not stop in time counts as dead and loses its claim.
         """
         wanted = [name for name in await self.running(user_id) if conversation_id in (None, name)]
         for name in wanted:

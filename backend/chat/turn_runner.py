@@ -1,4 +1,4 @@
-"""Answers one typed turn: the agent, with the user's profile and mode, the middleware and the Thinkers.
+"""The runner answers one typed turn with the agent, the user's profile and mode, the middleware and the Thinkers.
 
 profile ─▶ mode ─▶ pre-steps ─▶ the agent's turn ─▶ post-steps ─▶ reply
 """
@@ -53,44 +53,44 @@ TASK = """\
 You are a warm, attentive assistant in a conversation that goes on by text and by voice: what was said in a call \
 before belongs to it. Answer in the language of the user, briefly."""
 KNOWN_WITHIN_S = 0.5
-"""Seconds loading the profile may take; after that, the user is served as a stranger."""
+"""Seconds the profile may take to load; after that, the user is served as a stranger."""
 HEARD_WITHIN_S = 1.0
-"""Seconds noting an answer may take; after that, the user is asked again."""
+"""Seconds the note of a consent reply may take; after that, the user is asked again."""
 RESULT_SHOWN = 2_000
-"""Characters of a tool's result shown in an event."""
+"""The most characters of a tool's result in an event."""
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
-"""Tools of Thinkers that a conversation needs directly."""
+"""The tools of Thinkers that a conversation also needs directly."""
 
 CANCELLED = ThinkerResponse("", TurnState.CANCELLED, cacheable=False)
-"""A turn that was cancelled before the model was asked."""
+"""The response of a turn that was cancelled before the model was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatDependencies:
-    """The dependencies all typed turns share."""
+    """The dependencies that all typed turns share."""
 
     thinkers: ThinkerDispatcher
     pipeline: Pipeline
     memory: Memory
     claims: TurnClaims
-    """The turns of all processes."""
+    """The claims of the turns of all processes."""
     deadline_s: float
-    """Seconds a turn has."""
+    """Seconds a turn may take."""
     profiles: ChatProfileUpdater | None = None
-    """Learns from every turn that was answered."""
+    """Learns from every answered turn; None: nothing is learned."""
     tracer: Tracer = NO_TRACER
     confirmations: Confirmations | None = None
-    """Takes each message as a possible answer; None: users are not asked anything."""
+    """Takes each message as a possible consent reply; None: users are asked nothing."""
     ledger: Ledger | None = None
-    """Keeps messages for longer than memory does; None: there is no ledger."""
+    """Keeps messages longer than memory does; None: there is no ledger."""
 
     @property
     def shared(self) -> ThinkerDependencies:
-        """The agent, the tools and the modes, which typed turns share with the Thinkers."""
+        """The dependencies that typed turns share with the Thinkers: agent, tools, modes."""
         return self.thinkers.registry.dependencies
 
     def tools(self, mode: Mode) -> Toolbox:
-        """Return the mode's tools, or those that no Thinker has: Thinkers know better how to use theirs."""
+        """Return the mode's tools, or the tools that no Thinker has: Thinkers know better how to use their own."""
         box = self.shared.toolbox
         if mode.tools is not None:
             return box.only(name for name in mode.tools if name != ROUTE_TOOL)
@@ -146,14 +146,14 @@ class TurnRunner:
         finally:
             timer.cancel()
         if self._late and response.state is not TurnState.COMPLETE:
-            raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
+            raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less in one message.")
         reply = self._reply(response)
         if self._dependencies.profiles:
             self._dependencies.profiles.on_turn(self._request, reply)
         return reply
 
     async def _take_answer(self) -> None:
-        """Take the message as the answer to what the user was asked in this conversation, if anything."""
+        """Take the message as the reply to an open question for the user's agreement, if there is one."""
         request, confirmations = self._request, self._dependencies.confirmations
         if confirmations is not None and request.conversation_id is not None:
             hearing = confirmations.take_answer(
@@ -162,13 +162,13 @@ class TurnRunner:
             await briefly(hearing, None, within_s=HEARD_WITHIN_S, warning="an answer could not be noted")
 
     async def _situation(self) -> Situation | None:
-        """Return the context of the question; None if the turn was cancelled meanwhile."""
+        """Return the context of the question; None if the turn was cancelled in the meantime."""
         preparing = asyncio.ensure_future(self._prepare())
         self._turn.stop = preparing.cancel
         try:
             return await asyncio.shield(preparing) if self._turn.wanted else None
         except asyncio.CancelledError:
-            if self._turn.wanted:  # it is this task that is cancelled
+            if self._turn.wanted:  # This task itself is being cancelled.
                 raise
             return None
         finally:
@@ -177,7 +177,7 @@ class TurnRunner:
     async def _prepare(self) -> Situation:
         request = self._request
         loading = load_profile(self._dependencies.memory, request.user_id)
-        warning = "a typed turn goes on without what is known of its user"
+        warning = "a typed turn goes on without its user's profile"
         profile = await briefly(loading, UserProfile(), within_s=KNOWN_WITHIN_S, warning=warning)
         modes = self._dependencies.shared.modes
         self._mode = modes.named(request.mode) if request.mode else modes.chosen(profile)
@@ -231,12 +231,12 @@ class TurnRunner:
         )
 
     def _rights(self) -> ToolRights:
-        """Return the rights of the turn's tool calls; results that a client brings are text of others."""
+        """Return the rights of the turn's tool calls. Results that a client sends count as text of others."""
         request = self._request
         return ToolRights(request.caller_scope, untrusted=bool(request.client_rounds), message=request.message_id)
 
     async def _revise(self, response: ThinkerResponse) -> str:
-        """Return the answer as the post-steps leave it."""
+        """Return the answer after the post-steps."""
         assert self._prepared is not None
         whole = self._prepared.turn(
             response.text,

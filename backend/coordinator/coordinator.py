@@ -1,21 +1,21 @@
-"""The coordinator decides about what happened for each user, acts on it, and notifies the user.
+"""The coordinator decides what to do about each user's results and words, does it, and notifies the user.
 
     channel ─► history ─► decide ─► plan ─► actions ─► notify ─► acknowledge
                             │ fails: the fallback text instead
 
-One process works for a user at a time, under a lease; which one does not matter. Whatever dies, and whenever: entries
-stay in the channel until the plan they led to has taken effect, a plan stands once it is written, and every effect goes
-by an id. So nothing is lost, and nothing happens twice.
+Any process may work for a user, but only one at a time, under a lease. After a crash nothing is lost and nothing
+happens twice: entries stay in the channel until their plan has taken effect, a written plan never changes, and every
+effect has an id.
 
 A digest is due:
 
     waits                        the user is on a call                the user is not
     --------------------------   ----------------------------------   ------------------------------------
-    a result                     LISTENER_AFTER_S after it came       max_result_wait_s after it came (*)
+    a result                     LISTENER_AFTER_S after it arrived    max_result_wait_s after it arrived (*)
     something said               GATHER_S after it was said (*)       the same
     nothing                      never
 
-    (*) and min_interval_s after the digest before, at the earliest. Whatever else waits by then goes with it.
+    (*) but at least min_interval_s after the previous digest. Everything else that waits by then is included.
 """
 
 from __future__ import annotations
@@ -52,32 +52,32 @@ from backend.tasks.task import Task, TaskState
 log = logging.getLogger(__name__)
 
 POLL_S = 0.25
-"""Seconds between two looks for waiting entries, while there are some."""
+"""Seconds between two checks for waiting entries while there are some."""
 IDLE_POLL_S = 2.0
-"""Seconds between two looks while there are none: a message that wakes the coordinator may be lost."""
+"""Seconds between two checks while there are none, because a message that wakes the coordinator may be lost."""
 CONCURRENCY = 4
-"""Users one process works for at the same time; others wait for the next look."""
+"""The most users one process works for at the same time; others wait for the next check."""
 LISTENER_AFTER_S = 0.5
-"""Seconds after which a result is thought about while its user is on a call."""
+"""Seconds from a result to its digest while the user is on a call."""
 GATHER_S = 1.0
 """Seconds to wait for more after a user has said something."""
 TASKS_SHOWN = 20
-"""Tasks of a user that a digest shows."""
+"""The most tasks of a user that a digest shows."""
 PAUSE_S = 5.0
-"""Seconds without another try after a digest that broke off."""
+"""Seconds before another try after a digest that broke off."""
 ENTRIES_LIMIT = 50
-"""Entries one digest takes in; further ones go into the next."""
+"""The most entries of one digest; others go into the next."""
 RESULT_CHARS = 2_000
-"""Characters of a task's result a digest shows."""
+"""The most characters of a task's result in a digest."""
 TASK_CHARS = 120
-"""Characters of a task's instruction in a decision's summary of the tasks."""
+"""The most characters of a task's instruction in a decision's summary of the tasks."""
 FALLBACK_CHARS = 400
-"""Characters of a task's result that the fallback without a model speaks."""
+"""The most characters of a task's result that the fallback without a model speaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestItem:
-    """A digest item is an entry of the channel with the task it points to, if that still exists."""
+    """A digest item is an entry of the channel, with the task it points to if that still exists."""
 
     entry: ChannelEntry
     task: Task | None = None
@@ -95,7 +95,7 @@ class DigestItem:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest is the situation of a user that is to be decided on."""
+    """A digest is the situation of a user about which to decide."""
 
     id: str
     user_id: str
@@ -116,7 +116,7 @@ class Decision:
 
 @dataclass(eq=False, repr=False)
 class Coordinator:
-    """A coordinator does the digests of one process. `run` it supervised; cancelling that stops those under way."""
+    """A coordinator runs the digests of one process. Supervise `run`; cancelling it stops running digests."""
 
     channels: Channels
     state: CoordinatorState
@@ -124,11 +124,11 @@ class Coordinator:
     decide: Callable[[Digest], Awaitable[Decision]]
     """Decides about a digest, or raises a `VoiceError`."""
     notify: Callable[[str, Notice], Awaitable[None]]
-    """Has a notice spoken on the live call of the user with that id, else on the next; see `NotificationDispatcher`."""
+    """Sends a notice to that user, to be spoken on the live call or the next one (`NotificationDispatcher`)."""
     is_listening: Callable[[str], Awaitable[bool]]
-    """Returns whether that user is on a call now."""
+    """Returns whether the user with that id is on a call now."""
     publish: Callable[[str, DecisionMade], Awaitable[None]]
-    """Shows an event on every open page of the user with that id, in every process."""
+    """Shows an event on every open page of that user, in every process."""
     settings: CoordinatorSettings
     clock: Callable[[], float] = time.time
     working: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
@@ -156,9 +156,9 @@ class Coordinator:
             await cancel_all(list(self.working.values()))
 
     async def run_digest(self, user_id: str) -> bool:
-        """Do one digest of that user, whether it is due or not; one that was broken off is finished first.
+        """Run one digest of that user, due or not. A plan that broke off is finished first.
 
-        Return False when another process is at it, or nothing waits. May raise a `PeerError`.
+        Returns False when another process is doing it, or nothing waits. May raise a `PeerError`.
         """
         async with self.channels.lease(user_id).held() as is_ours:
             if not is_ours:
@@ -182,7 +182,7 @@ class Coordinator:
                 if await self._is_due(user, now):
                     await self.channels.move_last(user)
                     self.working[user] = asyncio.create_task(self._work(user), name="digest")
-            except MemoryUnavailable as error:  # perhaps of this user's data alone
+            except MemoryUnavailable as error:  # It may concern this user's data alone.
                 self._pause(user, error)
         return bool(waiting)
 
@@ -199,7 +199,7 @@ class Coordinator:
         return due is not None and due <= now
 
     async def _work(self, user_id: str) -> None:
-        """Do one digest; whatever goes wrong with it costs its user a pause, and other users nothing."""
+        """Run one digest. A failure costs its user a pause, and other users nothing."""
         try:
             if not await self.run_digest(user_id):
                 self._paused[user_id] = self.clock() + POLL_S
@@ -216,7 +216,7 @@ class Coordinator:
         self._paused[user_id] = self.clock() + PAUSE_S
 
     async def _plan(self, user_id: str) -> Plan | None:
-        """Write the history first, then decide, and write the plan down before anything of it is done."""
+        """Write the history, then decide, and write the plan before any part of it is carried out."""
         entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
         if not entries:
             await self.channels.unlist(user_id)
@@ -242,7 +242,7 @@ class Coordinator:
         return await self.state.set_plan(user_id, plan)
 
     async def _decide(self, digest: Digest) -> tuple[Decision, str]:
-        """Return the decision, or the fallback and why nothing was decided."""
+        """Return the decision, or the fallback and the reason why nothing was decided."""
         try:
             return await self.decide(digest), ""
         except MemoryUnavailable:
@@ -258,7 +258,7 @@ class Coordinator:
             await self.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
         if plan.decision:
             await self._notify(user_id, plan)
-        # The user stays listed until the plan is finished: otherwise a broken-off plan would not be found.
+        # The user stays listed until the plan is finished: otherwise no process would find a broken-off plan.
         await self.channels.acknowledge(user_id, plan.entries)
         await self.state.finish(user_id, plan)
         await self.channels.unlist(user_id)
@@ -281,7 +281,7 @@ class Coordinator:
             await self.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
 
     async def _notify(self, user_id: str, plan: Plan) -> None:
-        """Put the decision into the history, notify the user of it, and show it on the user's pages."""
+        """Add the decision to the history, notify the user, and show it on the user's pages."""
         await self.state.add_history(user_id, [HistoryEntry(f"decision-{plan.id}", plan.at, "decision", plan.decision)])
         source = plan.sources[0] if len(plan.sources) == 1 else ""
         kind: NoticeKind = "result" if plan.sources else "decision"
@@ -297,7 +297,7 @@ class Coordinator:
 def due_at(
     waiting: Sequence[ChannelEntry], last_at: float, *, is_listening: bool, settings: CoordinatorSettings
 ) -> float | None:
-    """Return the time of the next digest, or None without waiting entries; the last digest was at `last_at`."""
+    """Return the time of the next digest; None without waiting entries. The last digest was at `last_at`."""
     inputs = [entry.at for entry in waiting if entry.kind == "input"]
     results = [entry.at for entry in waiting if entry.kind == "result"]
     times = []
@@ -311,12 +311,12 @@ def due_at(
 
 
 async def decide_without_model(digest: Digest) -> Decision:
-    """Decide to say the results as they are."""
+    """Return a decision that says the results as they are."""
     return Decision(fallback_text(digest.items))
 
 
 def fallback_text(items: Sequence[DigestItem]) -> str:
-    """Return the words without a model: plain results, and an apology for other requests."""
+    """Return the words of a decision without a model: plain results, and an apology for other requests."""
     said = [_plain_result(item.task) for item in items if item.task]
     if any(item.entry.mode == "api" for item in items):
         said.append("Something you asked for could not be taken care of just now. Please ask again.")
@@ -331,11 +331,11 @@ def _plain_result(task: Task) -> str:
 
 
 def outcome_of(task: Task) -> str:
-    """Return the result of a task, or why there is none, cut to the length in a digest."""
+    """Return the result of a task, or why there is none, cut to `RESULT_CHARS`."""
     return (task.result or task.error or task.state.value)[:RESULT_CHARS]
 
 
 def task_summary(tasks: Sequence[Task]) -> str:
-    """Return the tasks in words, one a line: what each is, and its state."""
+    """Return one line for each task: its instruction and its state."""
     lines = ((task.kind, " ".join(task.instruction.split())[:TASK_CHARS], task.state.value) for task in tasks)
     return "\n".join(f"{kind}: {instruction} ({state})" for kind, instruction, state in lines)

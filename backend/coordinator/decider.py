@@ -1,9 +1,8 @@
-"""A digest is decided in a turn of the agent, with the coordinator's actions as tools and its model calls logged.
+"""The agent decides on a digest in one turn, with the coordinator's actions as tools. Its model calls are logged.
 
-The model is shown what happened since the last digest, what happened before, and the user's tasks, all as JSON that it
-has to take for data. Each action it calls is checked, noted, and carried out later. An action that cannot be right
-(bad arguments, an unknown kind, another user's task) goes back to the model as a failed result that says why, and is
-recorded.
+The model sees what happened since the last digest, what happened before, and the user's tasks, all as JSON data. Each
+action that it calls is checked, noted, and carried out later. A wrong action (bad arguments, an unknown kind, another
+user's task) returns to the model as a failed result that says why, and is recorded.
 """
 
 from __future__ import annotations
@@ -38,24 +37,24 @@ from backend.runtime.prompts import prompt
 from backend.tools.runner import Toolbox
 
 ACTIONS_LIMIT = 8
-"""Actions of one digest."""
+"""The most actions of one digest."""
 CREATE_LIMIT = 3
-"""Tasks one digest may begin: a model that loops must not fill the queue."""
+"""The most tasks that one digest may begin: a model that loops must not fill the queue."""
 INVALID_LIMIT = 20
-"""Refused actions recorded of one digest."""
+"""The most refused actions that are recorded of one digest."""
 THINK_WITHIN_S = 60.0
 """Seconds a digest's model may take."""
 HISTORY_ENTRIES = 40
-"""Events that a digest looks back on."""
+"""The most earlier events that a digest shows."""
 HISTORY_BYTES = 20_480
 ACTIONS: tuple[type[Action], ...] = get_args(Action)
 NOTHING = "NOTHING"
-"""The answer, as `prompts/system.md` has it, of a model that has nothing to say."""
+"""The answer of a model that has nothing to say, as `prompts/system.md` asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelDecider:
-    """This decider asks `model_name`, with the fallback that every Thinker has."""
+    """A decider that asks `model_name`, with the fallback that every Thinker has."""
 
     model: ChatModel
     model_name: str
@@ -94,14 +93,14 @@ class ModelDecider:
         except TimeoutError:
             raise NoAnswer(f"No decision within {THINK_WITHIN_S:g} seconds.") from None
         if response.state is not TurnState.COMPLETE or response.incomplete:
-            raise NoAnswer("The digest's thinking broke off.")
+            raise NoAnswer("The decision about the digest broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
         return Decision(text, tuple(actions.valid), tuple(invalid))
 
 
 @dataclass
 class RequestedActions:
-    """Requested actions are those a model calls in one digest. `tasks` are the ids it was shown."""
+    """The actions that a model calls in one digest. `tasks` are the ids of the tasks that it was shown."""
 
     kinds: Collection[str]
     tasks: Collection[str]
@@ -110,13 +109,13 @@ class RequestedActions:
     def add(self, action: Action) -> None:
         """Note the action. Raises `BadRequest` when it cannot be carried out."""
         if len(self.valid) >= ACTIONS_LIMIT:
-            raise BadRequest(f"No more than {ACTIONS_LIMIT} actions at once.")
+            raise BadRequest(f"No more than {ACTIONS_LIMIT} actions in one digest.")
         match action:
             case CreateTask(kind) if kind not in self.kinds:
                 known = ", ".join(sorted(self.kinds)) or "none"
                 raise BadRequest(f"There is no kind {kind!r}. The kinds are: {known}.")
             case CreateTask() if sum(isinstance(each, CreateTask) for each in self.valid) >= CREATE_LIMIT:
-                raise BadRequest(f"No more than {CREATE_LIMIT} new tasks at once.")
+                raise BadRequest(f"No more than {CREATE_LIMIT} new tasks in one digest.")
             case CancelTask(task_id) | SummarizeTaskResult(task_id) if task_id not in self.tasks:
                 raise BadRequest(f"There is no task {task_id!r} among those shown.")
         if action not in self.valid:
@@ -124,7 +123,7 @@ class RequestedActions:
 
 
 def action_tools(actions: RequestedActions) -> Toolbox:
-    """Return a box with a tool for each kind of action, which notes the ones that the model calls."""
+    """Return a toolbox with a tool for each kind of action. Each tool notes the action in `actions`."""
     box = Toolbox((), {})
     _, schemas = msgspec.json.schema_components(ACTIONS)
     for kind in ACTIONS:

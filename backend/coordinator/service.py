@@ -1,4 +1,4 @@
-"""The coordinator's service takes what users say, and shows, exports and erases what the coordinator keeps of them."""
+"""The coordinator's service takes users' words, and shows, exports and erases what the coordinator keeps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from backend.storage.outbox import Outbox
 from backend.tasks.task import ShownTask
 
 ERASE_WITHIN_S = 1.0
-"""Seconds an erasure waits for a user's utterances on their way."""
+"""Seconds an erasure waits for a user's pending utterances."""
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True):
-    """The coordinator's status as its user is shown it; the counts are of all digests so far."""
+    """The coordinator's status for its user; the counts cover all digests so far."""
 
     enabled: bool
     state: Literal["acting", "gathering", "idle"]
@@ -39,24 +39,24 @@ class UserStatus(msgspec.Struct, frozen=True):
 
     coordinator: CoordinatorStatus
     notices: list[dict[str, str]]
-    """The `id`, `kind` and `text` of each that waits."""
+    """The `id`, `kind` and `text` of each waiting notice."""
     tasks: list[ShownTask]
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorService:
-    """The service is what other rooms use of the coordinator. Methods may raise `MemoryUnavailable`."""
+    """The interface of the coordinator to other rooms. Methods may raise `MemoryUnavailable`."""
 
     coordinator: Coordinator
     utterances: Outbox
-    """Writes utterances, of which those beyond its limit are dropped."""
+    """Writes utterances. Those beyond its limit are dropped."""
     notices: Callable[[str], Awaitable[list[Notice]]]
-    """Returns a user's notices that wait."""
+    """Returns a user's waiting notices."""
 
     def ingest(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user said in a call or in chat, if the user has tasks; else it is not needed. Returns immediately.
+        """Add what a user said in a call or chat, if the user has tasks. Returns immediately.
 
-        An utterance that cannot be written is lost to the coordinator only: it has been answered where it was said.
+        An utterance that cannot be written is lost to the coordinator only: the call or chat has answered it.
         """
 
         async def write(_: Memory) -> None:
@@ -100,7 +100,7 @@ class CoordinatorService:
         return {"waiting": waiting, **state} if waiting or any(state.values()) else {}
 
     async def erase(self, user_id: str) -> None:
-        """Erase all data of a user, after the utterances on their way: else they would be written again."""
+        """Erase all data of a user, after pending utterances, which would be written again otherwise."""
         await self.utterances.settle(ERASE_WITHIN_S)
         await self.coordinator.channels.erase(user_id)
         await self.coordinator.state.erase(user_id)

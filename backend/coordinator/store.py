@@ -1,24 +1,24 @@
-"""The coordinator keeps two things of each user in Redis: a channel of unprocessed entries, and the state of digests.
+"""The coordinator keeps two things for each user in Redis: a channel of unprocessed entries, and the state of digests.
 
     user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended)
-    channels:active       sorted set: user → the second since which they wait: for a first digest, or another
+    channels:active       sorted set: user → the second since which the user waits for a digest
     user:{id}:coordinator the lease of the process that works on this user's digest; it alone reads the channel
     user:{id}:thoughts    hash: id → history entry; at most HISTORY_LIMIT, for STATE_KEEP_S
     user:{id}:digest      the plan that was decided on
-    user:{id}:feedback    hash: id → what they think of us; at most FEEDBACK_LIMIT
+    user:{id}:feedback    hash: id → feedback; at most FEEDBACK_LIMIT
     user:{id}:digests     the last digest, and the counts of all
 
-An entry stays in its channel until it is acknowledged, which its reader does after its effects. A reader that dies in
-between leaves it there, and the next one gets it again: *at least once*, so effects go by the entry's id. A plan is
-written before anything of it is carried out, and the first one written stands: after a crash it is carried out again
-instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
+The reader acknowledges an entry after its effects; until then the entry stays in its channel. If the reader dies in
+between, the next one gets the entry again: delivery is *at least once*. A plan is written before any part of it is
+carried out, and the first one written stands: after a crash it is carried out again, not decided again. All effects
+have ids, so repeating them changes nothing.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
 a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are refused.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
-What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
-a plan is deleted, so that its entries, which are still in the channel, are decided on again.
+Undecodable data is counted and logged: entries are deleted, history entries are left out, and a plan is deleted, so
+that its entries, which are still in the channel, are decided on again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ACTIVE = "channels:active"
 INPUTS_LIMIT = 200
 """Entries waiting for one user from which on further inputs are refused."""
 INPUT_CHARS = 4_000
-"""Characters of one input; the rest is cut."""
+"""The most characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
 """Seconds an unread channel is kept."""
 HISTORY_LIMIT = 100
@@ -50,7 +50,7 @@ FEEDBACK_LIMIT = 100
 SUMMARY_CHARS = 1_000
 FEEDBACK_CHARS = 500
 LEASE_S = 10.0
-"""Seconds a process that works on a digest may be silent before another takes over."""
+"""Seconds a process that works on a digest may be silent before another one takes over."""
 STATE_KEEP_S = 30 * 86_400
 """Seconds the state is kept after the last digest."""
 
@@ -63,7 +63,7 @@ _digests = "user:{}:digests".format
 
 
 class ChannelEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A channel entry is an input or a result that waits. `at` is Unix time in seconds."""
+    """A channel entry is a waiting input or result. `at` is Unix time in seconds."""
 
     id: str
     kind: Literal["input", "result"]
@@ -71,7 +71,7 @@ class ChannelEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     """An input's words."""
     mode: str = ""
-    """Where they were said: voice, chat, or api."""
+    """The origin of the words: voice, chat, or api."""
     task_id: str = ""
     """The task that ended."""
     state: str = ""
@@ -90,7 +90,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
     """Begins long work in the background."""
 
-    kind: Annotated[str, Meta(description="Which specialist does it, such as research.")]
+    kind: Annotated[str, Meta(description="The specialist for it, such as research.")]
     instruction: Annotated[str, Meta(min_length=3, max_length=INSTRUCTION_LIMIT, description="All it needs to know.")]
 
 
@@ -124,23 +124,23 @@ class Plan(msgspec.Struct, frozen=True):
     at: float
     entries: tuple[str, ...]
     sources: tuple[str, ...] = ()
-    """The tasks that ended in one of them."""
+    """The tasks with results among the entries."""
     decision: str = ""
-    """The words to notify the user with; empty: none."""
+    """The words of the notice to the user; empty: there is none."""
     actions: tuple[Action, ...] = ()
     invalid: tuple[str, ...] = ()
     """Actions that were refused, and why."""
     failure: str = ""
-    """Why no model decided, if so."""
+    """Why no model decided; empty: a model did."""
     inputs: tuple[str, ...] = ()
     """The ids of the entries that are inputs."""
     task_summary: str = ""
-    """The user's tasks when it was decided, one a line."""
+    """The user's tasks at the time of the decision, one on each line."""
     format: Format = FORMAT
 
 
 class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Feedback is what a user thinks of the service, or why something failed. `at` is Unix time in seconds."""
+    """Feedback is a user's opinion of the service, or why something failed. `at` is Unix time in seconds."""
 
     feeling: str
     text: str = ""
@@ -157,7 +157,7 @@ class LastDigest(msgspec.Struct, frozen=True):
 
 
 class DigestStatus(LastDigest, frozen=True):
-    """The status is a user's last digest, and the counts of all so far."""
+    """A digest status is a user's last digest, and the counts of all digests so far."""
 
     count: int = 0
     failed: int = 0
@@ -198,29 +198,29 @@ class Channels(RedisStore):
         await self._client.execute(pipe)
 
     async def users(self) -> list[str]:
-        """Return the users with entries: first the one that has waited longest since its last digest began."""
+        """Return the users with entries; the user who has waited longest since the last digest comes first."""
         raw = await self._client.call(lambda redis: redis.zrange(ACTIVE, 0, -1))
         return [user.decode() for user in raw]
 
     async def move_last(self, user_id: str) -> None:
-        """Put the user behind all users who wait now: users take turns."""
+        """Move the user behind all waiting users, so that users take turns."""
         now = self._clock()
         await self._client.call(lambda redis: redis.zadd(ACTIVE, {user_id: now}, xx=True))
 
     async def waiting(self, user_id: str, limit: int = 100) -> list[ChannelEntry]:
-        """Return the entries that are not acknowledged, oldest first; delete those that cannot be decoded."""
+        """Return the unacknowledged entries, oldest first, and delete undecodable ones."""
         raw = await self._client.call(lambda redis: redis.xrange(inbox_key(user_id), count=limit))
         entries = [entry for each in raw or [] if (entry := decode_or_skip("channel entry", each, _entry))]
         await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw or []} - {entry.id for entry in entries}))
         return entries
 
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
-        """Delete entries that have taken effect; the user stays listed until `unlist`."""
+        """Delete entries that have taken effect. The user stays listed until `unlist`."""
         if ids:
             await self._client.call(lambda redis: redis.xdel(inbox_key(user_id), *ids))
 
     async def unlist(self, user_id: str) -> None:
-        """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
+        """Remove the user from the active users, unless an entry waits or has just arrived."""
         key = inbox_key(user_id)
 
         def write(pipe: Pipe, entries: int) -> None:
@@ -242,10 +242,10 @@ class Channels(RedisStore):
 
 
 class CoordinatorState(RedisStore):
-    """The state is history, the plan under way, feedback and counts. Methods may raise `MemoryUnavailable`."""
+    """The state of digests: history, the running plan, feedback and counts. Methods may raise `MemoryUnavailable`."""
 
     async def add_history(self, user_id: str, entries: Sequence[HistoryEntry]) -> None:
-        """Add to the history; the oldest entries beyond the limit are deleted."""
+        """Add to the history. The oldest entries beyond the limit are deleted."""
         key = _history(user_id)
         pipe = self._client.pipeline()
         for entry in entries:
@@ -262,7 +262,7 @@ class CoordinatorState(RedisStore):
         return sorted(decode_all("coordinator history", raw, _history_decoder.decode), key=lambda entry: entry.at)
 
     async def plan(self, user_id: str) -> Plan | None:
-        """Return the plan that is not finished. One that cannot be decoded is deleted."""
+        """Return the unfinished plan. An undecodable plan is deleted."""
         key = _digest(user_id)
         raw = await self._client.call(lambda redis: redis.get(key))
         plan = None if raw is None else decode_or_skip("coordinator plan", raw, _plan_decoder.decode)
@@ -271,7 +271,7 @@ class CoordinatorState(RedisStore):
         return plan
 
     async def set_plan(self, user_id: str, plan: Plan) -> Plan | None:
-        """Write the plan unless there is another already; return the one that stands.
+        """Write the plan unless there is one already, and return the plan that stands.
 
         None: no entry waits, since the user was erased, or another process was faster.
         """
@@ -288,7 +288,7 @@ class CoordinatorState(RedisStore):
         return await self.plan(user_id)
 
     async def finish(self, user_id: str, plan: Plan) -> None:
-        """Delete the plan, all of which has taken effect, and count it."""
+        """Delete a plan that has taken effect completely, and count it."""
         old = await self.status(user_id)
         counts = (old.count + 1, old.failed + bool(plan.failure), old.invalid + len(plan.invalid))
         new = DigestStatus(plan.at, plan.id, plan.decision, plan.failure, *counts)

@@ -1,7 +1,7 @@
 """`/api/admin` shows an operator the live calls and ends them: the bearer of ADMIN_TOKEN, or of the grant `admin`.
 
-It shows no words of callers, and users only as a few characters of a hash: enough to tell two calls of one user
-from those of two.
+It shows no words of callers, and users only as a few characters of a hash: enough to see whether two calls have one
+user.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from backend.sessions.session import SessionDescription
 from backend.storage.memory import briefly
 
 BUDGET_WITHIN_S = 1.0
-"""Seconds Redis has to say what all users have used together."""
+"""Seconds Redis may take to return what all users together have used."""
 SHOWN = 200
-"""Sessions in one answer, live ones first."""
+"""The most sessions in one answer, live ones first."""
 
 
 router = APIRouter(tags=["admin"])
@@ -52,7 +52,7 @@ async def end_session(session_id: str, here: Here, caller: Caller) -> Json:
 
 
 def _numbers(metrics: CallMetrics) -> Json:
-    """Return the numbers of `/metrics` that fit the admin page."""
+    """Return the part of the metrics that the admin page shows."""
     samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
     named = {sample.name: sample.value for sample in samples if not sample.labels}
     answers = [sample for sample in samples if sample.name == "voice_http_seconds_count"]

@@ -1,13 +1,13 @@
-"""Who makes each request, WebSocket and stream, and whether they may: their identity, their cookie, their grants.
+"""Admission finds the identity behind each request, WebSocket and stream, and checks its grants.
 
 Every visitor has an identity: a random user id in a signed cookie, made on the first visit.
 
-Where the operator asks for it (IDENTIFY_BY_FINGERPRINT, for demonstrations), a browser's fingerprint makes the user id
-of a caller without a cookie. In that mode a mere visit makes no identity, only a call does: otherwise the page's own
-loading would have set a cookie before the fingerprint could be asked.
+With IDENTIFY_BY_FINGERPRINT (for demonstrations), the browser's fingerprint gives the user id of a caller without a
+cookie. Then a visit alone creates no identity, only a call does: otherwise the page would set a cookie while it loads,
+before the server can ask for the fingerprint.
 
-One table says which grant a path asks for; extensions add theirs. The longest prefix that a path begins with decides. A
-path that none names but the last is a file of the page.
+One table says which grant a path needs; extensions add their paths. The longest matching prefix decides. A path that
+only the last entry matches is a file of the page.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ GRANTS: Grants = {
     "/api/rtc": Grant.CALL,
     "/api/sessions": Grant.CALL,
     "/api/events": Grant.CALL,
-    "/ws": None,  # the session's token is its first message
+    "/ws": None,  # The session's token is the first message.
     "/api/multiturn": Grant.CHAT,
     "/api/singleturn": Grant.CHAT,
     "/api/conversations": Grant.CHAT,
-    "/api/confirmations": None,  # consent to an act that somebody with a grant has asked for
+    "/api/confirmations": None,  # It answers a question that a caller with a grant has caused.
     "/api/tools": Grant.CHAT,
     "/api/reasoning": Grant.REASON,
     "/embedding": Grant.EMBED,
@@ -62,11 +62,11 @@ GRANTS: Grants = {
     "/metrics": None,
     "/": None,
 }
-"""Beginning of a path, up to a slash or its end → the grant it asks for; None: open to all."""
+"""Beginning of a path, up to a slash or its end → the grant it needs; None: open to all."""
 
 
 def grant_for(path: str, grants: Grants = GRANTS) -> tuple[str, Grant | None]:
-    """Return the prefix in the table that decides about `path`, and the grant."""
+    """Return the prefix in the table that decides on `path`, and the grant that it needs."""
     prefix = path.rstrip("/")
     while prefix and prefix not in grants:
         prefix = prefix.rpartition("/")[0]
@@ -75,15 +75,15 @@ def grant_for(path: str, grants: Grants = GRANTS) -> tuple[str, Grant | None]:
 
 VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
 READERS = "/api/shared/"
-"""Beginning of the paths of what is read by those who need no identity."""
+"""Beginning of the paths that readers without an identity may open."""
 RETRY_S = 3600
 """Seconds after which a caller without a cookie should try again."""
 
 
 class Admission:
-    """Middleware: puts an `Identity` into the request's state, and its cookie into the answer when there is news.
+    """This middleware puts an `Identity` into the request's state, and a new or renewed cookie into the response.
 
-    It refuses a request of a principal without the grant of its route.
+    It refuses requests of principals without the grant of the route.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class Admission:
                 raise Forbidden(
                     "This token was made for pages of another origin.", hint="Create one for this page's origin."
                 )
+            # A visit makes a new user only if its response sets a cookie.
             if identity.announce and not identity.known and self._is_visit(scope):
                 await self._make_user(scope, identity)
         except VoiceError as error:
@@ -124,7 +125,7 @@ class Admission:
         await self._app(scope, receive, send)
 
     async def _identify(self, scope: Scope) -> Identity:
-        """Return who makes the request; a cookie that was revoked counts for nothing. Raises `VoiceError`."""
+        """Return the identity of the request; a revoked cookie is ignored. Raises `VoiceError`."""
         connection = HTTPConnection(scope)
         for own in self._credentials.own:
             if own.is_shown(connection):
@@ -133,16 +134,16 @@ class Admission:
         identity = identity_in(scope, self._credentials)
         if identity.principal.credential in ("cookie", "oidc"):
             epoch = await self._store.epoch(identity.account)
-            if epoch is None:  # what the cookie of a user could open stands in the same Redis, as far away
+            if epoch is None:  # The data that the cookie opens is in the same Redis, which does not answer.
                 identity.principal = identity.principal.as_user()
             elif epoch != identity.epoch:
                 self._credentials.forget_cookie(connection, identity)
         return identity
 
     async def _make_user(self, scope: Scope, identity: Identity) -> None:
-        """Count a new user of the caller's address; over its limit, pages are shown without a cookie.
+        """Count a new user at the caller's address. Beyond its limit, pages are shown without a cookie.
 
-        Raises `TooMany` for a request that would do something as that user.
+        Raises `TooMany` for a request that would act as the new user.
         """
         if await admits_new_user(HTTPConnection(scope)):
             return
@@ -160,7 +161,7 @@ class Admission:
         return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
 
     def _cookie(self, identity: Identity, scheme: str) -> str:
-        """Return the header: over TLS under a name that no other host of the domain can set (RFC 6265bis, 4.1.3.2)."""
+        """Return the header. Over TLS, the cookie's name is one that no other host can set (RFC 6265bis, 4.1.3.2)."""
         value = self._credentials.signatures.cookie(identity.user, identity.epoch)
         return set_cookie(scheme, value, COOKIE_AGE_S)
 
@@ -174,22 +175,23 @@ class Admission:
         principal = principal_of(connection)
         if grant is Grant.ADMIN and grant not in principal.grants:
             await _require_admin(connection)
+        # A program may lack the grant itself if its body names a user who has it.
         elif grant is not None and grant not in principal.grants and not may_name_user(principal, prefix):
             raise _refusal(principal, grant, self._credentials.access)
         elif grant in MCP_GRANTS:
             here = context_of(connection)
             await here.programs.take(f"{principal.credential} {principal.user}", here.now())
-        scope["state"]["principal"] = principal_of(connection)  # for applications that are no routes of ours
+        scope["state"]["principal"] = principal_of(connection)  # for mounted applications, which are no routes
 
 
 def set_cookie(scheme: str, value: str, age_s: int, name: str = COOKIE) -> str:
-    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: drop it."""
+    """Return the header that makes a browser keep `value` for `age_s` seconds; 0: delete it."""
     secure = "; Secure" if scheme == "https" else ""
     return f"{cookie_name(scheme, name)}={value}; Path=/; Max-Age={age_s}; HttpOnly; SameSite=Lax{secure}"
 
 
 def identity_in(scope: Scope, credentials: Credentials) -> Identity:
-    """Return who makes the request, read once. Raises `NotAdmitted` for a JSON Web Token that is not valid."""
+    """Return the identity of the request, read once. Raises `NotAdmitted` for an invalid JSON Web Token."""
     state = scope.setdefault("state", {})
     if "identity" not in state:
         state["identity"] = credentials.identify(HTTPConnection(scope))
@@ -199,7 +201,7 @@ def identity_in(scope: Scope, credentials: Credentials) -> Identity:
 
 def _refusal(principal: Principal, grant: Grant, access: Access) -> VoiceError:
     if grant in MCP_GRANTS and "key" not in access.modes:
-        hint = f"Add key to ACCESS, and set API_KEYS: their tokens with the grant {grant} open this path."
+        hint = f"Add key to ACCESS, and set API_KEYS: tokens of these keys with the grant {grant} open this path."
         return NotFound("The server offers no tools to programs.", hint=hint)
     if principal.credential not in ("none", "cookie"):
         return Forbidden(f"This token or key does not grant {grant}.", hint="Ask the operator for one that does.")
@@ -209,7 +211,7 @@ def _refusal(principal: Principal, grant: Grant, access: Access) -> VoiceError:
 
 
 async def _require_admin(connection: HTTPConnection) -> None:
-    """Make an operator of the bearer of ADMIN_TOKEN. Raises the refusal of all others; a wrong token is counted."""
+    """Make the bearer of ADMIN_TOKEN an operator. Refuses all others, and counts wrong tokens."""
     here, identity = context_of(connection), identity_of(connection)
     if identity.principal.credential.startswith("key "):
         raise Forbidden(

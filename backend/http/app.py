@@ -1,4 +1,4 @@
-"""The FastAPI application has thin routes, and around them the middleware in the order a request meets it."""
+"""The FastAPI application: thin routes, and the middleware around them in the order in which a request meets it."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from backend.settings.access import key_pairs
 from backend.settings.settings import Settings
 
 MESSAGES_PER_MINUTE = 60
-"""Typed messages one session may take."""
+"""The most typed messages of one session."""
 PICTURES_PER_MINUTE = 10
-"""Pictures one session may be shown: each costs about as much as a minute of speech."""
+"""The most pictures of one session: each costs about as much as a minute of speech."""
 ATTEMPTS_PER_MINUTE = 10
-"""Wrong admin tokens one address may try."""
+"""The most wrong admin tokens of one address."""
 HEARTBEAT_S = 15.0
-"""Seconds of quiet after which a stream of events says it is still there."""
+"""Seconds without an event after which a stream sends a heartbeat."""
 AS_THEY_ARE = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/json", "text/plain")
-"""What goes out uncompressed: streams of events, and answers that a call may wait for."""
+"""Content types that are not compressed: streams of events, and answers that a call may wait for."""
 
 ROUTES = (
     calls,
@@ -71,7 +71,7 @@ ROUTES = (
     chat,
     page,
 )
-"""The routes, in this order: the page's files answer to what is left."""
+"""The routes in order of precedence; the page's files come after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def build_app(
 ) -> FastAPI:
     """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
-    Run it with the server's own proxy handling and token-bearing access log off: forwarded headers are read here, and
-    only from TRUSTED_PROXIES.
+    Run it without the server's own proxy handling and without an access log, which would hold tokens. The application
+    reads forwarded headers itself, and only from TRUSTED_PROXIES.
     """
     settings = services.settings
     keys = secret_keys(settings)
@@ -129,7 +129,7 @@ def build_app(
             Middleware(BodyLimit),
         ],
         openapi_url="/api/openapi.json",
-        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids: see `openapi`
+        docs_url=None,  # FastAPI's page loads scripts from elsewhere, which the page's policy forbids: see `openapi`.
         redoc_url=None,
     )
     app.state.token_sockets = joined.token_sockets
@@ -149,7 +149,7 @@ def build_app(
     )
     install(app)
     for router in (*(module.router for module in ROUTES), *joined.routers):
-        app.router.routes += router.routes  # as they are: `include_router` would analyse each of them again
+        app.router.routes += router.routes  # `include_router` would analyse each of them again.
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     complete_openapi(app)
@@ -160,5 +160,5 @@ def build_app(
 
 
 def _keys(settings: Settings) -> ApiKeys | None:
-    """Return the keys of the tokens that are taken; None where no token is. Raises `SettingsError` for a faulty one."""
+    """Return the keys of accepted tokens; None where none is accepted. Raises `SettingsError` for a faulty key."""
     return ApiKeys(key_pairs(settings.access.api_keys)) if "key" in settings.access.access else None

@@ -1,7 +1,7 @@
-"""Request bodies have at most 64 KB, those with a picture more; routes read them by hand, and pydantic checks them.
+"""Request bodies have at most 64 KB, or more with a picture. Routes read them by hand, and pydantic checks them.
 
-Routes read their body themselves, after the cheaper refusals (origin, rate): declared as a parameter, FastAPI
-would have read it before any of them.
+Routes read the body themselves after the cheaper refusals (origin, rate). FastAPI would read a body that is declared as
+a parameter before them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from backend.http.openapi import SCHEMAS
 from backend.media.pictures import ENCODED_LIMIT
 
 BODY_LIMIT = 64 * 1024
-"""Bytes a body may have."""
+"""The most bytes of a body."""
 WITH_PICTURE = re.compile(r"/api/sessions/[^/]+/pictures/?")
 PICTURE_BODY_LIMIT = ENCODED_LIMIT + 32 * 1024
-"""Bytes of a body with a picture and the words with it."""
+"""The most bytes of a body with a picture and the words beside it."""
 BODY_WITHIN_S = 10
 """Seconds a body may take to arrive."""
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 MESSAGE_LIMIT = 2_000
-"""Characters of one typed message."""
+"""The most characters of one typed message."""
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
 CONVERSATION_ID = r"^[A-Za-z0-9_-]{1,64}$"
 ConversationId = Annotated[str, StringConstraints(pattern=CONVERSATION_ID)]
-"""Chosen by the client that begins it; only the caller's own conversations are searched for it."""
+"""The id that the client chooses for a conversation. It is sought among the caller's own conversations only."""
 TimeZone = Annotated[str, StringConstraints(max_length=64)]
-"""The browser's time zone as an IANA name; a hint, so an unknown one is ignored rather than refused."""
+"""The browser's time zone as an IANA name. It is a hint: an unknown name is ignored."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -48,9 +48,9 @@ class NewSession(BaseModel):
     time_zone: TimeZone | None = None
     conversation_id: ConversationId | None = None
     interruptions: StrictBool | None = None
-    """Whether the caller's voice may interrupt replies; left out: as the server is set."""
+    """Whether the caller's voice may interrupt replies; left out: the server's setting."""
     record: StrictBool = False
-    """The caller agrees that the call is recorded from its beginning; refused where nothing is recorded."""
+    """Whether the caller agrees to a recording from the beginning; refused where the server does not record."""
 
 
 class Offer(NewSession):
@@ -78,7 +78,7 @@ class ShownPicture(BaseModel):
     picture: str
     """A JPEG or PNG of at most 512 KB, as a data URL."""
     text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MESSAGE_LIMIT)] = ""
-    """What is typed with it; empty: nothing."""
+    """The words typed with the picture; may be empty."""
 
 
 class Interruptions(BaseModel):
@@ -88,7 +88,7 @@ class Interruptions(BaseModel):
 
 
 class BodyLimit:
-    """Middleware: a body over the limit raises `TooLarge` where it is read, a declared one before its first byte."""
+    """This middleware raises `TooLarge` for a body over its limit: before the first byte if the length is declared."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -103,7 +103,7 @@ class BodyLimit:
         if scope["method"] not in WITH_BODY and (declared > limit or "transfer-encoding" in headers):
             await error_response(413, "This request must not have a body.", path=scope["path"])(scope, receive, send)
             return
-        received = declared if declared > limit else 0  # bytes; a body declared too large is not even begun
+        received = declared if declared > limit else 0  # in bytes; a body that declares too many is not read
 
         async def limited() -> Message:
             nonlocal received
@@ -117,7 +117,7 @@ class BodyLimit:
 
 
 def limit_of(path: str) -> int:
-    """Return the bytes that a body sent to `path` may have."""
+    """Return the most bytes that a body sent to `path` may have."""
     return PICTURE_BODY_LIMIT if WITH_PICTURE.fullmatch(path) else BODY_LIMIT
 
 
@@ -131,9 +131,9 @@ async def read_raw(request: Request) -> bytes:
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
-    """Return the body as `model`, whatever its content type says (`sendBeacon` calls JSON text). An empty body is `{}`.
+    """Return the body as `model`, whatever its content type (`sendBeacon` declares JSON as text). Empty means `{}`.
 
-    Raises `BadRequest` without repeating what was sent, `TooLarge`, or Starlette's `ClientDisconnect`.
+    Raises `BadRequest`, which repeats nothing of the body, `TooLarge`, or Starlette's `ClientDisconnect`.
     """
     raw = await read_raw(request)
     try:
@@ -144,6 +144,6 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 
 def documented(model: type[BaseModel]) -> dict[str, RequestBody]:
-    """Return `openapi_extra` for a route that reads `model` by hand; `openapi` moves its definitions."""
+    """Return `openapi_extra` for a route that reads `model` by hand. `openapi` moves its definitions."""
     content = {"application/json": {"schema": model.model_json_schema(ref_template=f"{SCHEMAS}{{model}}")}}
     return {"requestBody": RequestBody.model_validate({"required": True, "content": content})}

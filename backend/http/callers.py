@@ -1,7 +1,7 @@
-"""Identities made of what a caller shows: the number of a telephone, or the fingerprint of a browser.
+"""Identities can come from a telephone number or from the fingerprint of a browser.
 
-Both are hashed with the server's secret, so that neither the stored data nor a log shows them; the same number is the
-same user in every call, for as long as the secret stays. Who withholds the number is a new user each time.
+Both are hashed with the server's secret, so that neither stored data nor a log shows them. The same number is the same
+user in every call as long as the secret stays the same. A caller who withholds the number is a new user each time.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from backend.access.credentials import Identity, new_user
 from backend.access.store import AccessStore
 
 PHONE_USER = "phone-"
-"""How the user ids of callers by telephone begin."""
+"""The beginning of the user ids of callers by telephone."""
 BROWSER_USER = "browser-"
-"""How those of browsers begin that are known by their fingerprint."""
+"""The beginning of the user ids that come from a browser's fingerprint."""
 WITHHELD = frozenset({"anonymous", "restricted", "unavailable", "unknown", "private", "266696687", "7378742833"})
-"""What stands in place of a number that is withheld; the digits spell ANONYMOUS and RESTRICTED."""
+"""Stand-ins for a withheld number; the digits spell ANONYMOUS and RESTRICTED."""
 
 
 class Callers:
-    """Names callers."""
+    """Gives callers the user ids of their numbers and fingerprints."""
 
     def __init__(self, key: bytes) -> None:
         """`key` is the server's secret."""
         self._key = key
 
     def billed(self, number: str) -> BillingSubject:
-        """Return who pays for a call from `number`: the number itself, as user and in place of an address."""
+        """Return the billing subject of a call from `number`: the number, as user and in place of an address."""
         normal = re.sub(r"[\s().-]", "", number.lower()).removeprefix("sip:").removeprefix("tel:").partition(";")[0]
         if not normal or normal.partition("@")[0].lstrip("+") in WITHHELD:
             return BillingSubject(new_user(), "withheld number", "phone")
@@ -42,7 +42,7 @@ class Callers:
     async def recognise(self, caller: Identity, fingerprint: str, store: AccessStore) -> None:
         """Give a browser without a cookie the user id of its fingerprint.
 
-        An id with revoked cookies is given to no browser: its user has signed in since, or erased everything.
+        An id with revoked cookies is given to no browser, since its user has signed in or erased everything.
         """
         user = self._user(BROWSER_USER, fingerprint)
         if not caller.known and await store.epoch(user) == 0:

@@ -1,8 +1,8 @@
-"""A call begins here, whatever way it comes by: it is admitted at the caller's expense, and a session is reserved.
+"""Every call begins here: it is admitted at the caller's expense, and a session is reserved.
 
-`POST /api/rtc/offer` begins a browser's call, `/ws/{session_id}` carries one without WebRTC, and
-`POST /api/rtc/disconnect` ends either. The order of an offer is the order of its cost: origin (middleware), rate, size,
-parse, a permit, and only then the WebRTC work. Whatever fails after the permit was taken gives it back.
+`POST /api/rtc/offer` begins a browser's call, `/ws/{session_id}` carries one without WebRTC, and `POST
+/api/rtc/disconnect` ends either. An offer passes its checks in the order of their cost: origin (middleware), rate,
+size, parse, a permit, and only then the WebRTC work. A failure after that releases the permit.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumePreference, update_profile
 
 PHONE = "telephone"
-"""The name of calls by a telephone line, as events and descriptions show it."""
+"""The name of calls by telephone in events and descriptions."""
 AS_USUAL = NewSession()
-"""A session without wishes."""
+"""A request for a session with the server's settings."""
 TOKEN_WITHIN_S = 5.0
-"""Seconds a WebSocket may take to send its session's token."""
+"""Seconds a WebSocket client may take to send the session's token."""
 UNKNOWN = 4404
-"""Close code: no such session, not the caller's, or over."""
+"""Close code: the session does not exist, is not the caller's, or is over."""
 TAKEN = 4409
-"""Close code: the session has its transport already."""
+"""Close code: the session already has its transport."""
 
 MEMORY_WITHIN_S = 2
-"""Seconds memory may take over a hint; it promises to fail within one."""
+"""Seconds memory may take to store a time zone; it fails within one by itself."""
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["signalling"])
@@ -53,7 +53,7 @@ router = APIRouter(tags=["signalling"])
 
 @router.post("/api/rtc/offer", openapi_extra=documented(Offer))
 async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, str]:
-    """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
+    """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when the server is full."""
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
     services = here.services
@@ -81,7 +81,7 @@ async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, 
 
 @router.websocket("/ws/{session_id}")
 async def call(websocket: WebSocket, session_id: str) -> None:
-    """Carry a reserved session's call; returns when the call is over.
+    """Carry a reserved session's call, and return when the call is over.
 
     A client without the owner's cookie sends the session's token first: `{"type": "token", "token": …}`.
     """
@@ -92,7 +92,7 @@ async def call(websocket: WebSocket, session_id: str) -> None:
     except TooMany as error:
         await refuse(error, websocket.scope, websocket.receive, websocket.send)
         return
-    # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
+    # Checked only now, with no await before `connect`, so that of two racing sockets one is refused.
     refusal = session if isinstance(session, int) else _refusal(session)
     if isinstance(session, int) or refusal:
         await websocket.close(refusal)
@@ -104,7 +104,7 @@ async def call(websocket: WebSocket, session_id: str) -> None:
 
 
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
-    """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
+    """Return the session, moved here if another process reserved it, or the close code of a refusal."""
     try:
         handle = await _opened(websocket, session_id)
         session = await context_of(websocket).services.calls.sessions.take(handle)
@@ -119,7 +119,7 @@ async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
 
 
 async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
-    """Return the session, for its owner or a client that sends its token first. Raises the one `NotFound`."""
+    """Return the session for its owner, or for a client that sends its token first. Raises `NotFound`."""
     here, caller = context_of(websocket), identity_of(websocket)
     try:
         return await here.session(session_id, caller)
@@ -128,12 +128,12 @@ async def _opened(websocket: WebSocket, session_id: str) -> SessionHandle:
         session = await here.session(session_id, caller, token, websocket.headers.get("origin", ""))
         opened = here.signatures.opened(token)
         if websocket.scope["state"].get("foreign") and (opened is None or not opened.origin):
-            raise  # a page of another site, which this token was not made for
+            raise  # A page of another site shows a token that was not made for it.
         return session
 
 
 async def _first_token(websocket: WebSocket) -> str | None:
-    """Return the token in the first message; None when none comes in time, or it holds none."""
+    """Return the token in the first message; None when the message is late or holds none."""
     try:
         async with asyncio.timeout(TOKEN_WITHIN_S):
             message = await websocket.receive()
@@ -159,7 +159,7 @@ async def admit_call(here: Context, billed: BillingSubject) -> Permit:
 async def reserve(
     request: Request, caller: Identity, asked: NewSession, background: BackgroundTasks, permit: Permit
 ) -> Session:
-    """Reserve a session for the caller; the browser's time zone is noted after the answer. Raises `TooMany`."""
+    """Reserve a session for the caller, and note the browser's time zone after the response. Raises `TooMany`."""
     here = context_of(request)
     if asked.fingerprint and here.services.settings.access.identify_by_fingerprint:
         await here.callers.recognise(caller, asked.fingerprint, here.services.people.access_store)
@@ -170,11 +170,11 @@ async def reserve(
 
 
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
-    """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
+    """Use the browser's time zone as the user's until they state one, so that "at nine" is their nine. Never raises."""
     try:
         noted = update_profile(memory, user, AssumePreference("time_zone", zone))
     except BadRequest:
-        log.info("a browser's time zone is unknown here")
+        log.info("the time zone of a browser is unknown")
     else:
         await briefly(noted, UserProfile(), within_s=MEMORY_WITHIN_S, warning="a time zone could not be noted")
 
@@ -210,7 +210,7 @@ async def reserve_phone_call(here: Context, billed: BillingSubject) -> Session:
 
 
 def session_request(principal: Principal, asked: NewSession, session_id: str | None = None) -> SessionRequest:
-    """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
+    """Return the request for the caller's session. Raises `Forbidden` for a conversation that is not the caller's."""
     conversation_id = principal.conversation_for(asked.conversation_id)
     return SessionRequest(
         principal.user, conversation_id, asked.interruptions, asked.record, principal.caller_scope, session_id
@@ -218,7 +218,7 @@ def session_request(principal: Principal, asked: NewSession, session_id: str | N
 
 
 async def answer_offer(request: Request, session: Session, permit: Permit, accept: AcceptOffer, sdp: str) -> str:
-    """Return the SDP answer once the session's call runs; where it cannot, the permit is released."""
+    """Return the SDP answer once the session's call runs. If it fails, the permit is released."""
     services = context_of(request).services
     try:
         answer = await services.calls.registry.answer(session, accept, sdp, has_left=request.is_disconnected)
@@ -232,6 +232,6 @@ async def answer_offer(request: Request, session: Session, permit: Permit, accep
 
 
 def ticket(here: Context, caller: Identity, session_id: str, conversation_id: str) -> dict[str, str]:
-    """Return what names a session, and the token that opens it, for pages of the caller's origin if it claimed one."""
+    """Return a session's ids and the token that opens it, limited to the caller's origin if one was claimed."""
     token = here.signatures.token(session_id, caller.origin)
     return {"session_id": session_id, "conversation_id": conversation_id, "token": token}

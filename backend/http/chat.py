@@ -1,7 +1,7 @@
-"""`/api/multiturn`, `/api/singleturn`, `/api/conversations`: the conversation that calls have, by text; `/embedding`.
+"""Typed turns and conversations: `/api/multiturn`, `/api/singleturn`, `/api/conversations`, and `/embedding`.
 
-A caller is known by the cookie. A program of the operator may speak for a platform's users. A session's token stands
-for its owner, but in that session's own conversation only.
+The cookie identifies the caller. The operator's programs may speak for a platform's users. A session's token stands for
+its owner, but only in that session's conversation.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import new_message_id, without_retried
 
 TEXT_LIMIT = 8_000
-"""Characters of one message."""
+"""The most characters of one message."""
 MESSAGES_LIMIT = 40
-"""Messages a caller may bring along."""
+"""The most messages that a request may carry."""
 NO_CONVERSATION_HINT = "It may have expired: a conversation ends after an hour without a message."
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
@@ -60,7 +60,7 @@ class SingleTurn(BaseModel):
     messages: list[EarlierMessage] = Field(default_factory=list, max_length=MESSAGES_LIMIT)
     platform: Label = ""
     user_id: PlatformUser | None = None
-    """Only a program of the operator may name one: a user of `platform` (api, where it is empty)."""
+    """A user of `platform` (empty: `api`). Only the operator's programs may name one."""
     mode: Label = ""
     stream: bool = False
 
@@ -73,7 +73,7 @@ class SingleTurn(BaseModel):
         return self
 
     def turn(self, principal: Principal) -> ChatRequest:
-        """Return the request, in no conversation."""
+        """Return the request, which belongs to no conversation."""
         text = self.message if self.message is not None else self.messages[-1].content
         earlier = tuple((message.role, message.content) for message in self.messages[:-1])
         asked = ChatRequest(principal.user, text, earlier=earlier, platform=self.platform, mode=self.mode)
@@ -87,7 +87,7 @@ class MultiTurn(SingleTurn):
     message_id: MessageId | None = None
 
     def turn(self, principal: Principal) -> ChatRequest:
-        """Return the request in `conversation_id` or a new one. Raises `NotFound` for one that is not theirs."""
+        """Return the request, in `conversation_id` or a new one. Raises `NotFound` for another user's conversation."""
         named = own_conversation(principal, self.conversation_id)
         return replace(
             super().turn(principal),
@@ -108,17 +108,16 @@ router = APIRouter(tags=["chat"])
 
 @router.post("/api/multiturn", openapi_extra=documented(MultiTurn))
 async def multiturn(request: Request, here: Here) -> Response:
-    """Answer a message in a conversation; `stream` gives the events as they come.
+    """Answer a message in a conversation; `stream` returns the events as they occur.
 
-    409 while the conversation is busy with another message. The same `message_id` again joins its turn, or gets the
-    stored answer.
+    409 while the conversation is busy with another message. A repeated `message_id` joins its turn or gets its answer.
     """
     return await _answer(request, here, MultiTurn)
 
 
 @router.post("/api/singleturn", openapi_extra=documented(SingleTurn))
 async def singleturn(request: Request, here: Here) -> Response:
-    """Answer one message by itself: nothing was said before, and nothing is stored."""
+    """Answer one message by itself: nothing earlier is known, and nothing is stored."""
     return await _answer(request, here, SingleTurn)
 
 
@@ -130,9 +129,9 @@ async def list_conversations(
     before: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Json:
-    """List the caller's conversations, the latest first, by the cookie alone. 503 when they are out of reach.
+    """List the caller's conversations, the latest first. Only the cookie counts. 503 when they are out of reach.
 
-    `q` chooses those in which it was said or written; `before` a Unix time, the `updated_at` of the last one shown.
+    `q` selects conversations that contain this text. `before` is a Unix time: the `updated_at` of the last one shown.
     """
     principal, ledger = principal_of(request), here.services.data.ledger
     if ledger is None:
@@ -144,7 +143,7 @@ async def list_conversations(
 
 @router.get("/api/conversations/{conversation_id}")
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
-    """Return what was said, by voice and text, oldest first. 404 when there is none, or it is another user's."""
+    """Return what was said by voice and text, oldest first. 404 when it does not exist or is another user's."""
     user = _owner(request, conversation_id)
     memory, ledger = here.services.data.memory, here.services.data.ledger
     messages = without_retried(await recall(memory, ledger, user, conversation_id, HISTORY_LIMIT, live=False))
@@ -156,7 +155,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 
 @router.get("/api/conversations/{conversation_id}/export")
 async def export_conversation(request: Request, here: Here, conversation_id: str) -> Response:
-    """Return all that is kept of a conversation, tool calls and costs included, as a file. 404 when there is none."""
+    """Return all data of a conversation as a file, with tool calls and costs. 404 when there is none."""
     user, ledger = _owner(request, conversation_id), here.services.data.ledger
     entries = await ledger.entries(user, conversation_id) if ledger else []
     if not entries:
@@ -167,7 +166,7 @@ async def export_conversation(request: Request, here: Here, conversation_id: str
 
 @router.post("/api/conversations/{conversation_id}/cancel")
 async def cancel_turn(request: Request, here: Here, conversation_id: str) -> Json:
-    """Stop the answer that is being written. The part already sent stays in the conversation."""
+    """Stop the running answer. The part that was already sent stays in the conversation."""
     user = _owner(request, conversation_id)
     return {"cancelled": await here.services.work.chat.cancel(user, conversation_id)}
 
@@ -188,9 +187,9 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
 
 
 def own_conversation(principal: Principal, named: str | None) -> str | None:
-    """Return the conversation that a turn belongs to: the one named, or the only one the caller may name.
+    """Return the conversation of a turn: the named one, or the only one that the caller may name.
 
-    Raises `NotFound` for another than that one.
+    Raises `NotFound` for one that the caller may not name.
     """
     if named is not None and not principal.opens(named):
         raise NotOwner("No such conversation.", hint=NO_CONVERSATION_HINT)
@@ -204,7 +203,7 @@ def _owner(request: Request, conversation_id: str) -> str:
 
 
 async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> Response:
-    """Count the turn for its user, or for the address of a caller who comes for the first time, and answer it."""
+    """Count the turn for its user, or for the address of a new caller, and answer it."""
     identity = identity_of(request)
     is_program = Grant.ON_BEHALF in identity.principal.grants
     if not is_program:
@@ -223,7 +222,7 @@ async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> R
 
 
 async def begin_turn(request: Request, here: Context, asked: ChatRequest) -> ChatTurn:
-    """Begin the turn at its caller's expense. Raises `TooMany` over a limit or a budget, and what `Chat.begin` does."""
+    """Begin the turn at its caller's expense. Raises `TooMany` over a limit or a budget, or as `Chat.begin`."""
     await spend(request, TURN)
     permit = await take_permit(request, PermitKind.TURNS)
     try:

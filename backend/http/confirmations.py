@@ -1,7 +1,7 @@
-"""`/api/confirmations` shows what the caller is asked to agree to, and takes their click as the answer.
+"""`/api/confirmations` shows the questions that the caller may agree to, and takes a click as the answer.
 
-The cookie says who the caller is: a question of another user is answered like one that does not exist. An agreement is
-carried out by the same tool call made again, as after a spoken one: tell the conversation that it was given.
+The cookie identifies the caller; another user's question gives the same answer as one that does not exist. After an
+agreement the model makes the same tool call again, as after a spoken yes: the client has to say so in the conversation.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class ConfirmationAnswer(BaseModel):
 
 @router.get("/api/confirmations")
 async def list_confirmations(here: Here, caller: Caller) -> Json:
-    """List the questions that are open: what would be done, with which arguments, until when it can be agreed to."""
+    """List the open questions: what would be done, with which arguments, and until when the user can agree."""
     asked = await here.services.work.confirmations.of(caller.user, caller.principal.conversation)
     return {"confirmations": [structs.asdict(each) for each in asked]}
 
 
 @router.post("/api/confirmations/{confirmation_id}", openapi_extra=documented(ConfirmationAnswer))
 async def answer_confirmation(request: Request, here: Here, caller: Caller, confirmation_id: str) -> dict[str, bool]:
-    """Agree to one act, or refuse it. 404 for a question that is not open, or another user's."""
+    """Agree to one act, or refuse it. 404 for a question that is not open or is another user's."""
     await here.messages.take(caller.user, here.now())
     body = await read_body(request, ConfirmationAnswer)
     conversation = caller.principal.conversation

@@ -1,6 +1,6 @@
-"""Routes get a context: the subsystems behind them, their own limits and signatures, the caller, and who pays.
+"""The context gives routes the subsystems, their limits and signatures, the caller, and the billing subject.
 
-Requests that cost something are admitted by their billing subject's budgets, and hold permits while they run.
+Requests that cost something need room in the billing subject's budgets, and hold permits while they run.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from backend.sessions.registry import not_their_session
 
 T = TypeVar("T")
 SESSION_ID_LIMIT = 64
-"""Characters of a session id that are looked at."""
+"""The most characters of a session id that are read."""
 VISITORS = frozenset({"none", "cookie", "session"})
-"""Credentials that all are given. On the server's own machine they may reach every tool, and prove nothing yet."""
+"""Credentials that every visitor gets. On the server's own machine they may reach every tool, but prove nothing."""
 KEY = "key "
-"""How a principal's credential begins that an API key signed."""
+"""The beginning of the credential of a principal with a token of an API key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,30 @@ class Context:
     messages: Buckets
     pictures: Buckets
     attempts: Buckets
-    """Wrong tokens for the admin page."""
+    """The bucket of wrong tokens for the admin page."""
     turns: Buckets
     reasoning: Buckets
     programs: Buckets
-    """Requests to tools over MCP, for each token."""
+    """The bucket of requests over MCP, by token."""
     now: Callable[[], float]
     heartbeat_s: float
 
     def of(self, kind: type[T]) -> T:
-        """Return what an extension has brought, by its type; for the routes of that extension."""
+        """Return an extension's service by its type, for the routes of that extension."""
         return cast("T", self.services.opened[kind])
 
     async def session(
         self, session_id: str, caller: Identity, token: str | None = None, origin: str = ""
     ) -> SessionHandle:
-        """Return the session, if the caller owns it, or their token or `token`, shown by a page of `origin`, opens it.
+        """Return the session if the caller owns it, or if their token or `token`, shown by a page of `origin`, opens
+        it.
 
-        Raises the one `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it, and the
-        way there is closed.
+        Raises `NotFound` otherwise, and `MemoryUnavailable` when only another process could know it and Redis does not
+        answer.
         """
         session = await self.services.calls.sessions.find(session_id[:SESSION_ID_LIMIT])
         opened = caller.opened or self.signatures.opened(token)
+        # A token that came beside the request's own must be for pages of the same origin.
         if opened is not caller.opened and opened is not None and opened.origin not in ("", origin):
             opened = None
         if opened is not None and opened.session_id == session.id:
@@ -95,7 +97,7 @@ def identity_of(connection: HTTPConnection) -> Identity:
 
 
 def principal_of(connection: HTTPConnection) -> Principal:
-    """Return who makes the request, and what they may do."""
+    """Return the principal of the request."""
     return identity_of(connection).principal
 
 
@@ -110,13 +112,14 @@ OwnSession = Annotated[SessionHandle, Depends(own_session)]
 
 
 def billing_of(connection: HTTPConnection) -> BillingSubject:
-    """Return who pays for a request: its principal, and their address until they have proven themselves.
+    """Return the billing subject of a request: its principal, and the address until the user counts as proven.
 
-    A caller on this machine without a key is counted, but never refused, unless BUDGETS__LIMIT_LOOPBACK says so.
+    A caller on this machine without a key is counted, but not refused unless BUDGETS__LIMIT_LOOPBACK is set.
     """
     settings = context_of(connection).services.settings.budgets
     principal = principal_of(connection)
     key = principal.credential.removeprefix(KEY) if principal.credential.startswith(KEY) else ""
+    # A caller on this machine is not limited, unless the operator wants that.
     return BillingSubject(
         principal.user,
         principal.address,
@@ -128,7 +131,7 @@ def billing_of(connection: HTTPConnection) -> BillingSubject:
 
 
 async def spend(request: Request, needs: frozenset[Resource]) -> BillingSubject:
-    """Admit a request after its body was read, and charge its bytes if it keeps any; its caller pays from now on.
+    """Admit a request after its body was read, charge its bytes if it stores any, and bill further work to its caller.
 
     Raises `OverBudget`, or `CeilingReached` (503) when the server's own budget is used up.
     """
@@ -140,7 +143,7 @@ async def spend(request: Request, needs: frozenset[Resource]) -> BillingSubject:
 
 
 async def admits_new_user(connection: HTTPConnection) -> bool:
-    """Count one more new user of the caller's address, and return whether it may have that many."""
+    """Count one more new user at the caller's address, and return whether the address may have that many."""
     return await context_of(connection).services.people.budgets.admits_new_user(billing_of(connection))
 
 
@@ -150,12 +153,12 @@ async def take_permit(connection: HTTPConnection, kind: PermitKind) -> Permit:
 
 
 async def holding(permit: Permit, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Hold `permit` for as long as `stream` is read."""
+    """Hold `permit` while `stream` is read."""
     async with permit, aclosing(stream):
         async for piece in stream:
             yield piece
 
 
 def _is_proven(connection: HTTPConnection, principal: Principal, after_s: float) -> bool:
-    """Return whether the caller has signed in, or returned with a cookie of that age."""
+    """Return whether the caller has signed in, or has a cookie that is older than `after_s` seconds."""
     return principal.credential not in VISITORS or identity_of(connection).age_s >= after_s

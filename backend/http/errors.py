@@ -1,8 +1,8 @@
 """Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words.
 
-Those of `/v1/` have the shape of the OpenAI API (`openai_errors`): its clients call there. A request that is refused is
-written to the security log, whichever middleware or route refused it: a handler of errors leaves its reason in the
-request's state; a refusal that has none is known by its status.
+Errors under `/v1/` have the shape of the OpenAI API (`openai_errors`), for its clients. Every refused request is
+written to the security log, whichever middleware or route refused it: the handlers of errors leave the reason in the
+request's state, and a refusal without a reason is known by its status.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from backend.observability.security_log import Requester, SecurityEvent, securit
 log = logging.getLogger(__name__)
 
 PEER_RETRY_S = 5
-"""Seconds after which a failed peer is worth another try."""
+"""Seconds after which a caller may try a failed peer again."""
 REFUSED = frozenset({401, 403, 421, 429})
-"""Statuses that are refusals whatever their reason; a 404 or 503 is one where its error says so."""
+"""Statuses that are always refusals. A 404 or 503 is a refusal only if its error says so."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Unidentified:
-    """A caller known only by their address, refused before they were asked who they are."""
+    """A caller who was refused before identification, and is known by the address alone."""
 
     address: str
     user: str = ""
@@ -73,30 +73,27 @@ def error_response(
     path: str = "",
     **more: object,
 ) -> JSONResponse:
-    """Return an error in the shape that callers of `path` receive; `more` is what its kind has to say beyond that."""
+    """Return an error in the shape for callers of `path`; `more` are further fields of its kind."""
     if path.startswith(OPENAI_PATHS):
         return JSONResponse({"error": openai_error(status, f"{message} {hint}".strip()) | more}, status, headers)
     return JSONResponse({"error": {"message": message, "hint": hint, **more}}, status, headers)
 
 
 def install(app: FastAPI) -> None:
-    """Make every foreseen error of `app`'s routes answer in the one shape."""
+    """Make all foreseen errors of `app`'s routes answer in the same shape."""
     app.add_exception_handler(VoiceError, _voice_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
 
 
 def explain(problems: Iterable[Mapping[str, Any]]) -> str:
-    """Return pydantic's complaints as one sentence: where and why, without the values."""
+    """Return pydantic's problems as one sentence: places and reasons, without values."""
     lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems]
     return "The request is not valid: " + "; ".join(line.removeprefix(": ") for line in lines[:5])
 
 
 class ErrorBoundary:
-    """Middleware: logs refusals by the status of the answer, and an unforeseen error under an id.
-
-    The caller is given that id only.
-    """
+    """This middleware logs refusals by status, and unforeseen errors under an id, which is all that the caller sees."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -126,7 +123,7 @@ class ErrorBoundary:
             number = secrets.token_hex(4)
             log.exception("unexpected error %s", number)
             if begun:
-                raise  # too late for an answer: the server cuts the connection
+                raise  # The response has begun, so the server cuts the connection.
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1011, "reason": ""})
                 return
@@ -136,7 +133,7 @@ class ErrorBoundary:
 
 
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
-    """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
+    """Leave the reason for the security log in the request's state, if `error` is a refusal and not a fault."""
     if isinstance(error, NotOwner):
         refusal = Refusal("not theirs", SecurityEvent.SESSION_REFUSED)
     elif isinstance(error, SignInFailed | SignInUnavailable):
@@ -155,7 +152,7 @@ async def _voice_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def refusal_response(error: VoiceError, path: str) -> JSONResponse:
-    """Return the answer that `error` gets at `path`, with the headers that belong to it."""
+    """Return the response to `error` at `path`, with its headers."""
     status, headers = status_of(error), dict[str, str]()
     if isinstance(error, PeerError) and error.retryable:
         headers["Retry-After"] = str(PEER_RETRY_S)
@@ -170,9 +167,9 @@ def refusal_response(error: VoiceError, path: str) -> JSONResponse:
 
 
 async def refuse(error: VoiceError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with `error`, or close a WebSocket that is not open yet; the security log says why.
+    """Answer with `error`, or close a WebSocket that is not open yet, and log the reason.
 
-    A client that shows its token in the address gets the reason in a message, and one of the OpenAI API in the answer.
+    A client with its token in the address gets the reason in a message, a client of the OpenAI API in the response.
     """
     note_error(HTTPConnection(scope), error)
     answers = scope["path"].startswith("/v1/") and "websocket.http.response" in scope.get("extensions", {})
@@ -207,7 +204,7 @@ def _log_refusal(scope: Scope, status: int) -> None:
 
 
 def _route(scope: Scope) -> str:
-    """Return the route, or, of a request that was refused before it got there, the beginning of its path."""
+    """Return the route, or the beginning of the path for a request that was refused before routing."""
     template = route_template(scope)
     shown = scope.get("state", {}).get("prefix", template) if template == "other" else template
     return f"{scope.get('method', 'WebSocket')} {shown}"

@@ -1,4 +1,4 @@
-"""`GET /api/events/{session_id}`: a session's events, replayed after `Last-Event-ID`; and `/levels`, while watched."""
+"""`GET /api/events/{session_id}` streams a session's events after `Last-Event-ID`; `/levels` streams scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from backend.sessions.handles import SessionHandle
 from backend.sessions.session import Session, SessionState
 
 LEVELS_EVERY_S = 0.2
-"""Seconds between two events with scores: ten frames in each."""
+"""Seconds between two events with scores; each holds ten frames."""
 LEVELS_QUIET_S = 10.0
 """Seconds without a score after which the stream of scores sends a heartbeat."""
 
@@ -32,9 +32,9 @@ async def events(
     after: Annotated[int, Query(ge=0)] = 0,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
-    """Events after `Last-Event-ID` (a browser that reconnects sends it) or `?after=`, then new ones until the end.
+    """Stream the events after `Last-Event-ID` (sent by a browser that reconnects) or `?after=`, until the session ends.
 
-    204 when it has ended and nothing is left: it tells an EventSource not to come back.
+    204 when the session has ended and no event is left, which tells an EventSource not to reconnect.
     """
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
     if await session.is_read(seen):
@@ -45,10 +45,9 @@ async def events(
 
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
 async def levels(request: Request, handle: OwnSession) -> Response:
-    """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored.
+    """Stream `levels {threshold, frame_ms, scores}` five times a second. 204 when nothing is scored any longer.
 
-    The scores are no part of the session's events: they are not numbered, kept or sent again, and do not travel between
-    processes. Of a call that another process has, this one knows none.
+    Scores are no session events: they are not numbered, kept or sent again, and only the call's process has them.
     """
     session = handle.here
     if session is None or session.state is SessionState.ENDED or session.levels is None:

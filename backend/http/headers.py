@@ -1,6 +1,6 @@
-"""Security headers go with every answer: errors, files and streams alike.
+"""Every response has security headers: errors, files and streams alike.
 
-The page runs nothing but its own files, talks to its own server only, and cannot be framed.
+The page runs only its own files, talks only to its own server, and cannot be framed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = re.compile(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
-"""A `Host` that may be repeated in a header of ours."""
+"""The shape of a `Host` that may be repeated in a response header."""
 
 ALWAYS = {
     "x-content-type-options": "nosniff",
@@ -32,7 +32,7 @@ PRIVATE = (
     "/shared/",
     "/v1/",
 )
-"""Beginnings of the core's paths with answers that no cache may keep; the others are the page's files."""
+"""Beginnings of the core's paths with responses that no cache may keep; all other paths are the page's files."""
 FOR_OTHER_PAGES = ("/client/", "/embed.js")
 """Beginnings of the paths of scripts that pages of other sites load: the client package and the embed."""
 ANY_ORIGIN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
@@ -40,7 +40,7 @@ HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
 def with_headers(send: Send, change: Callable[[MutableHeaders], None]) -> Send:
-    """Return `send` for a middleware that has `change` applied to the headers of the answer."""
+    """Return a `send` that applies `change` to the headers of the response."""
 
     async def changed(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -51,10 +51,10 @@ def with_headers(send: Send, change: Callable[[MutableHeaders], None]) -> Send:
 
 
 class SecurityHeaders:
-    """Middleware: adds what is missing, never replaces what a route has set."""
+    """This middleware adds missing headers, and never replaces what a route has set."""
 
     def __init__(self, app: ASGIApp, private: Iterable[str] = ()) -> None:
-        """`private`: beginnings of the paths of extensions, with answers that no cache may keep either."""
+        """`private` are beginnings of extensions' paths with responses that no cache may keep."""
         self._app = app
         self._private = (*PRIVATE, *private)
 
@@ -73,7 +73,7 @@ class SecurityHeaders:
 
 
 def content_security_policy(host: str, *, https: bool) -> str:
-    """Return the policy for a page of `host`. Older browsers do not count a WebSocket as 'self': it is named, too."""
+    """Return the policy for a page of `host`. It names the WebSocket, which older browsers do not count as 'self'."""
     socket = f" {'wss' if https else 'ws'}://{host}" if HOST.fullmatch(host) else ""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "

@@ -33,9 +33,8 @@ async def healthz() -> dict[str, str]:
 async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | dict[str, str]]:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
-    Each provider of the Responder, other tool servers, what extensions tell of themselves, and loops that fail and are
-    started again, are shown and decide nothing: the same bad record would take every process of the server out of
-    service. Nor does what is still being loaded: calls wait for it.
+    The states of providers, tool servers, extensions and restarted loops are shown but do not count: one bad record
+    would take all processes out of service. Parts that still load do not count either, since calls wait for them.
     """
     try:
         async with asyncio.timeout(READY_WITHIN_S):
@@ -59,14 +58,14 @@ async def readyz(response: Response, here: Here) -> dict[str, str | list[str] | 
 
 @router.get("/metrics")
 async def metrics(request: Request, here: Here) -> Response:
-    """Return the metrics in Prometheus's text format: with METRICS_TOKEN, or to this machine."""
+    """Return the metrics in Prometheus's text format. They need METRICS_TOKEN, or a caller on this machine."""
     _require_metrics_access(request, here.services.settings)
     own = generate_latest(here.services.state.metrics.registry).decode()
     return Response(await here.services.calls.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
 
 
 def _require_metrics_access(request: Request, settings: Settings) -> None:
-    """Raise `NotAdmitted` without the token, `NotFound` where the metrics are not shown."""
+    """Raise `NotAdmitted` without the token, or `NotFound` where the metrics are off."""
     if settings.server.metrics_token is not None:
         shown, wanted = bearer(request) or "", settings.server.metrics_token.get_secret_value()
         if not hmac.compare_digest(shown.encode(), wanted.encode()):

@@ -1,4 +1,4 @@
-"""`POST /api/rtc/ice-servers` gives a caller what the next call may use: STUN servers, and TURN with credentials."""
+"""`POST /api/rtc/ice-servers` gives a caller the servers of the next call: STUN, and TURN with credentials."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ router = APIRouter(tags=["signalling"])
 
 @router.post("/api/rtc/ice-servers")
 async def ice_servers(request: Request, here: Here, caller: Caller) -> Json:
-    """Return `ice_servers`, as browsers take them, and `expires_at` (Unix seconds) of the credentials in them.
+    """Return `ice_servers` in the browsers' form, and `expires_at` of their credentials in Unix seconds.
 
-    They are the caller's own, and expire; 429 with Retry-After for a caller who could make no call now.
+    The credentials are the caller's own. 429 with Retry-After for a caller who could make no call now.
     """
     await here.offers.check(address_key(request), here.now())
     servers, expires_at = here.services.calls.ice_servers.for_caller(caller.user)
@@ -28,5 +28,5 @@ async def ice_servers(request: Request, here: Here, caller: Caller) -> Json:
 
 
 def listed(servers: Iterable[RTCIceServer]) -> list[IceServerEntry]:
-    """Return the servers as browsers write them."""
+    """Return the servers in the browsers' form."""
     return [IceServerEntry(urls=each.urls, username=each.username, credential=each.credential) for each in servers]

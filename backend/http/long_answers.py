@@ -1,6 +1,6 @@
-"""Long JSON answers (archives, exports, transcripts) are encoded beside the event loop, which calls share.
+"""Long JSON responses (archives, exports, transcripts) are encoded in a thread, because calls share the event loop.
 
-FastAPI would first turn such an answer into plain data in Python, on the loop: half a second for a task's archive.
+FastAPI would first convert such a response to plain data on the loop: half a second for a task's archive.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from backend.runtime.json_objects import Json
 
 
 async def json_response(content: Json, headers: Mapping[str, str] | None = None) -> Response:
-    """Return `content` as a JSON response; its values may be whatever msgspec encodes."""
+    """Return `content` as a JSON response. Its values may be anything that msgspec encodes."""
     body = await asyncio.to_thread(lambda: b"".join(_pieces(content)))
     return Response(body, headers=dict(headers or {}), media_type="application/json")
 
 
 def _pieces(content: object) -> Iterator[bytes]:
-    """Yield the JSON of `content` in pieces: encoding one keeps the interpreter's lock only for a moment."""
+    """Yield the JSON of `content` in pieces, so that the interpreter's lock is held only briefly for each."""
     if isinstance(content, dict) and all(isinstance(name, str) for name in content):
         yield b"{"
         for number, (name, value) in enumerate(content.items()):

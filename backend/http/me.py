@@ -1,7 +1,7 @@
-"""`/api/me` shows, changes, exports and erases what is known of the caller; `/mode` is how they are answered.
+"""`/api/me` shows, changes, exports and erases the caller's data; `/mode` shows and changes the caller's mode.
 
-Only the cookie says who is asking: a session's token opens that session, not its owner's life. A foreign origin has
-been refused before (`origins`). A visitor without a cookie is a stranger.
+Only the cookie identifies the caller: a session's token opens that session, and none of its owner's other data. Foreign
+origins were refused before (`origins`). A visitor without a cookie is a stranger.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from backend.users.profile_updates import (
 )
 
 CHANGES_LIMIT = 50
-"""Changes one request may hold."""
+"""The most changes in one request."""
 
 
 Change = Annotated[
@@ -54,7 +54,7 @@ Change = Annotated[
 
 
 class ProfileChanges(BaseModel):
-    """`PATCH /api/me`: made together or, when one cannot be, not at all."""
+    """`PATCH /api/me`: all changes are made, or, if one is impossible, none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,7 +72,7 @@ async def show_me(here: Here, caller: Caller) -> Json:
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> Json:
-    """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
+    """Change the profile, in the caller's live calls, too, and return the new one. 422 for an impossible value."""
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     await spend(request, WRITE)
@@ -81,13 +81,13 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 
 @router.get("/api/me/usage")
 async def show_usage(request: Request, here: Here) -> Json:
-    """Return what the caller has used today, and may: of their own, their address's and their key's budgets."""
+    """Return today's usage and limits of the budgets of the caller, their address and their key."""
     return await here.services.people.budgets.shown_to(billing_of(request))
 
 
 @router.get("/api/me/export")
 async def export_me(here: Here, caller: Caller) -> Response:
-    """Return everything that is stored of the caller, by store, as a file."""
+    """Return everything that is stored about the caller, by store, as a file."""
     everything: Json = await _stored_of(here, caller.user)
     if others := [
         user for user in await here.services.people.access_store.ids_of(caller.account) if user != caller.user
@@ -108,9 +108,9 @@ async def show_notices(here: Here, caller: Caller) -> Json:
 
 @router.delete("/api/me")
 async def forget_me(request: Request, response: Response, here: Here, caller: Caller) -> Json:
-    """End the caller's calls, erase everything, void every cookie. 503 when some could not be erased yet: ask again.
+    """End the caller's calls, erase all data, and void every cookie. 503 when something could not be erased: ask again.
 
-    `later` names the places outside this server that have not done their part yet; they are asked again, for a month.
+    `later` names the places outside this server that have not erased yet; the server asks them again for a month.
     """
     access_store = here.services.people.access_store
     users = list(dict.fromkeys([caller.user, *await access_store.ids_of(caller.account)]))
@@ -119,7 +119,7 @@ async def forget_me(request: Request, response: Response, here: Here, caller: Ca
         raise failures[-1]
     later = await asyncio.gather(*map(here.services.data.delete_elsewhere, users))
     await access_store.unlink(caller.account)
-    await access_store.revoke(caller.account or caller.user)  # last: until then the same cookie may ask again
+    await access_store.revoke(caller.account or caller.user)  # Last: until then the same cookie may ask again.
     response.headers.append("set-cookie", set_cookie(request.url.scheme, "", 0))
     security_event(SecurityEvent.DATA_ERASED, caller.principal, "the user asked")
     unfinished = sorted({name for names in later for name in names})
@@ -131,7 +131,7 @@ async def _stored_of(here: Context, user: str) -> Json:
 
 
 async def _erase(here: Context, user: str) -> list[VoiceError]:
-    """Erase everything of `user`, in every store whatever becomes of the one before it; return what failed."""
+    """Erase all data of `user` in every store, even if one before it fails, and return the failures."""
     own = await here.services.calls.sessions.owned_by(user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
     failures = [error for error in ended if isinstance(error, VoiceError)]
@@ -155,7 +155,7 @@ async def _delete(session: SessionHandle) -> None:
 
 @router.get("/mode")
 async def show_mode(here: Here, caller: Caller) -> Json:
-    """Return the caller's mode, and all there are. 503 when memory is out of reach."""
+    """Return the caller's mode, and all modes. 503 when memory is out of reach."""
     modes = here.services.work.chat.modes
     profile = await load_profile(here.services.data.memory, caller.user)
     return {"mode": modes.chosen(profile).name, "modes": [modes.named(name).shown() for name in modes.names]}
@@ -163,7 +163,7 @@ async def show_mode(here: Here, caller: Caller) -> Json:
 
 @router.post("/mode/{mode}")
 async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
-    """Choose a mode for the caller; a call that is under way changes with it. 404, with all there are, if unknown."""
+    """Choose a mode for the caller and their running calls. 404, with a list of all modes, if unknown."""
     await here.messages.take(f"mode {caller.user}", here.now())
     chosen = here.services.work.chat.modes.get(mode)
     await update_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
@@ -172,7 +172,7 @@ async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def my_events(request: Request, here: Here, caller: Caller) -> Response:
-    """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open."""
+    """Stream the waiting notices as `notice` events, then new events. 429 when too many pages are open."""
     page = here.services.news.pages.reserve(caller.user)
     permit = await take_permit(request, PermitKind.STREAMS)
     return EventStream(holding(permit, _stream(page, here, caller)))
@@ -180,13 +180,13 @@ async def my_events(request: Request, here: Here, caller: Caller) -> Response:
 
 @router.post("/api/me/notices/{notice_id}/seen")
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
-    """Note that the caller sees a notice: it need not be delivered. `still_waited`: false if it was delivered."""
+    """Note that the caller has seen a notice: it need not be delivered. `still_waited`: false if it was."""
     await here.messages.take(f"seen {caller.user}", here.now())
     return {"still_waited": await here.services.news.notices.mark_seen(caller.user, notice_id[:200])}
 
 
 async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGenerator[bytes, None]:
-    """Yield what happens to the user, until the page leaves or its cookie is revoked."""
+    """Yield the user's events until the page leaves or its cookie is revoked."""
     pages = here.services.news.pages
     unwatch = here.services.data.memory.observers.add(
         page.user_id, lambda _: page.event_log.publish(UserContextChanged())

@@ -1,7 +1,7 @@
 """`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
-A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
-token needs the grant `notify`, and acts for its own user, or, with the grant `on_behalf`, for the user it names.
+A cookie can see and set only its own user's reminders. A bearer token needs the grant `notify`, and acts for its own
+user, or, with the grant `on_behalf`, for the user that the request names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from backend.http.context import Caller, Here, spend
 from backend.runtime.json_objects import Json
 
 ME = "me"
-"""The name by which callers mean themselves."""
+"""The name with which callers refer to themselves."""
 NOTHING = "No such notification."
 NOTHING_HINT = "GET /notification/me lists yours."
 USER_ID = r"^[A-Za-z0-9._@-]{1,128}$"
@@ -28,9 +28,9 @@ router = APIRouter(tags=["notifications"])
 
 
 class NewNotification(BaseModel):
-    """`POST /notification`. `user` is the caller when left out; `id` makes sending it again harmless.
+    """`POST /notification`. Without `user`, it is for the caller; with `id`, the request may be repeated.
 
-    In a call, the user's voice does not interrupt one that is not `interruptible`.
+    If it is not `interruptible`, the user's voice does not interrupt it in a call.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +45,7 @@ class NewNotification(BaseModel):
 
 
 async def acting_for(request: Request, here: Here, caller: Caller) -> str:
-    """Return the user that the caller acts for, who spends a request; empty for a program that acts for any user.
+    """Return the user for which the caller acts, and count the request; empty for a program that acts for all users.
 
     Raises `TooMany`.
     """
@@ -76,7 +76,7 @@ async def set_notification(request: Request, here: Here, acting_for: ActingFor) 
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, int]:
-    """Deliver the reminders due now: the caller's, or, for a program that may act for all users, those of all users."""
+    """Deliver the reminders that are due: the caller's, or all users' for a program that may act for all."""
     return await here.services.news.reminders.delivery.execute(acting_for or None)
 
 
@@ -84,7 +84,7 @@ async def execute_notifications(here: Here, acting_for: ActingFor) -> dict[str, 
 async def list_notifications(user_id: str, here: Here, acting_for: ActingFor) -> Json:
     """List the user's reminders, the next one first; `me` is the caller.
 
-    `unreadable` counts those that only another version can read, if any.
+    `unreadable`, if present, counts those that only another version can read.
     """
     user, reminders = _own(user_id, acting_for), here.services.news.reminders
     unreadable = len(await reminders.reminders.unreadable_of(user))
@@ -93,7 +93,7 @@ async def list_notifications(user_id: str, here: Here, acting_for: ActingFor) ->
 
 @router.delete("/notification/{user_id}/{notification_id}")
 async def cancel_notification(user_id: str, notification_id: str, here: Here, acting_for: ActingFor) -> Json:
-    """Cancel a reminder, even one that is due and was not delivered yet."""
+    """Cancel a reminder, even if it is due and not delivered yet."""
     canceled = await here.services.news.reminders.cancel(_own(user_id, acting_for), notification_id)
     if canceled is None:
         raise NotFound(NOTHING, hint=NOTHING_HINT)
@@ -101,7 +101,7 @@ async def cancel_notification(user_id: str, notification_id: str, here: Here, ac
 
 
 def _named(named: str, acting_for: str) -> str:
-    """Return the user meant by `named`; empty when the caller may not act for them."""
+    """Return the user that `named` means; empty when the caller may not act for that user."""
     if named == ME:
         return acting_for
     return named if acting_for in ("", named) else ""

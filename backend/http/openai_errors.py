@@ -8,7 +8,7 @@ from backend.errors import BadField, CallerError, CeilingReached, OverBudget, Pe
 from backend.runtime.json_objects import Json
 
 OPENAI_PATHS = "/v1/"
-"""What the paths begin with at which clients of the OpenAI API call."""
+"""The beginning of the paths for clients of the OpenAI API."""
 KINDS = {
     HTTPStatus.UNAUTHORIZED: ("authentication_error", "invalid_api_key"),
     HTTPStatus.FORBIDDEN: ("permission_error", "insufficient_permissions"),
@@ -22,14 +22,14 @@ KINDS = {
 
 
 def openai_error(status: int, message: str) -> Json:
-    """Return the object that stands under `error`."""
+    """Return the object under `error`."""
     usual = ("server_error", "server_error") if status >= 500 else ("invalid_request_error", "invalid_value")
     kind, code = KINDS.get(HTTPStatus(status), usual)
     return {"message": message, "type": kind, "param": None, "code": code}
 
 
 def details_of(error: VoiceError) -> Json:
-    """Return what is known better of `error` than its status says."""
+    """Return the fields of `error` that are more precise than its status."""
     if isinstance(error, BadField):
         return {"param": error.param, "code": error.code}
     if isinstance(error, OverBudget | CeilingReached):
@@ -38,12 +38,12 @@ def details_of(error: VoiceError) -> Json:
 
 
 def error_object(error: VoiceError) -> Json:
-    """Return the whole error as it stands within a stream that has begun."""
+    """Return the whole error, in its form within a stream that has begun."""
     return {"error": openai_error(status_of(error), f"{error} {error.hint}".strip()) | details_of(error)}
 
 
 def status_of(error: VoiceError) -> int:
-    """Return the HTTP status that `error` gets."""
+    """Return the HTTP status of `error`."""
     if isinstance(error, CallerError):
         return error.status
     return 503 if isinstance(error, PeerError) else 500

@@ -1,9 +1,9 @@
-"""The API's description: FastAPI's OpenAPI document, completed, and where it is served.
+"""This module completes and serves FastAPI's OpenAPI document.
 
-Routes read their bodies by hand (`bodies`), so that pydantic's definitions stand within each body's schema; OpenAPI
-looks for them under `components`. Every refusal has a shape of `errors`, and not FastAPI's. The document is served at
-`/openapi.json`, too, and shown at `/docs` by a page of our own, `frontend/docs/`: the usual one loads scripts from
-elsewhere.
+Routes read their bodies by hand (`bodies`), so pydantic's definitions stand within each body's schema; OpenAPI expects
+them under `components`. Every refusal has a shape of `errors`, not FastAPI's. The document is also served at
+`/openapi.json`, and shown at `/docs` by a page of this server, `frontend/docs/`, since FastAPI's page loads scripts
+from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TEXT: Json = {"type": "string"}
 
 
 def _error_of(**fields: Json) -> Json:
-    """Return the schema of an error with these fields, each of which is always there."""
+    """Return the schema of an error with these fields, all of them required."""
     error = {"type": "object", "required": list(fields), "properties": fields}
     return {"type": "object", "required": ["error"], "properties": {"error": error}}
 
@@ -45,7 +45,7 @@ UNUSED = ("HTTPValidationError", "ValidationError")
 
 
 def complete_openapi(app: FastAPI) -> None:
-    """Have `app` serve its document with every reference resolved and refusals described."""
+    """Make `app` serve its document with all references resolved and refusals described."""
     write: Callable[[], dict[str, Any]] = app.openapi
 
     def completed() -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""The names by which the server may be addressed, and the web pages that may call it.
+"""Requests are accepted only for known host names, and from allowed web pages.
 
-A page of `evil.example` may have its own name resolve to this machine (DNS rebinding); its browser then takes us for
-that page's own server. So a `Host` is refused unless it is a name of loopback, the very address at which the connection
-arrived, or what the operator has configured.
+A page of `evil.example` can make its own name resolve to this machine (DNS rebinding); the browser then takes this
+server for the page's own. So a `Host` is refused unless it is a name of loopback, the address at which the connection
+arrived, or configured by the operator.
 
 Pages may call from the server's own origin, and from those the operator names in ALLOWED_ORIGINS.
 
-A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
-private. Programs send no `Origin` and are welcome: cookies and tokens decide about them. An allowed page on another
-site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
+A browser names the page in `Origin`. A foreign origin is refused wherever something could change or is private.
+Programs send no `Origin` and are let through: cookies and tokens decide about them. An allowed page on another site has
+no cookie (`SameSite=Lax`), and shows the session's token instead.
 
-A token that an API key has signed may claim an `origin`: pages of that origin are served for that token, and no
-others. A preflight shows no token, so it is answered wherever keys are taken; it opens nothing by itself. A credential
-of an extension's own (`OwnCredential`) is taken from pages of every origin, or of the one that it names.
+A token of an API key may claim an `origin`: only pages of that origin may then use it. A preflight shows no token, so
+it is allowed wherever tokens of keys are accepted; it opens nothing by itself. An extension's own credential
+(`OwnCredential`) is accepted from pages of every origin, or of the one that it names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PREFLIGHT_HEADERS = {
 
 
 class Origins:
-    """Middleware: refuses foreign host names (421) and origins (403), and speaks CORS with the allowed ones."""
+    """This middleware refuses foreign host names (421) and origins (403), and answers CORS for the allowed ones."""
 
     def __init__(self, app: ASGIApp, names: Iterable[str], allowed: Iterable[str], credentials: Credentials) -> None:
         """`names` are the host names, and `allowed` the origins, that the operator has configured."""
@@ -72,7 +72,7 @@ class Origins:
             await refuse(Forbidden("Pages of this origin may not use this server.", hint=PAGE), scope, receive, send)
 
     def _is_ours(self, scope: Scope) -> bool:
-        """Return whether the request is addressed to one of our names, or the address at which it arrived."""
+        """Return whether the request is addressed to a name of the server, or to the address at which it arrived."""
         if "*" in self._names:
             return True
         own, _ = scope.get("server") or ("", None)
@@ -81,7 +81,7 @@ class Origins:
         return bool(host) and (host in self._names or host == own or host.endswith(self._endings))
 
     def _shows_own(self, scope: Scope) -> bool:
-        """Return whether the request shows an extension's credential, or asks whether it may."""
+        """Return whether the request shows an extension's credential, or is a preflight for one."""
         connection = HTTPConnection(scope)
         preflight = scope["type"] == "http" and scope["method"] == "OPTIONS"
         if preflight and "access-control-request-method" in connection.headers:
@@ -89,9 +89,9 @@ class Origins:
         return any(own.is_shown(connection) for own in self._credentials.own)
 
     def _claimed(self, origin: str, scope: Scope) -> bool:
-        """Return whether the request's token is for pages of `origin`, or shows none yet and may do so later."""
+        """Return whether the request's token is for pages of `origin`, or the token can still follow."""
         headers = Headers(scope=scope)
-        if scope["type"] == "websocket":  # its first message is the session's token
+        if scope["type"] == "websocket":  # The first message is the session's token.
             scope.setdefault("state", {})["foreign"] = True
             if not token_socket(scope):
                 return scope["path"].startswith("/ws/") and "cookie" not in headers
@@ -119,6 +119,7 @@ class Origins:
 
         send = with_headers(send, share)
         asked = Headers(scope=scope).get("access-control-request-method")
+        # This is how Fetch defines a preflight.
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and asked is not None:
             await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, send)
         else:
@@ -126,7 +127,7 @@ class Origins:
 
 
 def host_name(host: str) -> str:
-    """Return the name or address in a `Host` header, without its port; empty if it is not valid."""
+    """Return the name or address in a `Host` header without its port; empty if it is not valid."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
@@ -140,7 +141,7 @@ def allowed_hosts(settings: Settings) -> set[str]:
 
 
 def same_host(origin: str, host: str) -> bool:
-    """Return whether `host` (a `Host` header) served a page of `origin`. Schemes may differ: a proxy may end TLS."""
+    """Return whether `host` (a `Host` header) is the host of `origin`. Schemes may differ: a proxy may end TLS."""
     try:
         page = urlsplit(origin)
         asked = urlsplit(f"//{host}")

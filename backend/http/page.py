@@ -1,4 +1,4 @@
-"""The page's files, and what it asks about the server: `GET /api/config` and `GET /api/tools`."""
+"""The page's files, with the routes that describe the server to it: `GET /api/config` and `GET /api/tools`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 
 @router.get("/api/tools")
 async def tools(here: Here, caller: Caller, client: Literal["voice", "chat"] = "chat") -> Json:
-    """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
+    """List the caller's tools for calls (`voice`) or typed conversations, with parameters, flags and source."""
     shown = here.services.work.toolbox.described(client, caller.principal.caller_scope)
     return {"tools": shown, "servers": here.services.state.tool_servers()}

@@ -1,7 +1,7 @@
-"""The event streams of open pages outside of calls: one each, bounded, and gone with the page.
+"""Every open page has an event stream outside of calls, which is bounded and ends with the page.
 
-Within a call its own event log shows the page everything, in order and numbered; here is what happens to a *user*:
-notices, reminders, tasks, decisions. Nothing is stored for a page that opens later, since it asks for the state then.
+A call has its own event log, ordered and numbered. These streams carry what happens to a *user*: notices, reminders,
+tasks, decisions. Nothing is stored for a page that opens later, since it asks for the state then.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from backend.sessions.event_log import EventLog, PageMessage
 
 STREAMS_PER_USER = 8
 STREAMS_LIMIT = 2_000
-"""Streams of all users together in this process."""
+"""The most streams of this process, for all users together."""
 EVENTS_KEPT = 200
-"""Events that wait in one stream while its reader is slow."""
+"""The most events that wait in one stream for a slow reader."""
 RETRY_S = 15
 
 
@@ -42,13 +42,13 @@ class PageStreams:
             stream.event_log.append(message)
 
     def reserve(self, user_id: str) -> PageStream:
-        """Return a stream for a new page, to be opened when it is read. Raises `TooMany`."""
+        """Return a stream for a new page; its reader opens it. Raises `TooMany`."""
         if self._closing or len(self._open.get(user_id, ())) >= STREAMS_PER_USER or self.count >= STREAMS_LIMIT:
             raise TooMany("Too many pages are open.", retry_after_s=RETRY_S, hint="Close one of them.")
         return PageStream(user_id)
 
     def close(self) -> None:
-        """End every stream; new ones are refused."""
+        """End every stream, and refuse new ones."""
         self._closing = True
         for streams in self._open.values():
             for stream in streams.values():
@@ -71,7 +71,7 @@ class PageStreams:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageStream:
-    """One open page's stream. Its reader opens it first, and removes it whatever happens."""
+    """The stream of one open page. Its reader opens it first, and always removes it in the end."""
 
     user_id: str = field(repr=False)
     id: str = field(default_factory=partial(secrets.token_hex, 6))

@@ -1,4 +1,4 @@
-"""`POST /api/reasoning` thinks a task through, with one model that checks itself or with a planner and an executor."""
+"""`POST /api/reasoning` works on a task with one model that checks itself, or with a planner and an executor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.tools.base import ToolContext, ToolRights
 
 STAGES_KEPT = 100
-"""Stages waiting for a reader; of more, the oldest is dropped."""
+"""The most stages that wait for a reader; beyond that, the oldest is dropped."""
 
 router = APIRouter(tags=["reasoning"])
 
@@ -68,7 +68,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
 async def _stream(
     reasoner: Reasoner, task: ReasoningRequest, permit: Permit, heartbeat_s: float
 ) -> AsyncGenerator[bytes, None]:
-    """Yield stages as they come, then the outcome. A reader who leaves ends the work."""
+    """Yield stages as they occur, then the outcome. The work ends if the reader leaves."""
     stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
     news = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The subsystems that routes reach, in groups; and how a conversation is forgotten in all of them."""
+"""The subsystems that routes use, in groups, and the deletion of a conversation in all of them."""
 
 from __future__ import annotations
 
@@ -39,42 +39,42 @@ from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.ice_servers import IceServers
 
 FORGET_WITHIN_S = 2
-"""Seconds memory may take to forget; it promises to fail within one."""
+"""Seconds memory may take to forget; it fails within one by itself."""
 
 
 class UserDataStore(Protocol):
     """A store of user data. Every method may raise a `VoiceError`, and may be repeated."""
 
     async def export(self, user_id: str, /) -> object:
-        """Return everything stored of that user: records that msgspec encodes."""
+        """Return everything stored about that user, as records that msgspec encodes."""
 
     async def erase(self, user_id: str, /) -> None:
-        """Erase everything stored of that user."""
+        """Erase everything stored about that user."""
 
 
 @runtime_checkable
 class ConversationStore(Protocol):
-    """A store of user data that can delete what it has of one conversation."""
+    """A store of user data that can delete a single conversation."""
 
     async def forget_conversation(self, user_id: str, conversation_id: str, /) -> None:
-        """Delete what is stored of that user's conversation. May raise a `VoiceError`, and may be repeated."""
+        """Delete the data of that user's conversation. May raise a `VoiceError`, and may be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponderChoice:
-    """A Responder as callers may choose it, by its provider's name."""
+    """A Responder that callers may choose, by its provider's name."""
 
     provider: str
     name: str
     model: str
     voices: tuple[str, ...]
-    """Empty: no voice can be chosen."""
+    """The voices to choose from; empty: the voice cannot be chosen."""
     voice: str
-    """The usual one."""
+    """The default voice."""
     speeds: tuple[float, float] | None
-    """The slowest and the fastest speech; None: the speed cannot be chosen."""
+    """The slowest and the fastest speed of speech; None: the speed cannot be chosen."""
     languages: tuple[str, ...]
-    """The languages it speaks, by their English names; empty: many."""
+    """The English names of the languages that it speaks; empty: many languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +82,28 @@ class PageConfig:
     """The answer of `GET /api/config`. It holds no secret."""
 
     responder: dict[str, str | bool]
-    """Its `name`, its `model`, whether it is `offline`, and whether it sees `pictures`."""
+    """The Responder's `name` and `model`, whether it is `offline`, and whether it sees `pictures`."""
     memory: dict[str, str]
-    """Its `label`, without the path of its file."""
+    """The memory's `label`, without the path of its file."""
     ice_servers: list[IceServerEntry]
-    """Those that need no password. `POST /api/rtc/ice-servers` has the others."""
+    """The servers that need no password. `POST /api/rtc/ice-servers` returns the others."""
     thinkers: list[dict[str, str]]
-    """The `domain`, `label`, `description` and `example` of each."""
+    """The `domain`, `label`, `description` and `example` of each Thinker."""
     limits: dict[str, int]
     turn: bool = False
-    """Whether `POST /api/rtc/ice-servers` gives a caller credentials for TURN."""
+    """Whether `POST /api/rtc/ice-servers` gives callers credentials for TURN."""
     fingerprint: bool = False
-    """Whether the page may ask to recognise the browser by its fingerprint."""
+    """Whether the server recognises browsers by their fingerprint."""
     loading: list[str] = field(default_factory=list)
-    """The parts of the local Responder that are being loaded: the first call waits for them."""
+    """The parts of the local Responder that still load; the first call waits for them."""
     responders: list[ResponderChoice] = field(default_factory=list)
-    """The Responders that callers may choose from, the usual one first, each with what a call may choose of it."""
+    """The Responders that callers may choose from, the default first, each with its choices."""
     endpointing: str | None = None
-    """How long pauses may be where callers have not chosen; None: the provider decides about that."""
+    """The default endpointing of callers who have not chosen; None: the provider decides."""
     interruptions: bool = True
-    """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
+    """Whether a caller's voice interrupts replies by default."""
     extensions: dict[str, Any] = field(default_factory=dict)
-    """The extensions that the page may show something of, by name, each with what it needs to know."""
+    """The data that the page needs about extensions, by name."""
 
 
 async def _nowhere(user_id: str) -> list[str]:
@@ -115,23 +115,23 @@ class CallServices:
     """The calls of this server."""
 
     registry: SessionRegistry
-    """The sessions of this process: where new ones begin."""
+    """The sessions of this process, where new ones begin."""
     sessions: SessionLocator
-    """All sessions, wherever they are."""
+    """Finds sessions in all processes."""
     accept_offer: AcceptOffer
     ice_config: Callable[[], IceConfig]
-    """How a WebRTC connection is made now, for routes that answer an offer by themselves."""
+    """Returns the current configuration of WebRTC connections, for routes that answer an offer."""
     ice_servers: IceServers
     """The STUN and TURN servers of callers."""
     attach_socket: Callable[[WebSocket], Transport]
-    """An accepted WebSocket → its transport."""
+    """Returns the transport of an accepted WebSocket."""
     records: bool = False
-    """Whether calls may be recorded, once their callers agree."""
+    """Whether calls may be recorded if their callers agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleServices:
-    """Who may do what, and how much of it."""
+    """The services that decide who may do what, and how much."""
 
     access_store: AccessStore
     budgets: Budgets
@@ -141,15 +141,15 @@ class PeopleServices:
 
 @dataclass(frozen=True, slots=True)
 class DataServices:
-    """What is kept of users."""
+    """The stores of user data."""
 
     memory: Memory
     ledger: Ledger | None
-    """Keeps conversations for longer than memory; None: nothing does."""
+    """Keeps conversations longer than memory does; None: there is no ledger."""
     user_data: Mapping[str, UserDataStore]
     """Every store of user data by name, in the order in which they are erased."""
     delete_elsewhere: Callable[[str], Awaitable[list[str]]] = _nowhere
-    """Has a user's data erased outside this server; returns the names of the places that are asked again later."""
+    """Asks places outside this server to erase a user's data; returns the names of those that will be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +165,12 @@ class WorkServices:
     coordinator: CoordinatorService
     toolbox: Registry
     confirmations: Confirmations
-    """What users are asked to agree to."""
+    """The questions that users are asked to agree to."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewsServices:
-    """What reaches users outside of an answer."""
+    """The services that reach users outside of answers."""
 
     notices: NotificationDispatcher
     reminders: ReminderService
@@ -180,7 +180,7 @@ class NewsServices:
 
 @dataclass(frozen=True, slots=True)
 class StateServices:
-    """How the parts of the server stand. A state is `ok`, or what is wrong."""
+    """The states of the server's parts. A state is `ok`, or says what is wrong."""
 
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """The state of each check."""
@@ -188,11 +188,11 @@ class StateServices:
     responders: Callable[[], dict[str, str]] = dict
     """The state of each provider of the Responder."""
     tool_servers: Callable[[], dict[str, str]] = dict
-    """The state of each MCP server that lends its tools."""
+    """The state of each MCP server with tools for this one."""
     loading: Callable[[], list[str]] = list
-    """The parts of the local Responder that are being loaded."""
+    """The parts of the local Responder that still load."""
     further_states: dict[str, Mapping[str, Callable[[], str]]] = field(default_factory=dict)
-    """What extensions show in `/readyz`: a name → each of its parts → its state."""
+    """The states that extensions show in `/readyz`: name → part → state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +208,15 @@ class Services:
     state: StateServices
     page_config: Callable[[], PageConfig]
     frontend: Path
-    """The folder of the page; when it is missing only the API is served."""
+    """The folder of the page; if it is missing, only the API is served."""
     endpoints: Mapping[str, ASGIApp]
     """The MCP endpoints, by path."""
     opened: Mapping[type[Any], Any] = field(default_factory=dict)
-    """What extensions have brought, by type."""
+    """The services of extensions, by type."""
 
 
 async def forget_conversation(services: Services, user_id: str, conversation_id: str) -> None:
-    """Delete a conversation wherever it is stored."""
+    """Delete a conversation from all stores."""
     for store in services.data.user_data.values():
         if isinstance(store, ConversationStore):
             await store.forget_conversation(user_id, conversation_id)
@@ -227,7 +227,7 @@ async def forget_conversation(services: Services, user_id: str, conversation_id:
 
 @asynccontextmanager
 async def forgetting(failure: str) -> AsyncIterator[None]:
-    """Give memory a moment to forget within the block. Raises `MemoryUnavailable`, with `failure`, when it does not."""
+    """Limit the time of the block, in which memory forgets. Raises `MemoryUnavailable` with `failure` when it fails."""
     try:
         async with asyncio.timeout(FORGET_WITHIN_S):
             yield

@@ -36,19 +36,19 @@ async def list_sessions(here: Here, caller: Caller) -> Json:
 
 @router.get("/api/sessions/{session_id}")
 async def show_session(session: OwnSession) -> Json:
-    """Return the state, since when, the Responder, and counts."""
+    """Return the session's state and times, its Responder, and counts."""
     return {**await session.describe()}
 
 
 @router.get("/api/sessions/{session_id}/transcript", response_model=Json)
 async def show_transcript(session: OwnSession) -> Response:
-    """Return what was said, oldest first; of an interrupted reply, what was heard."""
+    """Return what was said, oldest first; of an interrupted reply, the part that was heard."""
     return await json_response({"messages": await session.transcript()})
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
 async def type_message(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
-    """Take typed input into the same conversation. 422 unless the call is live."""
+    """Add typed input to the call's conversation. 422 unless the call is live."""
     await here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
     await session.type_text(body.text, shared=caller.user != session.owner)
@@ -57,7 +57,7 @@ async def type_message(request: Request, here: Here, caller: Caller, session: Ow
 
 @router.post("/api/sessions/{session_id}/pictures", status_code=202, openapi_extra=documented(ShownPicture))
 async def show_picture(request: Request, here: Here, caller: Caller, session: OwnSession) -> Json:
-    """Show the model a picture, with typed words or without: it is passed on, and not kept.
+    """Show the model a picture, with or without typed words. The picture is not kept.
 
     422 unless the call is live and its model sees pictures; 413 for one over 512 KB.
     """
@@ -69,7 +69,7 @@ async def show_picture(request: Request, here: Here, caller: Caller, session: Ow
 
 @router.post("/api/sessions/{session_id}/interruptions", status_code=202, openapi_extra=documented(Interruptions))
 async def switch_interruptions(request: Request, here: Here, session: OwnSession) -> Json:
-    """Allow the caller's voice to interrupt replies, or not, from now on. 422 unless the call is live."""
+    """Set whether the caller's voice may interrupt replies from now on. 422 unless the call is live."""
     await here.messages.take(session.id, here.now())
     body = await read_body(request, Interruptions)
     await session.allow_interruptions(body.allowed)
@@ -82,7 +82,7 @@ async def delete_session(here: Here, caller: Caller, session: OwnSession) -> Jso
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     async with forgetting("The call has ended, but its conversation could not be erased yet."):
-        if session.owner == caller.user:  # a token opens the call, not what was said before it
+        if session.owner == caller.user:  # A token opens the call, not what was said before it.
             await forget_conversation(here.services, session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
@@ -98,7 +98,7 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> Json:
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
 async def say(here: Here, session: OwnSession, call_id: str) -> Json:
-    """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 when there is no answer."""
+    """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 without an answer."""
     await here.messages.take(session.id, here.now())
     await session.say_answer(call_id)
     return {"ok": True}

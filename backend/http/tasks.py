@@ -1,6 +1,6 @@
 """`/api/tasks` shows and controls background tasks; `/api/input` and `/api/status` lead to the coordinator.
 
-The cookie says who the caller is; another user's task is answered like one that does not exist.
+The cookie identifies the caller; another user's task gives the same answer as one that does not exist.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NewTask(BaseModel):
 
 @router.get("/api/tasks")
 async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20) -> Json:
-    """List the caller's tasks, newest first; `unreadable` counts those that only another version can read, if any."""
+    """List the caller's tasks, newest first. `unreadable`, if present, counts those only another version can read."""
     shown: Json = {"tasks": [_shown(task) for task in await here.services.work.tasks.list(caller.user, limit)]}
     unreadable = len(await here.services.work.tasks.repository.unreadable_of(caller.user))
     return shown | ({"unreadable": unreadable} if unreadable else {})
@@ -44,7 +44,7 @@ async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
 async def create_task(request: Request, here: Here, caller: Caller) -> Json:
-    """Begin a task; while the same is queued or running, that one is returned."""
+    """Begin a task. If the same task is queued or running, it is returned instead."""
     await here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
     conversation_id = caller.principal.conversation_for(body.conversation_id)
@@ -85,7 +85,7 @@ async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
 
 @router.get("/api/tasks/{task_id}/archive", response_model=None)
 async def show_archive(task_id: str, here: Here, caller: Caller) -> Response:
-    """Return every model call made for a task, without secrets."""
+    """Return every model call of a task, without secrets."""
     await _own(task_id, here, caller)
     entries = await here.services.work.model_calls.read(caller.user, task_id) or []
     return await json_response({"attempts": entries})

@@ -1,13 +1,13 @@
 """Dates as people say them: 'tomorrow at three', 'next Friday 9:30', 'in two hours', and ISO 8601. Pure.
 
-A phrase is taken apart in three steps, each of which takes away what it has understood: the day, the time, the
-fillers. Whatever is left over was not understood, and the phrase is refused rather than guessed at.
+A phrase is parsed in three steps, each of which removes the words that it understands: the day, the time, the fillers.
+If words are left over, the phrase is refused instead of guessed.
 
-Readings that could be argued about:
+Ambiguous phrases are read like this:
 - 'Friday' is the next one after today; 'this Friday' may be today; 'next Friday' is next week's, weeks begin on Monday.
 - an hour from 1 to 6 without any hint is in the afternoon, unless it is written 03:30; a bare time is the next such
   time; a date without a year is the next such date.
-- a time the clocks jump over is moved ahead by the jump; one that comes twice is the first.
+- a time that the clocks jump over is moved ahead by the jump; of a time that comes twice, the first counts.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _FIGURES = {
 
 WEEKDAYS: dict[str, int] = {name.lower(): day for day, names in enumerate(parserinfo.WEEKDAYS) for name in names}
 WEEKDAYS |= {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
-"""Name → 0 for Monday."""
+"""The weekdays by name, 0 for Monday."""
 MONTHS: dict[str, int] = {name.lower(): month for month, names in enumerate(parserinfo.MONTHS, 1) for name in names}
-"""Name → 1 for January."""
+"""The months by name, 1 for January."""
 
 YEARS = range(1970, 2101)
 _HINT = "Send it as YYYY-MM-DD or YYYY-MM-DDTHH:MM."
 _MONTH = "|".join(MONTHS)
 _DAY = "|".join(WEEKDAYS)
 _UNITS = {"minute": 1, "min": 1, "hour": 60, "hr": 60}
-"""Minutes."""
+"""The minutes of a unit of time."""
 _RELATIVE_DAYS = {"day after tomorrow": 2, "day before yesterday": -2, "today": 0, "tomorrow": 1, "yesterday": -1}
 _FILLERS = re.compile(r"\b(?:at|on|the|this|of|for|from|by|around|o'clock|in|next|coming)\b|,")
 
@@ -62,7 +62,7 @@ _PART_OF_DAY = re.compile(r"(?<!the)(?<!this) (?:morning|afternoon|evening|night
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
     """Return the moment in `text`: a date if it names no time of day, naive if no zone is known or said.
 
-    `now` is aware; `zone` is the user's, or None when it is not known. Raises `BadMoment`.
+    `now` is aware; `zone` is the user's time zone, None if it is not known. Raises `BadMoment`.
     """
     here = now.astimezone(zone or UTC)
     try:
@@ -92,12 +92,12 @@ def parse_days(text: str, now: datetime, zone: tzinfo | None) -> tuple[Moment, M
 
 @dataclass
 class _Phrase:
-    """A phrase that loses its understood parts one by one."""
+    """A phrase from which the parts that are understood are removed one by one."""
 
     rest: str
 
     def take(self, pattern: str) -> re.Match[str] | None:
-        """Take the first match away and return it."""
+        """Remove the first match and return it."""
         found = re.search(rf"(?<![\w:]){pattern}(?![\w:])", self.rest)
         if found:
             self.rest = f"{self.rest[: found.start()]} {self.rest[found.end() :]}"
@@ -110,7 +110,7 @@ class _Phrase:
 
 
 def _iso(text: str, zone: tzinfo | None) -> Moment | None:
-    """Return an ISO 8601 date, or date and time; with an offset it is that very instant."""
+    """Return an ISO 8601 date, or date and time, which is an instant if it has an offset; otherwise None."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return date.fromisoformat(text)
     if not re.fullmatch(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d:?\d\d(:?\d\d([.,]\d+)?)?\s*([Zz]|[+-]\d\d(:?\d\d)?)?", text):
@@ -127,7 +127,7 @@ def _spoken(phrase: _Phrase, here: datetime, zone: tzinfo | None) -> Moment | No
     day = _day(phrase, here.date())
     clock = _clock(phrase)
     if not phrase.understood or (day is None and clock is None):
-        return None
+        return None  # words are left over, or nothing was named
     if clock is None:
         return day
     if day is not None:
@@ -139,7 +139,7 @@ def _spoken(phrase: _Phrase, here: datetime, zone: tzinfo | None) -> Moment | No
 
 
 def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
-    """'in two hours', 'an hour and a half from now', 'now': an instant, whatever the clocks do until then."""
+    """Return the instant of 'in two hours', 'an hour and a half from now' or 'now'; otherwise None."""
     found = phrase.take(
         r"(?:in )?(?:about )?(?:(?P<half>half an hour)|(?P<n>\d+(?:\.5)?)(?P<and> and a half)? "
         r"(?P<unit>minute|min|hour|hr)s?(?P<later> and a half)?(?: and (?P<more>\d+) minutes?)?)(?: from now)?"
@@ -160,7 +160,7 @@ def _day(phrase: _Phrase, today: date) -> date | None:
         if phrase.take(words):
             return today + timedelta(days=days)
     if re.search(r"\b(?:tonight|this (?:morning|afternoon|evening))\b", phrase.rest):
-        return today  # the words stay: they say something of the time as well
+        return today  # the words stay, because they also name the time
     return _weekday(phrase, today) or _counted(phrase, today) or _calendar_date(phrase, today)
 
 
@@ -178,7 +178,7 @@ def _weekday(phrase: _Phrase, today: date) -> date | None:
 
 
 def _counted(phrase: _Phrase, today: date) -> date | None:
-    """'in three days', 'two weeks from now', 'next month'."""
+    """Return the day of 'in three days', 'two weeks from now' or 'next month'; otherwise None."""
     found = phrase.take(r"(?:in )?(?P<n>\d+) (?P<unit>day|week|month|year)s?(?: from (?:now|today))?") or phrase.take(
         r"next (?P<unit>week|month|year)"
     )
@@ -192,7 +192,7 @@ def _counted(phrase: _Phrase, today: date) -> date | None:
 
 
 def _calendar_date(phrase: _Phrase, today: date) -> date | None:
-    """'November 27', 'the 27th of November 2026', 'the 27th'."""
+    """Return the day of 'November 27', 'the 27th of November 2026' or 'the 27th'; otherwise None."""
     found = (
         phrase.take(r"(?P<y>\d{4})-(?P<n>\d\d)-(?P<d>\d\d)")
         or phrase.take(rf"(?P<m>{_MONTH}) (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: ?,? (?P<y>\d{{4}}))?")
@@ -209,7 +209,7 @@ def _calendar_date(phrase: _Phrase, today: date) -> date | None:
 
 
 def _next_date(today: date, day: int, month: int | None = None) -> date:
-    """Return the next such day of that month, or of any, from today on. Raise `ValueError` when none ever comes."""
+    """Return the next such day of that month, or of any, from today on. Raise `ValueError` if none ever comes."""
     start = datetime.combine(today, time())
     until = start + relativedelta(years=9)  # a 29 February may be eight years away
     found: datetime | None = next(iter(rrule(MONTHLY, start, bymonth=month, bymonthday=day, until=until)), None)

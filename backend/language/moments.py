@@ -1,7 +1,7 @@
 """Moments as people state them: read from ISO 8601, written, and spoken. Pure.
 
 A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
-wherever I am", the best that is possible without the user's time zone.
+wherever I am", which is all that is known without the user's time zone.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def words(moment: Moment, zone: ZoneInfo | None) -> str:
 
 
 def as_said(moment: Moment, zone: ZoneInfo | None) -> str:
-    """Return a moment as one says it: 'Friday, 27 November, at 15:00'."""
+    """Return a moment as people say it: 'Friday, 27 November, at 15:00'."""
     here = _here(moment, zone)
     day = f"{here:%A}, {here.day} {here:%B}"
     return f"{day}, at {here:%H:%M}" if isinstance(here, datetime) else day
 
 
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return the time zone of that IANA name; None when there is none."""
+    """Return the time zone of that IANA name; None if there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

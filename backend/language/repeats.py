@@ -20,7 +20,7 @@ WORDS = {
 }
 """Words that may replace a rule."""
 HORIZON = timedelta(days=9 * 366)
-"""The time in which even a 29 February comes: a rule without an occurrence in it never has one."""
+"""The time in which even a 29 February occurs: a rule without an occurrence in it never has one."""
 
 _ANY_DAY = r"(MO|TU|WE|TH|FR|SA|SU)"
 _NTH_DAY = rf"([+-]?[1-5])?{_ANY_DAY}"
@@ -37,7 +37,7 @@ _DAYS = {
     "MONTHLY": {"BYDAY": _NTH_DAY, "BYMONTHDAY": r"-?([1-9]|[12]\d|3[01])", "BYSETPOS": r"-?[1-4]"},
     "YEARLY": {"BYMONTH": r"[1-9]|1[0-2]", "BYMONTHDAY": r"[1-9]|[12]\d|3[01]", "BYDAY": _NTH_DAY},
 }
-"""FREQ → the lists of parts that may choose the days. Each has an occurrence: a search without one takes seconds."""
+"""FREQ → the parts that may choose the days. Each value occurs, since a search without an occurrence takes seconds."""
 _HINT = "Send an RRULE such as FREQ=WEEKLY;BYDAY=MO or FREQ=DAILY;COUNT=5, or one of: " + ", ".join(WORDS) + "."
 
 
@@ -71,7 +71,7 @@ def _parts(rule: str) -> dict[str, str]:
     if len(parts) != len(pairs) or not all(_known(name, value, parts) for name, value in pairs):
         raise BadMoment("That is no rule to repeat an event by.", hint=_HINT)
     if "FREQ" not in parts or ("COUNT" in parts and "UNTIL" in parts):
-        raise BadMoment("A rule has a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)
+        raise BadMoment("A rule needs a FREQ, and not both a COUNT and an UNTIL.", hint=_HINT)  # RFC 5545, 3.3.10
     if not _happens(parts):
         raise BadMoment("By this rule the event would never happen.", hint=_HINT)
     return parts
@@ -90,7 +90,7 @@ def _happens(parts: dict[str, str]) -> bool:
     if position := parts.get("BYSETPOS"):
         monthly = sum(4 if day[:-2] == "" else abs(int(day[:-2])) < 5 for day in weekdays.split(",") if day)
         if days or not weekdays or abs(int(position)) > max(1, monthly):
-            return False  # a fifth Friday is not there every month, and is never the fourth of its month's days
+            return False  # not every month has a fifth Friday, and a position must be within the chosen days
     if days is None:
         return True
     months = parts.get("BYMONTH", "1").split(",")

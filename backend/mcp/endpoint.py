@@ -1,11 +1,11 @@
-"""The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`, one for each kind of client, and the user it acts for.
+"""The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`, one for each kind of client.
 
-`backend.http.admission` decides who may come here, as for every route: a program with a token of an API key that
-grants it. A program with the grant `on_behalf` names the user in `X-On-Behalf-Of`: it belongs to the operator, and
-has asked the user who they are. No other may name a user. The grants of the first two endpoints are for the
-operator's own programs, which reach the operator's tools there.
+As for every route, `backend.http.admission` decides who may enter: a program with a token of an API key and the grant.
+Only a program with the grant `on_behalf` may name a user, in `X-On-Behalf-Of`: it belongs to the operator, and has
+identified the user. The grants of the first two endpoints are for the operator's own programs, which reach the
+operator's tools there.
 
-Cookies grant nothing here, and a page that was tricked into calling has no token.
+Cookies grant nothing here, so a page that was tricked into calling has no access.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CALLER = "mcp.caller"
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """A caller of tools; the principal's user is the one it acts for."""
+    """A caller of tools, which acts for the principal's user."""
 
     client: Client
     principal: Principal
 
     @property
     def id(self) -> str:
-        """What identifies them without revealing who they are."""
+        """An id of the caller that does not reveal the user."""
         shown = f"{self.principal.credential} {self.principal.user}"
         return hashlib.sha256(shown.encode()).hexdigest()[:12]
 
@@ -59,7 +59,7 @@ class Endpoint:
         await self._served({**scope, CALLER: caller}, receive, send)
 
     def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
-        """Return the caller, with the user the request is for. Raises `Forbidden` or `BadRequest`."""
+        """Return the caller, with the user of the request. Raises `Forbidden` or `BadRequest`."""
         if self._client in OPERATORS:
             principal = replace(principal, scope=ToolScope.OPERATOR)
         named = headers.get(ON_BEHALF_OF, "").strip()

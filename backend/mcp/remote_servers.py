@@ -1,11 +1,11 @@
-"""Connections to other servers: each is connected, its tools are listed, and it is reconnected after a failure.
+"""Connections to other MCP servers: connect, list the tools, reconnect after a failure.
 
 connect ─▶ list its tools ─▶ tools available ─▶ listed again periodically, and whenever something seems wrong
    ▲                                              │ no answer, or its process ended
    └── wait, longer each time ◀── tools removed ──┘
 
 Each server has one supervised task, which owns the connection and, for a server that is a program, the process. Nothing
-ever waits for it: a turn sees the tools that are available.
+waits for it: a turn sees the tools that are available.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAGES_LIMIT = 20
 REFRESH_S = 30.0
 """Seconds between two listings of a server's tools, which also show whether it still answers."""
 SLACK_S = 2.0
-"""Seconds that a request may outlast the tool's deadline, which the toolbox enforces."""
+"""Seconds a request may outlast the tool's deadline, which the toolbox enforces."""
 LONGEST_WAIT_S = 60.0
 STEADY_S = 30.0
 """Seconds after which a connection counts as stable: failures are counted from zero again."""
@@ -63,7 +63,7 @@ Streams = AbstractAsyncContextManager[Any]
 
 
 def wait_s(failures: int, spread: Callable[[], float] = random.random) -> float:
-    """Return the seconds before the next attempt: 1, 2, 4 … 60, plus up to a quarter so that not all come together."""
+    """Return the seconds before the next attempt: 1, 2, 4 … 60, plus up to a quarter, to spread reconnections."""
     return float(min(LONGEST_WAIT_S, 2.0 ** max(0, failures - 1)) * (1 + spread() / 4))
 
 
@@ -105,13 +105,13 @@ class RemoteServer:
                 await asyncio.sleep(pause)
 
     def end(self) -> None:
-        """Close the connection and end the process, then `run` returns. A program that is starting is not abandoned."""
+        """Close the connection and end the process, so that `run` returns. A starting program is not abandoned."""
         self._ending = True
         if not self._starting:
             self._scope.cancel()
 
     async def call(self, tool: str, values: Mapping[str, Any]) -> CallToolResult:
-        """Call a tool by the server's own name for it. Raise `ToolFailed`."""
+        """Call a tool by the server's own name for it. Raises `ToolFailed`."""
         if self._client is None:
             raise ToolFailed(f"{self.name} is not connected.", hint="Answer without it, or try again later.")
         try:
@@ -126,11 +126,11 @@ class RemoteServer:
         except LOST as error:
             self._changed.set()
             raise ToolFailed(f"{self.name} does not answer.", hint="Answer without it, or try again later.") from error
-        except RuntimeError as error:  # the SDK's: closed meanwhile, or the server asks the user for more and more
+        except RuntimeError as error:  # The connection has closed, or the server keeps asking the user for more.
             raise ToolFailed(f"{self.name} could not be used.") from error
 
     async def _connected(self) -> None:
-        """Hold one connection from its beginning to its end, which is always an exception."""
+        """Hold one connection until it ends, always with an exception."""
         self._changed.clear()
         async with AsyncExitStack() as stack:
             client = Client(
@@ -163,8 +163,8 @@ class RemoteServer:
 
     @asynccontextmanager
     async def _program(self, parameters: StdioServerParameters) -> AsyncIterator[tuple[Any, Any]]:
-        """Run a server that is a program; its error output is dropped."""
-        self._starting = True  # a process cancelled in between would have no owner
+        """Run a server that is a program, and drop its error output."""
+        self._starting = True  # A process that is cancelled in between would have no owner.
         try:
             with os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") as errors:
                 async with stdio_client(parameters, errlog=errors) as streams:
@@ -225,7 +225,7 @@ class RemoteServers:
 
 
 def why(error: BaseException) -> str:
-    """Return what went wrong, without addresses or user's words."""
+    """Return the cause of a failure, without addresses or users' words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

@@ -1,8 +1,8 @@
-"""Another server's tools as tools of this one: named, described, checked and bounded like any other. Pure.
+"""Tools of another MCP server become tools of this one: named, described, checked and bounded like any other. Pure.
 
-A server's description of its tools is not trusted: names are made to fit, descriptions cut, and a tool with a schema
-that cannot be used is left out. As the specification says, a tool may destroy something unless its server says that it
-only reads or only adds; such a tool needs the user's consent. What a tool returns is text of others.
+A server's description of its tools is not trusted: names are made to fit, descriptions are cut, and tools with unusable
+schemas are left out. By the specification, a tool may destroy something unless its server says that it only reads or
+only adds; such a tool needs the user's consent. Results count as text of others.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from backend.tools.schema_arguments import argument_reader, schema_problem
 log = logging.getLogger(__name__)
 
 NAME_LIMIT = 64
-"""Characters that model APIs accept for a function's name."""
+"""The most characters that model APIs accept in a function's name."""
 DESCRIPTION_LIMIT = 1_000
 SCHEMA_LIMIT = 16_000
-"""Characters of JSON a schema may have: it is sent with every request to a model."""
+"""The most characters of a schema's JSON, which is sent with every request to a model."""
 TOOLS_LIMIT = 100
-"""Tools taken from one server at most."""
+"""The most tools of one server."""
 ERROR_LIMIT = 500
-"""Characters of a server's error message that are passed on."""
+"""The most characters of a server's error message that are passed on."""
 
 CallRemote = Callable[[str, Mapping[str, Any]], Awaitable[CallToolResult]]
 """(The server's own name for the tool, arguments) → its result. Raises `ToolFailed`."""
@@ -50,13 +50,14 @@ class Origin:
 
 
 def tools_of(origin: Origin, listed: Iterable[Listed]) -> dict[str, Tool]:
-    """Return the tools that are wanted and usable, by the names they have here."""
+    """Return the wanted and usable tools, by their names on this server."""
     tools: dict[str, Tool] = {}
     wanted = origin.entry.tools
     for each in listed:
         if wanted is not None and each.name not in wanted:
             continue
         name = our_name(origin.server, each.name)
+        # The first tool of a name wins; models get neither too many tools nor broken schemas.
         if name in tools or len(tools) == TOOLS_LIMIT or not usable(each.input_schema):
             log.warning("a tool of %s is left out: its schema cannot be used, or there are too many", origin.server)
             continue
@@ -73,7 +74,7 @@ def our_name(server: str, tool: str) -> str:
 
 
 def usable(schema: Mapping[str, Any]) -> bool:
-    """Return True if a model can be asked to fill in this schema."""
+    """Return whether a model can fill in this schema."""
     return len(json.dumps(schema, default=str)) <= SCHEMA_LIMIT and not schema_problem(schema)
 
 
@@ -103,7 +104,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
 
 
 def scope_of(entry: McpServerEntry) -> ToolScope:
-    """Return how far a caller must be trusted to use a server's tools; one with credentials acts as the operator."""
+    """Return the tier that a server's tools need. A server with credentials acts as the operator."""
     if entry.scope is not None:
         return ToolScope.ANONYMOUS if entry.scope == "public" else ToolScope[entry.scope.upper()]
     return ToolScope.OPERATOR if entry.command or entry.headers or entry.env else ToolScope.ANONYMOUS
@@ -122,11 +123,11 @@ def is_harmless(listed: Listed) -> bool:
 def result_of(result: CallToolResult) -> Result:
     """Return a tool's result: its structured content, or its text, parsed as JSON where it is an object.
 
-    Raise `ToolFailed` with the server's own words for an error.
+    Raises `ToolFailed` with the server's own words for an error.
     """
     text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
     if result.is_error:
-        raise refused(text.strip()[:ERROR_LIMIT] or "It failed without a message.")  # it answered: no second attempt
+        raise refused(text.strip()[:ERROR_LIMIT] or "It failed without a message.")  # a second attempt cannot help
     data = result.structured_content if isinstance(result.structured_content, dict) else _object(text)
     others = [block.type for block in result.content if not isinstance(block, TextContent)]
     note = f"Parts that are not text were left out: {', '.join(others)}." if others else ""

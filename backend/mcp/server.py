@@ -1,12 +1,12 @@
-"""The server's tools, served over the Model Context Protocol by the official SDK.
+"""The official SDK serves the tools over the Model Context Protocol.
 
-One SDK server answers at all endpoints; each request carries its `McpCaller`, so that what is listed and what may be
-called are looked up per request. It keeps no sessions: any process may answer any request. The toolbox enforces every
-rule about calls; here its results are only translated into the protocol.
+One SDK server answers at all endpoints. Each request carries its `McpCaller`, which decides the tools that it may list
+and call. There are no sessions: any process may answer any request. The toolbox enforces all rules for calls; this
+module only translates the results into the protocol.
 
 A tool that needs the user's consent answers the first call with an error that explains what to do: have the user agree
-on their own page, or with `POST /api/confirmations/{id}`, and make the same call again, within five minutes. What a
-client says about the user's wishes is no consent: it may have read them in a web page.
+on their own page, or with `POST /api/confirmations/{id}`, and make the same call again within five minutes. A client's
+word about the user's wishes is no consent, since the client may have read it in a web page.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     """Return the SDK's server over `registry`."""
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        caller = _caller(context)  # tools that need a user are hidden from a client without one
+        caller = _caller(context)  # Tools that need a user are hidden from a client without one.
         hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not caller.principal.user}
         shown = registry.get_mcp_tools(caller.client, caller.principal.caller_scope)
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
@@ -50,7 +50,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         caller = _caller(context)
         arguments = params.arguments or {}
-        # No message of the user passes here, so each act is asked about by itself, and answered on the user's page.
+        # No message of the user passes here, so each act has its own question, which the user answers on the page.
         act = hashlib.sha256(canonical({"tool": params.name, "arguments": arguments}).encode()).hexdigest()[:16]
         asking = ToolContext(
             caller.principal.user,
@@ -70,7 +70,7 @@ def tool_server(registry: Registry) -> Server[Any]:
 
 
 def session_manager(server: Server[Any]) -> StreamableHTTPSessionManager:
-    """Return the SDK's HTTP application. The host and the origin of a request have been checked before it."""
+    """Return the SDK's HTTP application. Host and origin of its requests were checked before."""
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return StreamableHTTPSessionManager(server, stateless=True, security_settings=unchecked)
 

@@ -1,22 +1,22 @@
 """The media clock: one timer plays to all calls of an event loop and reads from them, however many there are.
 
-Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it. After a
-millisecond of sleep the core has forgotten our code and data. Then a packet takes four times as long as right behind
-another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
-`MediaSlot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
-read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are
-filled and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
+Theory. Every call plays and receives a frame each 20 ms, and a wake-up for each costs more than the work. After a
+millisecond of sleep the core has lost our code and data from its cache. Then a packet takes four times as long as right
+behind another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call
+has a `MediaSlot` in one of them. When a phase is due, all its calls play in a row, and then everything that has arrived
+is read, for all calls. Calls fill one phase before the next is begun, so that few calls need few wake-ups; when all are
+filled, the calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
 
 A phase numbers its slots from an epoch, so that lateness never adds up: slot n is due at `epoch + n * 20 ms`, and one
-served a little late leaves the next where it was. After a real stall the missed slots are skipped, not played in a
+that is served a little late does not move the next. After a real stall the missed slots are skipped, not played in a
 burst: the caller's jitter buffer has run dry by then, and a burst would only make it keep the stall as delay. Numbers
-count on through a skip, so that timestamps made from them stay truthful. When several phases are due at a late wake-up,
-all of them play and sockets are read once: the busier the core, the fewer the wake-ups.
+count on through a skip, so that timestamps made from them stay true. When several phases are due at a late wake-up, all
+of them play and sockets are read once: the busier the core, the fewer the wake-ups.
 
-Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and no call
-would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A voice
-received a moment later is a moment's latency; a slot not played is a hole in a sentence. But once something
-has been left for `BEHIND_S`, all of it is read.
+Playing goes before reading. While more arrives than can be read, reading to the end would never return, and no call
+would play. So reading stops `LATE_S` after the next phase was due, and the rest waits in the kernel. A voice received a
+moment later is a moment's latency; a slot that is not played is a hole in a sentence. But when data has been left for
+`BEHIND_S`, all of it is read.
 
 A transport that must wait for its network (WebSocket) awaits its slots one by one: see `SlotStream`.
 """
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 FRAME_S = FRAME_MS / 1000
 CATCH_UP_S = 0.04
-"""Lateness up to which slots are still served, back to back; any jitter buffer covers two frames."""
+"""The most seconds by which a slot may be late and still be served; any jitter buffer covers two frames."""
 PHASES = 4
 TICK_S = FRAME_S / PHASES
 READ_S = 2 * TICK_S
@@ -44,26 +44,26 @@ READ_S = 2 * TICK_S
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 BEHIND_S = 0.05
-"""Seconds for which something may be left unread; then all is read. The longer it is put off, the more
-there is to read: with 250 ms as many slots are missed, and answers come later."""
+"""Seconds for which data may be left unread; then all is read. The longer it is put off, the more there is to read:
+with 250 ms as many slots are missed, and answers come later."""
 EARLY_S = 0.001
-"""Event loops set timers to the millisecond: one may come so much too soon."""
+"""Seconds by which a timer may fire too soon, since event loops set timers to the millisecond."""
 FILL = 8
-"""Calls served in a row without a thought: about a millisecond when all of them speak."""
+"""Calls that fill a phase before the next is begun: about a millisecond of work when all of them speak."""
 FILL_ORDER = (0, 2, 1, 3)
-"""The second phase lies in the middle, where sockets are read anyway."""
+"""The order in which phases are filled: the second lies in the middle, where sockets are read anyway."""
 
 OnSlot = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
 OnFault = Callable[[Exception], None]
-"""Called on the event loop, soon, with what `OnSlot` has raised; the slot is given up by then."""
+"""Called on the event loop, soon, with what `OnSlot` has raised, when the slot has been given up."""
 Read = Callable[[float], float | None]
-"""Called on the event loop when sockets are to be read, with the moment, on its clock, from which the rest must wait
-for the next time. Returns up to when everything has been read, None when something is left."""
+"""Called on the event loop to read sockets, with the moment, on the loop's clock, at which to stop. Returns the moment
+up to which everything has been read; None if data is left."""
 
 
 class MediaSlot:
-    """One call's share of the clock: 20 ms, again and again. `leave` it at the end."""
+    """One call's share of the clock, due every 20 ms; call `leave` at the end."""
 
     def __init__(self, phase: _Phase, on_slot: OnSlot, on_fault: OnFault | None, clock: MediaClock) -> None:
         self.on_slot = on_slot
@@ -73,11 +73,11 @@ class MediaSlot:
         self._first: int | None = None
 
     def leave(self) -> None:
-        """Be called no more. Safe to call twice, and from within `on_slot`."""
+        """Give the slot up. Safe to call twice, and from within `on_slot`."""
         self._clock.leave(self)
 
     def serve(self, number: int) -> None:
-        """Serve the phase's slot `number`. A fault ends this call's slots, and no other's."""
+        """Serve the phase's slot `number`. A fault ends the slots of this call only."""
         if self._first is None:
             self._first = number
         try:
@@ -100,7 +100,7 @@ class _Phase:
         """The moment the next slot is due, on the event loop's clock."""
 
     def begin(self, now: float) -> None:
-        """Begin again after a time without calls: nothing was missed."""
+        """Begin again after a time without calls, in which no slot was missed."""
         self._go_to(int((now - self._epoch) // FRAME_S))
 
     def serve(self, now: float) -> None:
@@ -123,9 +123,9 @@ class MediaClock:
         self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
         self.read_all_at = self._epoch
-        """The moment up to which everything that came has been read."""
+        """The moment up to which everything that arrived has been read."""
         self._timer: asyncio.TimerHandle | None = None
-        self._context = Context()  # else what is done for all calls would be traced as the work of the first one
+        self._context = Context()  # otherwise work for all calls would be traced as that of the first one
 
     def join(self, on_slot: OnSlot, on_fault: OnFault | None = None) -> MediaSlot:
         """Return a slot that is due for the first time, as number 0, within 20 ms."""
@@ -141,22 +141,22 @@ class MediaClock:
         return slot
 
     def leave(self, slot: MediaSlot) -> None:
-        """Serve `slot` no more. Safe to call twice."""
+        """Stop serving `slot`. Safe to call twice."""
         slot.phase.slots.pop(slot, None)
         self._rest_if_alone()
 
     def begin_reading(self, read: Read) -> None:
-        """Call `read` whenever slots have been served, and every `READ_S` at least."""
+        """Call `read` whenever slots have been served, and at least every `READ_S`."""
         self._readers[read] = None
         self._arm(self._loop.time())
 
     def end_reading(self, read: Read) -> None:
-        """Call `read` no more. Safe to call twice."""
+        """Stop calling `read`. Safe to call twice."""
         self._readers.pop(read, None)
         self._rest_if_alone()
 
     def _arm(self, now: float) -> None:
-        """Wake when the next phase is due, or reading is."""
+        """Set the timer to the next phase or the next reading, whichever is due first."""
         if self._timer is not None:
             self._timer.cancel()
         since = now + EARLY_S - self._epoch
@@ -182,7 +182,7 @@ class MediaClock:
             self.read_all_at = min((each for each in up_to if each is not None), default=now)
 
     def _next_slot(self) -> float:
-        """Return when the next call must be played for; infinity when none must."""
+        """Return when the next phase with calls is due; infinity without calls."""
         moment = inf
         for phase in self._phases:
             if phase.slots and phase.due < moment:
@@ -191,14 +191,14 @@ class MediaClock:
 
     def _rest_if_alone(self) -> None:
         if self._timer is not None and not self._readers and not any(phase.slots for phase in self._phases):
-            self._timer.cancel()
+            self._timer.cancel()  # no call is left, and no socket
             self._timer = None
 
 
 class SlotStream:
-    """The slots of one call that has to await its network to send: a slot missed meanwhile is skipped, as in a stall.
+    """The slots of a call that has to await its network to send; slots missed meanwhile are skipped, as in a stall.
 
-    One user, one loop; `leave` it at the end.
+    A stream serves one task on one event loop; call `leave` at the end.
     """
 
     def __init__(self, clock: MediaClock) -> None:
@@ -207,7 +207,7 @@ class SlotStream:
         self._slot = clock.join(self._on_slot)
 
     async def next(self) -> int:
-        """Wait for the next slot to be due; return its number, from 0."""
+        """Wait until the next slot is due; return its number, from 0."""
         if self._number == self._latest:
             self._due.clear()
             await self._due.wait()

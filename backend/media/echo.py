@@ -1,4 +1,4 @@
-"""The place at which the echo of our own voice is taken out of what a caller's microphone sends."""
+"""The seam at which an extension removes the echo of the assistant's voice from a caller's microphone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from backend.media.frame import Frame
 
 
 class EchoGuard:
-    """One call's guard. This one leaves every frame as it is; an extension may bring one that cancels echo."""
+    """The echo guard of one call. This one changes no frame; an extension may bring one that cancels echo."""
 
     def played(self, frame: Frame | None) -> None:
         """Note what was sent to the caller in a slot of 20 ms; None for silence."""
 
     def clean(self, frame: Frame) -> Frame:
-        """Return a received frame without echo: itself, as a rule."""
+        """Return a received frame without its echo."""
         return frame

@@ -1,8 +1,8 @@
-"""Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
+"""Endpointing decides which frames of the microphone the Responder gets, and when the caller's speech begins and ends.
 
 It is local (our VAD, `PrimarySpeaker` and `Segmenter`) or the provider's (everything is forwarded); while no provider
-is connected, a local one stands in for that. The detector's score of each frame can be watched (`Levels`). A watcher
-gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
+is connected, local endpointing stands in. The detector's score of each frame can be watched (`Levels`). Each watcher
+has a ring of its own; a watcher that reads too seldom loses the oldest scores, and never delays the call.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from backend.settings.vad import VadSettings
 from backend.turns import events as ev
 
 HELD_MS = 500
-"""The most of a voice in doubt that is sent once it is the caller's."""
+"""The most milliseconds of a doubtful voice that are kept, and sent if it proves to be the caller's."""
 RING_FRAMES = 250
-"""Scores a watcher can leave unread: five seconds of 20 ms frames."""
+"""The most scores that a watcher can leave unread: five seconds of 20 ms frames."""
 WATCHERS = 4
 """The most watchers of one call at the same time."""
 
@@ -43,9 +43,9 @@ class LocalEndpointing:
         near: PrimarySpeaker | None = None,
         engine: type[VadEngine] = SileroEngine,
     ) -> None:
-        """Take a frame for speech from a score of `threshold` on; in silence the engine's `onset` is enough, if lower.
+        """`threshold` is the score from which a frame is speech; after silence the engine's `onset`, if it is lower.
 
-        With `near`, speech is the caller's only: other voices in the room are silence.
+        With `near`, only the caller's voice is speech: other voices in the room count as silence.
         """
         self.name = engine.name
         self._near = near
@@ -55,17 +55,17 @@ class LocalEndpointing:
         self._onset = min(engine.onset, threshold)
         self._hint = OnsetHint()
         self.near_sound = False
-        """Whether the latest frame, in silence, is as loud as the caller's first sound may be, whatever it is.
+        """True while the latest frame, in silence, is as loud as the caller's first sound may be.
 
-        A voice is noticed some 20 ms sooner by that than by the hint; so is more that is no voice.
+        This notices a voice some 20 ms sooner than the hint, but also more sounds that are no voice.
         """
         self.levels = Levels(threshold)
 
     @property
     def off_axis(self) -> bool:
-        """Return whether the utterance under way, or else the last, is off-axis: of another person, or turned away.
+        """Return whether the present utterance, or the last, is off-axis: of another person, or turned away.
 
-        It can be known from 320 ms of voice on, and is False before, and as long as the caller's voice is not known.
+        This is known from 320 ms of voice on. It is False before, and while the caller's voice is not known.
         """
         return self._near is not None and self._near.off_axis
 
@@ -92,18 +92,18 @@ class LocalEndpointing:
         return out
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
-        """The connection to the provider means nothing to a detector of ours."""
+        """Do nothing: the server's own detector does not depend on the connection to the provider."""
         return []
 
     def finish(self) -> list[ev.SpeechEvent]:
-        """End the utterance that is under way, if there is one, and return what happened."""
+        """End the present utterance, if there is one, and return the events for it."""
         return self._segmenter.finish()
 
 
 class ProviderEndpointing:
-    """Endpointing by the provider, or by the caller's program: everything is forwarded, and nothing detected.
+    """Endpointing by the provider or the caller's program: everything is forwarded, nothing is detected here.
 
-    While no provider is connected, a local one stands in.
+    While no provider is connected, local endpointing stands in.
     """
 
     levels: None = None
@@ -114,17 +114,17 @@ class ProviderEndpointing:
         open_stand_in: Callable[[], LocalEndpointing] | None = None,
         name: Literal["provider", "client"] = "provider",
     ) -> None:
-        """Without `open_stand_in`, speech is not noticed meanwhile."""
+        """Without `open_stand_in`, speech is not noticed while no provider is connected."""
         self.name = name
         self._open_stand_in = open_stand_in
         self._stand_in: LocalEndpointing | None = None
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
-        """Return the frame itself, or what the one that stands in makes of it."""
+        """Return the frame itself, or the result of the endpointing that stands in."""
         return self._stand_in.process(frame) if self._stand_in else (frame,)
 
     def follow_line(self, *, stands: bool) -> list[ev.SpeechEvent]:
-        """Note that the connection to the provider is lost, or stands again; return what that means for speech."""
+        """Note that the connection to the provider is lost or stands again; return the events of speech that ends."""
         if not stands:
             if self._open_stand_in and not self._stand_in:
                 self._stand_in = self._open_stand_in()
@@ -138,7 +138,7 @@ Endpointing = LocalEndpointing | ProviderEndpointing
 
 
 class Levels:
-    """The scores of one call's microphone. `threshold`: the probability from which a frame counts as speech."""
+    """The scores of one call's microphone; `threshold` is the probability from which a frame counts as speech."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
@@ -150,13 +150,13 @@ class Levels:
             ring.append(score)
 
     def require_room(self) -> None:
-        """Raise `TooMany` when enough are watching."""
+        """Raise `TooMany` if the call already has `WATCHERS` watchers."""
         if len(self._rings) >= WATCHERS:
             raise TooMany("Too many developer panels watch this call.", retry_after_s=5, hint="Close one of them.")
 
     @contextmanager
     def watch(self) -> Iterator[Ring]:
-        """Yield a ring that fills until the block is left; empty it as you read. Raises `TooMany`."""
+        """Yield a ring that fills until the context is left; its reader empties it. Raises `TooMany`."""
         self.require_room()
         ring: Ring = deque(maxlen=RING_FRAMES)
         self._rings = (*self._rings, ring)
@@ -167,7 +167,7 @@ class Levels:
 
 
 def open_endpointing(settings: VadSettings, engine: type[VadEngine] = SileroEngine) -> LocalEndpointing:
-    """Return our own endpointing as the settings have it, new for each call."""
+    """Return new local endpointing for a call, by the settings."""
     vad = RestingVad(HopVad(engine(), settings.threshold), RoomGate())
     near = PrimarySpeaker() if settings.primary_speaker else None
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, HELD_MS if near else 0)

@@ -1,8 +1,8 @@
-"""A frame is the one shape of audio inside the server.
+"""The frame, the one form of audio inside the server.
 
-A `Frame` is 20 ms of 24 kHz mono PCM16, little-endian: 480 samples, 960 bytes. It is plain `bytes` under a
-name of its own, so that passing one on costs nothing and the type checker still tells it from other bytes.
-24 kHz is what the Realtime API speaks, and what libopus encodes and decodes directly.
+A `Frame` is 20 ms of 24 kHz mono PCM16, little-endian: 480 samples, 960 bytes. It is plain `bytes` under a name of its
+own, so that passing one on costs nothing and the type checker distinguishes it from other bytes. The Realtime API uses
+24 kHz, and libopus encodes and decodes it directly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BYTES_PER_MS = SAMPLE_RATE * 2 // 1000
 Frame = NewType("Frame", bytes)
 
 SILENCE = Frame(bytes(FRAME_BYTES))
-"""Twenty milliseconds of nothing."""
+"""Twenty milliseconds of silence."""
 
 
 def milliseconds(pcm_bytes: int) -> int:

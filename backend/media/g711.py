@@ -41,7 +41,7 @@ class Law(StrEnum):
 
     @property
     def silence(self) -> int:
-        """The byte of a sample of nothing."""
+        """The byte of a silent sample."""
         return 0xFF if self is Law.MU else 0xD5
 
 
@@ -58,7 +58,7 @@ _NAMES = {
 
 
 def decode(coded: bytes, law: Law) -> bytes:
-    """Return 8 kHz PCM16, twice as many bytes."""
+    """Return 8 kHz PCM16 of G.711, twice as many bytes."""
     return ulaw2lin(coded, 2) if law is Law.MU else alaw2lin(coded, 2)
 
 
@@ -68,26 +68,26 @@ def encode(pcm: bytes, law: Law) -> bytes:
 
 
 class Decoder:
-    """One stream of G.711 on its way in: bytes of any number → 24 kHz PCM16, which is whole 20 ms for whole 20 ms."""
+    """One incoming stream of G.711: any number of bytes → 24 kHz PCM16; whole 20 ms give whole 20 ms."""
 
     clock = RATE
     rate = RATE
-    """Samples per second, which another codec of the telephone may have more of."""
+    """Samples per second; other telephone codecs may have more."""
     empty_bytes = 0
     samples = staticmethod(len)
 
     def __init__(self, law: Law = Law.MU) -> None:
         self.law = law
         self._resampler = Resampler(self.rate, SAMPLE_RATE, steady=True)
-        self._last = b""  # decoded, to go on with
+        self._last = b""  # the latest PCM, which conceals a loss
 
     def decode(self, coded: bytes) -> bytes:
-        """Return 24 kHz PCM16: six bytes for one."""
+        """Return 24 kHz PCM16, six bytes for each."""
         self._last = self._decoded(coded)
         return self._resampler.push(self._last)
 
     def conceal(self, samples: int) -> bytes:
-        """Go on with what came last, half as loud each time, as many 24 kHz samples as are missing."""
+        """Return `samples` of 24 kHz PCM16 that repeat the latest sound, half as loud each time."""
         wanted = 2 * (samples * self.rate // SAMPLE_RATE)
         if not self._last:
             return self._resampler.push(bytes(wanted))
@@ -95,33 +95,33 @@ class Decoder:
         return self._resampler.push((self._last * (wanted // len(self._last) + 1))[:wanted])
 
     def recover(self, next_payload: bytes, samples: int) -> bytes:
-        """The next packet holds nothing of the one before it: conceal."""
+        """Conceal: in G.711 the next packet holds nothing of the one before it."""
         return self.conceal(samples)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
     def _decoded(self, coded: bytes) -> bytes:
         return decode(coded, self.law)
 
 
 class Encoder:
-    """One stream of frames on its way out, as G.711. What lies above 4 kHz is filtered out first."""
+    """One outgoing stream of frames as G.711; frequencies above 4 kHz are filtered out first."""
 
     def __init__(self, law: Law) -> None:
         self.law = law
         self._resampler = Resampler(SAMPLE_RATE, RATE, steady=True)
         self.silence = bytes([law.silence]) * PACKET_BYTES
-        """Twenty milliseconds of nothing, coded."""
+        """Twenty milliseconds of silence, encoded."""
         self._at_rest = True
 
     def encode(self, frame: Frame) -> bytes:
-        """Return the frame's 160 bytes."""
+        """Return the 160 bytes of a frame."""
         self._at_rest = False
         return encode(self._resampler.push(frame), self.law)
 
     def rest(self) -> bytes:
-        """Return 20 ms in which nothing plays: at first the last 2 ms of what was encoded before it."""
+        """Return 20 ms of silence; the first time they begin with the last 2 ms of the sound before."""
         if self._at_rest:
             return self.silence
         coded = self.encode(SILENCE)
@@ -129,4 +129,4 @@ class Encoder:
         return coded
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""

@@ -1,20 +1,20 @@
-"""The jitter buffer puts RTP packets back in order and reports what is missing, without delaying what is in order.
+"""The jitter buffer puts RTP packets back in order and reports losses, without delaying packets that are in order.
 
 Theory. On most networks most packets come in order, so a packet that is the next one is delivered immediately: no
 delay is added as long as nothing is missing. When one is missing, later packets are held until it comes, or
 until it is declared lost: after `max_wait_ms` of media is held behind it, or that much time has passed since
 the first of them came. Then everything held is delivered together, and the delay is zero again. (A buffer that
 paces its output by a clock would keep the delay of its worst moment for the rest of the call. No pacing
-is needed: what takes this is a detector and a model, not a loudspeaker.)
+is needed: the audio goes to a detector and a model, not to a loudspeaker.)
 
-What comes out, in the sender's order:
+It delivers, in the sender's order:
 
 - `Received(payload)`: one packet;
-- `Lost(samples)`: one packet that will not come, of the length its neighbours have;
-- `Silence(samples)`: time the sender did not describe (discontinuous transmission): the sequence goes on but
+- `Lost(samples)`: one packet that will not come, of its neighbours' length;
+- `Silence(samples)`: time in which the sender sent nothing (discontinuous transmission): the sequence goes on but
   the timestamp jumps. At most one second of it is reported, since more would say nothing new.
 
-A jump of more than `MAX_GAP` packets, forward or back, is a sender that started again: what was held is
+A jump of more than `MAX_GAP` packets, forward or back, means that the sender started again: the held packets are
 delivered and counting begins again at the new packet. Packets older than the last one delivered are dropped.
 
 Sequence numbers are 16 bits and timestamps 32 bits of the codec's clock, which is 48 kHz for Opus and 8 kHz for G.711
@@ -27,11 +27,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 RTP_CLOCK = 48_000
-"""Opus timestamps count 48,000 a second, whatever is inside."""
+"""Timestamps a second of Opus, whatever its sample rate."""
 MAX_GAP = 100
-"""Packets; a longer jump (2 s at 20 ms each) is a restart. Also bounds what is held."""
+"""The longest jump in packets (2 s at 20 ms each) that is no restart. It also bounds the held packets."""
 MAX_SILENCE_S = 1
-"""The longest `Silence` that is reported."""
+"""The longest `Silence` that is reported, in seconds."""
 
 _FRAME_SAMPLES_BY_CONFIG = (
     *(480, 960, 1920, 2880) * 3,  # SILK only
@@ -40,26 +40,26 @@ _FRAME_SAMPLES_BY_CONFIG = (
 )
 """Samples in one frame by the five configuration bits of the first byte (RFC 6716, table 2)."""
 _FRAMES_BY_CODE = (1, 2, 2, None)
-"""Frames in a packet by the last two bits of its first byte; None: the second byte tells (RFC 6716, 3.2)."""
+"""Frames in a packet by the last two bits of its first byte; None: see the second byte (RFC 6716, 3.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A packet, in its turn."""
+    """A packet, delivered in order."""
 
     payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A packet that did not come in time; `samples` of the codec's clock."""
+    """A packet that did not come in time, with its length in samples of the codec's clock."""
 
     samples: int
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Time in which the sender sent nothing on purpose; `samples` of the codec's clock."""
+    """Time in which the sender sent nothing on purpose, in samples of the codec's clock."""
 
     samples: int
 
@@ -75,7 +75,7 @@ class _Held:
 
 
 class JitterBuffer:
-    """Pure: `now` is an argument, in seconds of any steady clock."""
+    """The jitter buffer of one stream. Pure: `now` is an argument, in seconds of any steady clock."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class JitterBuffer:
         clock: int = RTP_CLOCK,
         samples_of: Callable[[bytes], int] | None = None,
     ) -> None:
-        """`clock`: timestamps a second; `samples_of`: how many of them a payload lasts, by default an Opus packet."""
+        """`clock`: timestamps a second; `samples_of`: the length of a payload in them, by default of an Opus packet."""
         self._samples_of = samples_of or packet_samples
         self._max_silence = clock * MAX_SILENCE_S
         self._max_wait_s = max_wait_ms / 1000
@@ -95,17 +95,17 @@ class JitterBuffer:
         self._next_timestamp = 0
         self._last_duration = clock // 50
         self.lost = 0
-        """Packets that did not come in time so far."""
+        """The number of packets that did not come in time so far."""
 
     def pass_on(self, sequence: int, timestamp: int, payload: bytes) -> bool:
-        """Return True when the packet is just the next and nothing is held; it need not be pushed then."""
+        """Return True if the packet is the next in order and nothing is held: then it need not be pushed."""
         if sequence != self._next_sequence or timestamp != self._next_timestamp or self.held:
-            return False
+            return False  # something is missing, or silence came before
         self._count(sequence, timestamp, payload)
         return True
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Delivery]:
-        """Take a packet and return what it makes ready."""
+        """Take a packet and return the deliveries that become ready with it."""
         out: list[Delivery] = []
         if self._next_sequence is None:
             self._begin(sequence, timestamp)
@@ -121,7 +121,7 @@ class JitterBuffer:
         return out
 
     def expire(self, now: float) -> list[Delivery]:
-        """Declare lost what `deadline` has passed for; return what that makes ready."""
+        """Declare packets lost of which the deadline has passed; return the deliveries that become ready."""
         out: list[Delivery] = []
         while (deadline := self.deadline()) is not None and deadline <= now:
             self._give_up(out)
@@ -152,7 +152,7 @@ class JitterBuffer:
             self._count(self._next_sequence, held.timestamp, held.payload)
 
     def _count(self, sequence: int, timestamp: int, payload: bytes) -> None:
-        """Note a delivered packet, and what must come next."""
+        """Note a delivered packet, and the sequence number and timestamp that must come next."""
         duration = self._samples_of(payload)
         self._last_duration = duration or self._last_duration
         self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF

@@ -1,14 +1,14 @@
 """Off-axis speech: a voice that sounds muffled, from another room or from a caller who has turned away.
 
-A microphone is spoken into from the front: a mouth turned away, a wall or a hand takes the treble of a voice and leaves
-the rest. So the treble (2 to 6 kHz) of a voice against the rest (200 to 1,000 Hz) is compared with what is usual for
-this caller. The louder a frame's rest, the more it counts (its amplitude is its weight), so that vowels count:
-consonants have much treble or none, and which of them a short word has, is chance. The usual value is a running mean of
-the caller's voice. Utterances with much less treble, off-axis or nearly so, move it ten times more slowly. So asides
-hardly move it, but a caller with another microphone sounds usual again after a while.
+A mouth that is turned away, a wall or a hand takes the treble of a voice and leaves the rest. So the ratio of treble
+(2 to 6 kHz) to rest (200 to 1,000 Hz) is compared with this caller's usual ratio. The louder a frame's rest, the more
+it counts (its amplitude is its weight), so that vowels count: consonants have much treble or none, and chance decides
+which of them a short word has. The usual ratio is a running mean of the caller's voice. Utterances with much less
+treble, off-axis or nearly so, move it ten times more slowly. So asides hardly move it, but a caller with another
+microphone sounds usual again after a while.
 
-A spectrum is made of every second frame at the beginning of an utterance and of every sixth after that, since it costs
-more than everything else done to a voice that the detector passes unasked.
+Every second frame at the beginning of an utterance and every sixth after that is transformed into a spectrum, which
+costs more than all other work on a voice that passes the detector without a score.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ OFF_AXIS_DB: Final = 9.0
 EVERY: Final = 6
 EVERY_EARLY: Final = 2
 EARLY_FRAMES: Final = 24
-"""Frames at the beginning of an utterance, of which more are looked at."""
+"""The frames at the beginning of an utterance in which every `EVERY_EARLY`th is transformed."""
 LEAST_SPECTRA: Final = 8
-"""Spectra of an utterance until it is judged: from 320 ms of voice on. A "no" alone has next to no treble."""
+"""The spectra from which an utterance is judged: 320 ms of voice. A "no" alone has next to no treble."""
 LEARNT_SPECTRA: Final = 15
-"""Spectra until the usual is known: about a second of voice."""
+"""The spectra from which the usual ratio is known: about a second of voice."""
 LOUDEST: Final = 0.03
-"""The part of the loudest frame's power that a frame needs to count."""
+"""The share of the loudest frame's power that a frame needs to count."""
 USUAL_KEPT: Final = 1 - 1 / 60
-"""What the usual keeps with each spectrum: half of it is replaced within 2.5 s of voice."""
+"""The share that the usual ratio keeps with each spectrum: half of it is replaced within 2.5 s of voice."""
 DULL_KEPT: Final = 1 - 1 / 600
 DULL_WEIGHT: Final = 0.1
 _HERTZ: Final = SAMPLE_RATE / FRAME_SAMPLES
 _REST: Final = slice(round(200 / _HERTZ), round(1000 / _HERTZ) + 1)
 _TREBLE: Final = slice(round(2000 / _HERTZ), round(6000 / _HERTZ) + 1)
 _WINDOW: Final = np.hanning(FRAME_SAMPLES).astype(np.float32)
-"""Without it the loud bass would leak into the treble."""
+"""Hann's window, without which the loud bass would leak into the treble."""
 
 
 class OffAxis:
-    """Follows the treble of one caller's voice, from frames that were accepted as such."""
+    """Follows the treble of one caller's voice, from frames that were accepted as the caller's."""
 
     def __init__(self) -> None:
         self._usual = _WeightedMean()
@@ -53,7 +53,7 @@ class OffAxis:
         self._frames = 0
         self._loudest = 0.0
         self.off_axis = False
-        """Of the utterance under way, or the last: its voice sounds off-axis. False as long as nothing is known."""
+        """True if the voice of the present utterance, or of the last, sounds off-axis; False while nothing is known."""
 
     def begin(self) -> None:
         """Begin an utterance."""
@@ -104,7 +104,7 @@ class _WeightedMean:
 
 
 def _bands(frame: Frame) -> tuple[float, float]:
-    """Return the power of the rest and of the treble, never 0."""
+    """Return a frame's power of the rest and of the treble, never 0."""
     spectrum = np.fft.rfft(np.frombuffer(frame, "<i2") * _WINDOW)
     rest, treble = spectrum[_REST], spectrum[_TREBLE]
     return float(np.vdot(rest, rest).real) + 1.0, float(np.vdot(treble, treble).real) + 1.0

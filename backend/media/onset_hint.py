@@ -1,10 +1,10 @@
 """The onset hint: a few frames in which a voice may begin, before the detector is sure of it.
 
 A detector needs some 45 ms of a voice, and of a soft consonant ("stop", "hold on") 100 to 300, before it reports
-speech. A reply can be turned down sooner: what was turned down for nothing comes up again, and nothing of it is lost.
-So a score far below that of speech is enough where it stands out of a quiet room at nearly the caller's level
+speech. A reply can be turned down sooner: if that was wrong, it is turned up again and nothing is lost. So a score far
+below that of speech is enough for a sound that stands out of a quiet room at nearly the caller's level
 (`PrimarySpeaker.may_begin`). A hint stands for `KEPT_FRAMES` after the last such frame and `LONGEST_FRAMES` at most;
-one that came to nothing is followed by a rest, so that no noise turns a reply down again and again.
+a wrong hint is followed by a rest, so that no noise turns a reply down again and again.
 
 Pure: scores in, a decision out; the frames, 20 ms each, are its only clock.
 """
@@ -22,7 +22,7 @@ REST_FRAMES: Final = 100
 
 
 class OnsetHint:
-    """Return whether one caller's voice may just be beginning."""
+    """Decides whether one caller's voice may just be beginning."""
 
     def __init__(self) -> None:
         self._kept_frames = 0
@@ -35,7 +35,7 @@ class OnsetHint:
         return self._kept_frames > 0
 
     def follow(self, score: float, *, is_near: bool) -> None:
-        """Take the score of a frame without speech. `is_near`: it is loud enough for the caller's first sound."""
+        """Take the score of a frame without speech. `is_near`: by its level it may be the caller's first sound."""
         if self._rest_frames:
             self._rest_frames -= 1
             return

@@ -8,8 +8,8 @@ from packet to packet: use one pair per call, in order, and report every lost pa
   peer's encoder put into it (in-band FEC); without such a copy libopus conceals instead;
 - `conceal()` invents a plausible continuation and fades it out (packet-loss concealment).
 
-The library is the system's; failing that, the copy inside PyAV's wheel. Functions are called with the GIL
-held (`PyDLL`): they take 15–150 µs, and letting go would invite another thread to keep it for 5 ms.
+The library is the system's or else the copy inside PyAV's wheel. Functions are called with the GIL held (`PyDLL`): they
+take 15–150 µs, and another thread could keep a released GIL for 5 ms.
 
 Reference: RFC 6716, and the reference manual of libopus (opus_encoder, opus_decoder, opus_ctl).
 """
@@ -27,30 +27,30 @@ from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.jitter_buffer import RTP_CLOCK, packet_samples
 
 SILENCE_PACKET = bytes.fromhex("6807c97227e13e5308e8fc0fd1232dc2e2e0")
-"""Twenty milliseconds of silence, prepared: what an encoder at 32 kbit/s gives once it has come to rest.
+"""Twenty milliseconds of silence, prepared: the packet of an encoder at 32 kbit/s that has come to rest.
 
-It may be repeated for as long as nothing plays (decoded, no sample is beyond ±1), but only between an encoder and
-a decoder that are both at rest: an encoder that has not lived through a pause codes the next word against a
-history the decoder no longer has. Measured as what the gap of 40 such packets does to the first frame of the next
-word, over 40 pairs of hard cuts, worst case: -43 dB after five frames of silence encoded for real, but +2 dB, an
-audible crack, after none. (The well-known three-byte silence of another mode, f8 ff fe, makes the decoder forget:
-+13 dB after any number.) `OpusEncoder.rest` sees to it. Bitstreams are standard: it decodes alike everywhere.
+It may be repeated as long as nothing plays (decoded, no sample is beyond ±1), but only between an encoder and a decoder
+that are both at rest: an encoder that has not encoded a pause codes the next word against a history that the decoder no
+longer has. The worst error that 40 such packets cause in the first frame of the next word, over 40 pairs of hard cuts,
+is -43 dB after five frames of really encoded silence, but +2 dB, an audible crack, after none. (The well-known
+three-byte silence of another mode, f8 ff fe, resets the decoder: +13 dB after any number.) `OpusEncoder.rest` encodes
+the five frames. Bitstreams are standard: the packet decodes alike everywhere.
 """
 PLAIN_SILENCE_PACKET = bytes.fromhex("d8fffe")
-"""The same between an encoder and a decoder that work without redundancy: three bytes that say "silence", and leave no
-trace at all after two silent frames encoded for real."""
+"""Twenty milliseconds of silence between an encoder and a decoder without redundancy: three bytes, which leave no trace
+after two frames of really encoded silence."""
 SILENCE_PACKETS = frozenset({SILENCE_PACKET, PLAIN_SILENCE_PACKET})
 RESTING_AFTER = 5
-"""Silent frames encoded for real before the prepared packet takes over."""
+"""The frames of really encoded silence before the prepared packet."""
 PLAIN_BITRATE = 64_000
-"""bit/s without redundancy: where libopus by itself would take CELT for a voice."""
+"""The bit/s without redundancy, at which libopus by itself chooses CELT for a voice."""
 
 EMPTY_BYTES = 2
-"""A packet so short is a header without content: nothing follows it until there is something to hear."""
+"""The most bytes of a packet without content, which announces a pause."""
 MAX_PACKET_BYTES = 1275
 """The largest single Opus frame (RFC 6716, 3.2.1); ours are 20 ms, one frame a packet."""
 MAX_DECODED_SAMPLES = SAMPLE_RATE * 120 // 1000
-"""The longest packet there is: 120 ms."""
+"""The samples of the longest possible packet: 120 ms."""
 
 _CHANNELS = 1
 _APPLICATION_VOIP = 2048
@@ -63,7 +63,7 @@ _SET_SIGNAL = 4024
 _SIGNAL_VOICE = 3001
 _SIGNAL_MUSIC = 3002
 _SMALLEST_STEP = SAMPLE_RATE // 400
-"""Samples in 2.5 ms: concealed and recovered lengths are multiples of it."""
+"""The samples in 2.5 ms, of which concealed and recovered lengths are multiples."""
 
 
 class BadPacket(BadRequest):
@@ -73,7 +73,7 @@ class BadPacket(BadRequest):
 
 
 class CodecFailed(VoiceError):
-    """libopus refused what we asked of it: a mistake of ours, or no memory."""
+    """libopus refused a call: a mistake of this module, or no memory."""
 
 
 class _Native:
@@ -109,19 +109,18 @@ class _Native:
 class OpusEncoder(_Native):
     """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters.
 
-    Complexity 0 at 40 kbit/s is where cost and quality balance: as near to the original as complexity 5 at 32 kbit/s,
-    lost packets rebuilt as well, for less than half the time. Nine sentences of three voices,
-    libopus 1.3.1, a busy core: microseconds, signal to noise, mel distance, signal to noise when rebuilt:
+    Complexity 0 at 40 kbit/s balances cost and quality: it is as near to the original as complexity 5 at 32 kbit/s and
+    rebuilds lost packets as well, in less than half the time. Measured with nine sentences of three voices, libopus
+    1.3.1, a busy core: microseconds, signal to noise, mel distance, signal to noise when rebuilt:
 
         32 kbit/s   0: 115 µs, 6.3 dB, 4.1 dB, 1.9 dB    5: 220 µs, 6.1 dB, 4.1 dB, 5.4 dB    9: 402 µs, 6.0, 3.8, 5.6
         40 kbit/s   0:  95 µs, 6.3 dB, 4.0 dB, 5.5 dB    5: 220 µs, 6.2 dB, 3.9 dB, 5.6 dB    9: 426 µs, 6.1, 3.8, 5.6
 
     At 32 kbit/s 0 and 1 leave the redundancy out.
 
-    Redundancy is worth its price where packets get lost. Where none do, `set_fec(False)` has the voice coded as libopus
-    codes music, by CELT alone, at 64 kbit/s. That takes 28 µs instead of 96, with 6.0 dB signal to noise instead of
-    6.3, and 2.6 dB mel distance instead of 4.0. But a packet that is lost after all is rebuilt with 1.2 dB instead of
-    5.5.
+    Redundancy is worth its price where packets get lost. Otherwise `set_fec(False)` makes libopus code the voice like
+    music, by CELT alone, at 64 kbit/s. That takes 28 µs instead of 96, with 6.0 dB signal to noise instead of 6.3, and
+    2.6 dB mel distance instead of 4.0. But a lost packet is then rebuilt with 1.2 dB instead of 5.5.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class OpusEncoder(_Native):
     ) -> None:
         """Take `bitrate` in bit/s and `complexity` 0–10; redundancy (FEC) is sized for the expected loss.
 
-        With `pauses`, packets of 1 or 2 bytes come out in silence: the first says so, others need not be sent.
+        With `pauses`, silence becomes packets of 1 or 2 bytes: the first announces it, the others need not be sent.
         """
         super().__init__("encoder", _APPLICATION_VOIP)
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
@@ -142,26 +141,26 @@ class OpusEncoder(_Native):
         self._silent_frames = RESTING_AFTER  # a new encoder is at rest
 
     def set_fec(self, wanted: bool) -> None:
-        """Switch redundancy: whether packets carry what is needed to rebuild the one before. At first they do."""
+        """Switch redundancy, with which each packet can rebuild the one before; at first it is on."""
         if self._state is None:
-            raise CodecFailed("the encoder is closed")
+            raise CodecFailed("The encoder is closed.")
         self._set(_SET_SIGNAL, _SIGNAL_VOICE if wanted else _SIGNAL_MUSIC)
         self._set(_SET_BITRATE, self._bitrate if wanted else PLAIN_BITRATE)
         self._set(_SET_INBAND_FEC, int(wanted))
         self._silence = SILENCE_PACKET if wanted else PLAIN_SILENCE_PACKET
-        self._silent_frames = 0  # both ends have to go over to it
+        self._silent_frames = 0  # both ends have to come to rest again
 
     def encode(self, frame: Frame) -> bytes:
         """Return the packet of one 20 ms frame."""
         if self._state is None or len(frame) != 2 * FRAME_SAMPLES:
-            raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
+            raise CodecFailed("The encoder is closed." if self._state is None else "A frame must have 960 bytes.")
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
         self._check(size)
         self._silent_frames = 0
         return self._written[:size].tobytes()
 
     def rest(self) -> bytes:
-        """Return the packet of 20 ms in which nothing plays: encoded for the first 100 ms, then the prepared one."""
+        """Return the packet of 20 ms of silence: encoded for the first 100 ms, then the prepared one."""
         if self._silent_frames >= RESTING_AFTER:
             return self._silence
         silent_frames = self._silent_frames
@@ -186,9 +185,9 @@ class OpusDecoder(_Native):
         self._sound = memoryview(self._pcm)
 
     def decode(self, packet: bytes) -> bytes:
-        """Return the packet's sound: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
+        """Return the packet's audio: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
         if not packet:
-            raise BadPacket("an empty packet is not Opus")
+            raise BadPacket("An empty packet is not Opus.")
         return self._decode(packet, MAX_DECODED_SAMPLES, recover=0)
 
     def recover(self, next_packet: bytes, samples: int = FRAME_SAMPLES) -> bytes:
@@ -198,12 +197,12 @@ class OpusDecoder(_Native):
         return self._decode(next_packet, _whole_steps(samples), recover=1)
 
     def conceal(self, samples: int = FRAME_SAMPLES) -> bytes:
-        """Return a plausible continuation of what was decoded last, `samples` long, fading when repeated."""
+        """Return a plausible continuation of the latest audio, `samples` long, which fades when repeated."""
         return self._decode(None, _whole_steps(samples), recover=0)
 
     def _decode(self, packet: bytes | None, samples: int, *, recover: int) -> bytes:
         if self._state is None:
-            raise CodecFailed("the decoder is closed")
+            raise CodecFailed("The decoder is closed.")
         size = 0 if packet is None else len(packet)
         decoded = self._opus.opus_decode(self._state, packet, size, self._pcm, samples, recover)
         if decoded < 0:
@@ -213,7 +212,7 @@ class OpusDecoder(_Native):
 
 @cache
 def load_opus() -> ctypes.PyDLL:
-    """Return the library, found once. Raises `MissingLibrary`."""
+    """Return libopus, loaded once. Raises `MissingLibrary`."""
     for candidate in _candidates():
         try:
             return _declare(ctypes.PyDLL(candidate))
@@ -226,7 +225,7 @@ def load_opus() -> ctypes.PyDLL:
 
 
 def _candidates() -> list[str]:
-    """Return file names to try, the system's own library first."""
+    """Return the file names of libopus to try, the system's own first."""
     found = ctypes.util.find_library("opus")
     names = [found] if found else []
     names += ["libopus.so.0", "libopus.0.dylib"]
@@ -238,7 +237,7 @@ def _candidates() -> list[str]:
 
 
 def _declare(opus: ctypes.PyDLL) -> ctypes.PyDLL:
-    """Tell ctypes each function's types. Raises `AttributeError` if the library is something else."""
+    """Declare each function's types for ctypes. Raises `AttributeError` if the library is not libopus."""
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     signatures: dict[str, tuple[type | None, list[type]]] = {
         "opus_strerror": (text, [number]),

@@ -1,4 +1,4 @@
-"""A caller's picture on its way to a model: checked here, and passed on as a data URL. Nothing keeps it."""
+"""The check of a caller's picture, which is passed to the model as a data URL and not kept."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import binascii
 from backend.errors import BadRequest, TooLarge
 
 PICTURE_LIMIT = 512 * 1024
-"""Bytes of a picture. The page makes it smaller before it is sent."""
+"""The most bytes of a picture; the page makes larger pictures smaller before it sends them."""
 ENCODED_LIMIT = PICTURE_LIMIT * 4 // 3 + 64
-"""Characters of a data URL that may hold one."""
+"""The most characters of a picture's data URL."""
 KINDS = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n"}
 """The media types that models take, and the bytes with which such a file begins."""
 HINT = "JPEG and PNG are taken, as data:image/jpeg;base64,… or data:image/png;base64,…"
 
 
 def checked_picture(url: str) -> str:
-    """Return a picture's data URL, if it is one that models take. Raises `BadRequest` or `TooLarge`.
+    """Return a picture's data URL if models take such a picture. Raises `BadRequest` or `TooLarge`.
 
-    Its type is what its first bytes say: what it claims to be is only repeated.
+    The first bytes must show the type that the URL names.
     """
     if len(url) > ENCODED_LIMIT:
         raise TooLarge(
@@ -27,7 +27,7 @@ def checked_picture(url: str) -> str:
     head, _, encoded = url.partition(",")
     kind = head.removeprefix("data:").removesuffix(";base64")
     if head != f"data:{kind};base64" or kind not in KINDS:
-        raise BadRequest("This is not a picture that can be shown.", hint=HINT)
+        raise BadRequest("This is not a picture that models take.", hint=HINT)
     try:
         picture = binascii.a2b_base64(encoded, strict_mode=True)
     except binascii.Error:

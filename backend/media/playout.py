@@ -1,19 +1,18 @@
-"""The playout is the queue of reply audio on its way to the caller, emptied by the media clock, a frame each 20 ms.
+"""The playout: the queue of reply audio to the caller, from which the media clock takes a frame every 20 ms.
 
-Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller gets
-exactly 50 frames a second. In between, the conversation must be able to speak lower or fall silent within a frame, and
-to go on without losing a sample. It may throw everything away, know to the sample how much was heard, and perhaps take
-it back. So:
+Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller gets exactly 50
+frames a second. In between, the call must be able to turn playback down or hold it within a frame, and to go on without
+losing a sample. It must be able to discard the queue, to know to the sample how much was heard, and to restore it. So:
 
 - items (one per reply) play first in, first out; a frame may end one and begin the next;
 - `played_ms` counts real samples, never padding, and an item's count survives running dry in between;
-- a last piece shorter than a frame waits one tick for more to arrive (a stream that is only just fast enough
-  is not torn apart in mid-word), then it is padded with silence and played;
-- while held nothing moves: no sample, no event, no waiting;
-- ducked, it plays on `DUCK_DB` lower: the level falls within the next frame, so that it is down at most 40 ms after the
-  call (20 ms until the frame is due and 20 ms of slope), and comes back within four frames, both without a click;
-- what a flush dropped is kept, for `restore`, until something else is queued: at most one queue a call;
-- `PlaybackDrained` says that the queue ran empty by playing; a flush never causes it.
+- a last piece shorter than a frame waits one tick for more (so that a stream that is only just fast enough is not torn
+  apart in mid-word), then it is padded with silence and played;
+- while playback is held, no sample is played and no event comes;
+- while it is ducked, it is `DUCK_DB` lower: the level falls within the next frame, so that it is down at most 40 ms
+  after the call (20 ms until the frame is due and 20 ms of slope), and comes back within four frames, without a click;
+- audio that a flush drops is kept for `restore` until other audio is queued: at most one queue a call;
+- `PlaybackDrained` means that the queue ran empty by playing; a flush never causes it.
 
 Pulling touches only the pieces at the front: constant work a tick, however much is queued.
 """
@@ -30,7 +29,7 @@ from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, Frame, milliseconds
 from backend.turns.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 
 REMEMBERED_ITEMS = 16
-"""Items that keep their played time after their last sample, in case more of them arrives."""
+"""The most items with a played time that is kept after their last sample, in case more of them arrives."""
 DUCK_DB = 15.0
 """Decibels by which a ducked reply is turned down."""
 DUCK_FRAMES = 1
@@ -42,15 +41,15 @@ _DUCKED = 10 ** (-DUCK_DB / 20)
 _FALL = (1.0 - _DUCKED) / DUCK_FRAMES
 _RISE = (1.0 - _DUCKED) / UNDUCK_FRAMES
 _SLOPE = np.arange(1, FRAME_BYTES // 2 + 1, dtype=np.float32) / (FRAME_BYTES // 2)
-"""How far along the slope from one frame's level to the next each sample is, from just above 0 to 1."""
+"""The position of each sample on the slope from one frame's level to the next, from just above 0 to 1."""
 
 
 OnPlayed = Callable[[Frame | None], object]
-"""Called from within `pull` with what leaves in that slot, None for silence."""
+"""Called from within `pull` with the frame that is sent in that slot; None for silence."""
 
 
 class _Queue(NamedTuple):
-    """The sound that `flush` dropped."""
+    """The audio that `flush` dropped."""
 
     pieces: deque[tuple[str, bytes]]
     offset: int
@@ -65,7 +64,7 @@ class Playout:
         """Keep at most `limit_ms` of audio; `on_playback` is called from within `pull`."""
         self.on_playback = on_playback
         self.on_played: OnPlayed | None = None
-        """Is called with what each slot plays; None: it is not asked for."""
+        """The function that is called with the frame of each slot; None: no function."""
         self._limit = limit_ms * BYTES_PER_MS
         self._pieces: deque[tuple[str, bytes]] = deque()
         self._offset = 0  # bytes of the first piece already played
@@ -85,7 +84,7 @@ class Playout:
         return milliseconds(self._queued)
 
     def push(self, item: str, pcm: bytes) -> bool:
-        """Queue 24 kHz mono PCM16 of `item`, any length. False: it would exceed the limit, and is dropped whole."""
+        """Queue 24 kHz mono PCM16 of `item`, any length; if it would exceed the limit, drop it and return False."""
         if self._queued + len(pcm) > self._limit:
             return False
         pcm = self._whole_samples(item, pcm)
@@ -96,18 +95,18 @@ class Playout:
         return True
 
     def pull(self) -> Frame | None:
-        """Return the next 20 ms, None for silence. Call it once a slot."""
+        """Return the next 20 ms; None for silence. Call this once in each slot."""
         frame = self._next()
         if self.on_played is not None:
             self.on_played(frame)
         return frame
 
     def hold(self) -> None:
-        """Fall silent from the next slot on, keeping what is queued."""
+        """Play silence from the next slot on, and keep the queue."""
         self._held = True
 
     def resume(self) -> None:
-        """Go on where `hold` stopped."""
+        """Resume where `hold` stopped."""
         self._held = False
 
     def duck(self) -> None:
@@ -119,9 +118,9 @@ class Playout:
         self._set_level(1.0)
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued and end a hold or a ducking; return, oldest first, each item not played to its end.
+        """Drop the queue and end a hold or a ducking; return, oldest first, each item not played to its end.
 
-        What was dropped is kept for `restore`. A flush that finds nothing queued leaves what the last one dropped.
+        The dropped audio is kept for `restore`. A flush of an empty queue keeps the audio of the flush before.
         """
         unfinished = dict.fromkeys(item for item, _ in self._pieces)
         heard = tuple(Heard(item, milliseconds(self._played.get(item, 0))) for item in unfinished)
@@ -135,9 +134,9 @@ class Playout:
         return heard
 
     def restore(self) -> bool:
-        """Queue what the last flush dropped, to go on at the very sample where it stopped; its item starts once more.
+        """Queue what the last flush dropped, from the very sample where it stopped; its item starts once more.
 
-        False: nothing was dropped, or something was queued since, or it was restored or forgotten already.
+        Return False if nothing was dropped, other audio was queued since, or it was restored or forgotten already.
         """
         if self._flushed is None:
             return False
@@ -148,18 +147,18 @@ class Playout:
         return True
 
     def forget(self) -> None:
-        """Release what the last flush dropped: it is not going to be restored."""
+        """Release the audio that the last flush dropped, which will not be restored."""
         self._flushed = None
 
     def _set_level(self, wanted: float) -> None:
-        """Let the next frames go to the level `wanted`; with nothing queued there is no sound to go slowly for."""
+        """Let the next frames slope to the level `wanted`; with an empty queue, set it immediately."""
         self._wanted_gain = wanted
         if not self._queued:
             self._gain = wanted
         self._full = self._gain == wanted == 1.0
 
     def _at_level(self, frame: bytes) -> bytes:
-        """Return the frame turned down, sloping towards the level that is wanted."""
+        """Return the frame at the present level, sloping towards the wanted one."""
         before, wanted = self._gain, self._wanted_gain
         samples = np.frombuffer(frame, dtype="<i2")
         if before == wanted:
@@ -172,7 +171,7 @@ class Playout:
         return (samples * (np.float32(before) + np.float32(after - before) * _SLOPE)).astype("<i2").tobytes()
 
     def _next(self) -> Frame | None:
-        """Return the next 20 ms, or None: nothing is queued, it is held, or a short piece waits for more."""
+        """Return the next 20 ms; None if nothing is queued, playback is held, or a short piece waits for more."""
         if self._held or not self._queued:
             return None
         if self._queued < FRAME_BYTES and not self._waited:
@@ -189,7 +188,7 @@ class Playout:
         return Frame(frame if self._full else self._at_level(frame))
 
     def _whole_samples(self, item: str, pcm: bytes) -> bytes:
-        """Put half a sample left over by the last push before this one, and keep a new half back."""
+        """Put the half sample that the last push left before this one, and keep a new half back."""
         if self._odd is not None:
             if self._odd[0] == item:
                 pcm = self._odd[1] + pcm

@@ -1,6 +1,6 @@
-"""Protocol Buffers: a message is a row of fields, each a key (number and wire type) and a value. Pure.
+"""Protocol Buffers: a message is a sequence of fields, each a key (number and wire type) and a value. Pure.
 
-The package that does this needs a schema compiled into code, and brings no types.
+The official package needs a schema compiled into code, and has no types.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ Value = int | memoryview
 VARINT, BYTES = 0, 2
 """Wire types of a field: the last three bits of its key."""
 FIXED_SIZES = {1: 8, 5: 4}
-"""The bytes of a value by the other wire types."""
+"""The bytes of a value, by each other wire type."""
 VARINT_LIMIT = 10
-"""Bytes of the longest number."""
+"""The bytes of the longest number."""
 
 
 def fields(message: bytes | memoryview) -> Iterator[tuple[int, Value, memoryview]]:
@@ -28,19 +28,19 @@ def fields(message: bytes | memoryview) -> Iterator[tuple[int, Value, memoryview
         else:
             size, at = varint(view, at) if key & 7 == BYTES else (FIXED_SIZES.get(key & 7), at)
             if size is None or size > len(view) - at:
-                raise ValueError("a field of an unknown type, or without its end")
+                raise ValueError("a field has an unknown type, or is cut short")
             value, at = view[at : at + size], at + size
         yield key >> 3, value, view[begin:at]
 
 
 def varint(message: memoryview, at: int) -> tuple[int, int]:
-    """Return the number that begins at `at`, and where it ends: seven bits a byte, the lowest first."""
+    """Return the number that begins at `at`, and its end: seven bits a byte, the lowest first. Raises `ValueError`."""
     value = 0
     for index, byte in enumerate(message[at : at + VARINT_LIMIT]):
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value, at + index + 1
-    raise ValueError("a number without its end")
+    raise ValueError("a number is cut short")
 
 
 def field(number: int, value: int | bytes) -> bytes:

@@ -1,19 +1,19 @@
 """The receive pipeline turns the caller's RTP packets into frames, in order and on time. Pure: time is an argument.
 
-`ReceivePipeline` is one microphone. A packet in order is a frame immediately; `VoiceDecoder` waits for what is missing
-(`jitter_buffer`), rebuilds or conceals it; where nothing is sent, `DtxSilence` puts silence in its place.
+`ReceivePipeline` is one microphone. A packet in order becomes a frame immediately. `VoiceDecoder` waits for missing
+packets (`jitter_buffer`), and rebuilds or conceals them. Where nothing is sent, `DtxSilence` inserts silence.
 
-A sender may pause (discontinuous transmission, DTX). Browsers do when they are asked to, say so by a packet without
-content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in immediately. Endpointing
-counts frames, so a microphone that stops sending without a word would keep a turn open forever. So after 100 ms without
-a packet the gap is filled, first up to now, then with a frame every 20 ms. But a sender that does announce its pauses
-and leaves a gap unannounced is held up by its network or its machine: half a second of that does not end the utterance,
-and the gap is closed.
+A sender may pause (discontinuous transmission, DTX). Browsers do so on request: they announce a pause by a packet
+without content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9); silence is inserted immediately.
+Endpointing counts frames, so a microphone that stops sending without an announcement would keep a turn open forever. So
+after 100 ms without a packet the gap is filled, first up to now, then with a frame every 20 ms. But if a sender that
+announces its pauses leaves a gap unannounced, its network or its machine is late: half a second of that does not end
+the utterance, and the gap is closed.
 
-A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC), those before it are
-concealed by the decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. Packets
-may be of any length (2.5 to 120 ms); what comes out is always whole frames, and less than a frame stays behind. Silence
-is `SILENCE` itself, so that what follows the room's level can tell it from a recording.
+A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC). The decoder conceals those
+before it, up to `MAX_CONCEALED` in a row: beyond 100 ms an invented voice is worse than silence. Packets may be of any
+length (2.5 to 120 ms); the output is always whole frames, and less than a frame stays behind. Silence is the object
+`SILENCE`, so that a follower of the room's level can distinguish it from a recording.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ from backend.media.jitter_buffer import Delivery, JitterBuffer, Lost, Received, 
 from backend.media.opus import BadPacket, OpusDecoder
 
 MAX_CONCEALED = 5
-"""Lost packets in a row that are made up; further ones are silence."""
+"""The most lost packets in a row that are concealed; further ones are silence."""
 SILENT_AFTER_S = 0.1
 """Seconds without audio before silence is put in its place; longer than the jitter worth waiting for."""
 STALLED_AFTER_S = 0.5
 """Seconds to wait for a sender that announces its pauses; longer than the 420 ms after which it does so again."""
 MOST_AT_ONCE = 50
-"""Frames of silence made in one go after a stall of our own."""
+"""The most frames of silence that are made together after a stall of this process."""
 ROUNDING = 1e-6
-"""Share of a frame by which a moment computed as a sum of 20 ms steps may fall short of a whole number of them."""
+"""The share of a frame by which a sum of 20 ms steps may fall short of a whole number of them."""
 
 
 class PacketDecoder(Protocol):
-    """Decodes one stream's payloads, in order. Sounds are 24 kHz mono PCM16, and their `samples` are counted so."""
+    """Decodes one stream's payloads, in order, into 24 kHz mono PCM16; `samples` are counted at that rate."""
 
     clock: int
-    """Timestamps a second (RTP)."""
+    """RTP timestamps a second."""
     empty_bytes: int
-    """Bytes up to which a payload says that nothing follows it for a while."""
+    """The most bytes of a payload that announces a pause."""
 
     def samples(self, payload: bytes) -> int:
-        """Return how long a payload lasts, by the clock; 0 for one without sound."""
+        """Return the length of a payload in timestamps; 0 for one without sound."""
 
     def decode(self, payload: bytes, /) -> bytes:
         """Return the payload's sound. Raises `BadPacket`."""
 
     def recover(self, next_payload: bytes, samples: int, /) -> bytes:
-        """Return the sound lost just before `next_payload`."""
+        """Return the sound of the packet lost just before `next_payload`."""
 
     def conceal(self, samples: int, /) -> bytes:
-        """Return a continuation of what was decoded last."""
+        """Return a continuation of the latest sound."""
 
     def close(self) -> None:
-        """Release what is held. Safe to call twice."""
+        """Release the decoder's resources. Safe to call twice."""
 
 
 class ReceivePipeline:
-    """One microphone. Call `expire` every 20 ms or so once `due` has come; give the caller up at `lost_at`."""
+    """One microphone. From `due` on, call `expire` every 20 ms or so; at `lost_at` the caller counts as gone."""
 
     def __init__(
         self, now: float, *, lost_after_s: float, open_decoder: Callable[[], PacketDecoder] = OpusDecoder
@@ -77,7 +77,7 @@ class ReceivePipeline:
         self._source: int | None = None
         self._filled = 0  # frames of silence put in since the last packet
         self.due = self._dtx.due
-        """The moment from which `expire` may have something to give."""
+        """The moment from which `expire` may return frames."""
 
     def receive(self, source: int, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take a packet of stream `source` (SSRC) and return the frames it completes."""
@@ -91,18 +91,18 @@ class ReceivePipeline:
         frames = self._decoder.receive(sequence, timestamp, payload, now)
         if self._filled:
             frames = self._without_filled(frames)
-        elif self._dtx.stalled and jitter.lost == lost:  # else the word may be what was lost
+        elif self._dtx.stalled and jitter.lost == lost:  # otherwise a word may have been lost
             frames = [frame for frame in frames if frame is not SILENCE]
         self._delivered(frames, now)
         return frames
 
     @property
     def lost_at(self) -> float:
-        """The moment to give the caller up, if no packet comes before."""
+        """The moment at which the caller counts as gone, if no packet comes before."""
         return self._last_packet + self._lost_after_s
 
     def expire(self, now: float) -> list[Frame]:
-        """Return the frames that will not be waited for any longer and the silence that is due: mostly nothing."""
+        """Return the frames that stop waiting for a missing packet, and the silence that is due: mostly nothing."""
         frames = self._decoder.expire(now)
         if frames:
             self._delivered(frames, now)
@@ -125,7 +125,7 @@ class ReceivePipeline:
         self.due = -inf if self._decoder.jitter.held else self._dtx.due
 
     def _without_filled(self, frames: list[Frame]) -> list[Frame]:
-        """Leave out silence that has been put in already: after a pause the decoder reports it once more."""
+        """Leave out silence that was inserted already: after a pause the decoder reports it once more."""
         repeated = 0
         while repeated < min(self._filled, len(frames)) and frames[repeated] == SILENCE:
             repeated += 1
@@ -143,7 +143,7 @@ class VoiceDecoder:
         self._decoder = open_decoder()
         self.jitter = JitterBuffer(max_wait_ms, clock=self._decoder.clock, samples_of=self._decoder.samples)
         self.pausing = False
-        """True when the last packet said that nothing follows."""
+        """True if the last packet announced a pause."""
         self._clock = self._decoder.clock
         self._empty_bytes = self._decoder.empty_bytes
         self._pending = bytearray()
@@ -181,7 +181,7 @@ class VoiceDecoder:
         return frames + self._cut()
 
     def _here(self, samples: int) -> int:
-        """Return how many samples of ours those of the codec's clock are."""
+        """Return samples at 24 kHz for samples of the codec's clock."""
         return samples * SAMPLE_RATE // self._clock
 
     def _decode(self, payload: bytes) -> bytes:
@@ -203,11 +203,11 @@ class VoiceDecoder:
             if self._lost_in_a_row <= MAX_CONCEALED:
                 return self._decoder.conceal(samples)
         except BadPacket:
-            pass  # the next one tells nothing of it: silence
+            pass  # the next packet has nothing of the lost one: silence
         return bytes(2 * samples)
 
     def _silence(self, size: int) -> list[Frame]:
-        """Return the frames that `size` bytes of silence complete: `SILENCE` itself unless sound waits before them."""
+        """Return the frames that `size` bytes of silence complete: `SILENCE` itself, unless sound waits before it."""
         if self._pending:
             self._pending += bytes(size)
             return self._cut()
@@ -223,25 +223,25 @@ class VoiceDecoder:
 
 
 class DtxSilence:
-    """The silence in place of audio that is missing: muted, paused (DTX) or stalled; see the theory above.
+    """The silence in place of missing audio: muted, paused (DTX) or stalled; see the theory above.
 
-    It keeps the moment up to which audio has been delivered. The end of what was said must not be known later for a
-    pause than by packets: asked every 20 ms, it gives each frame at the last time before it is due. When the sender
-    goes on, a frame of silence too much may have been given; that is 20 ms more of nothing.
+    It keeps the moment up to which audio has been delivered. The end of speech must not be known later by a pause than
+    by packets: called every 20 ms, `expire` returns each frame at the last time before it is due. When the sender goes
+    on, one frame of silence too many may have been returned.
     """
 
     def __init__(self, now: float, *, ahead_s: float) -> None:
-        """Begin at `now`; `ahead_s` is how many seconds a sender may run ahead of time."""
+        """Begin at `now`; `ahead_s` is the most seconds by which a sender may run ahead of time."""
         self._covered = now
         self._early = 0  # frames before their time
         self._wait_s = SILENT_AFTER_S
         self.due = now + SILENT_AFTER_S
-        """The moment from which `expire` has something to give again."""
+        """The moment from which `expire` returns silence."""
         self._ahead_s = ahead_s
 
     @property
     def stalled(self) -> bool:
-        """True when what is missing has been held up: the sender announces its pauses, and is not in one."""
+        """True if missing audio is late: the sender announces its pauses, and is not in one."""
         return self._wait_s == STALLED_AFTER_S and not self._early
 
     def delivered(self, frames: int, now: float) -> None:
@@ -256,7 +256,7 @@ class DtxSilence:
         self.due = self._covered + self._wait_s
 
     def pause(self) -> None:
-        """Note that the sender sends nothing more until there is something to hear."""
+        """Note that the sender has announced a pause."""
         self._early = 1
         self._wait_s = STALLED_AFTER_S
         self.due = self._covered

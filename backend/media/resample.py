@@ -4,8 +4,8 @@ Theory. A rate change by the fraction L/M is a low-pass filter (a windowed sinc,
 two Nyquist frequencies) evaluated at the target's instants: each output sample is a dot product of the input
 around its instant with one of L shifted copies of the filter. The copies repeat after M input samples, so a
 block of M (or a few times M) inputs always meets the same small matrix: the stream is cut into such blocks,
-each with the neighbours its filter reaches into, and one matrix product does them all. What a block still
-needs from the future is kept for the next `push`; so the seams are computed exactly like the rest.
+each with the neighbours that its filter reaches, and one matrix product filters them all. Inputs that a later
+block needs are kept for the next `push`, so the seams are computed exactly like the rest.
 
 The output is aligned with the input (no delay in the signal), comes half a filter late (about 1 ms), and its
 total length is the input's times L/M, rounded up. A `steady` resampler delays the signal by that half filter instead:
@@ -35,15 +35,15 @@ Samples = NDArray[np.float32]
 
 
 class Resampler:
-    """One stream. Rates in samples per second; raises `BadRequest` for rates below 1,000 or above 384,000."""
+    """One stream, resampled. Rates are samples per second; raises `BadRequest` below 1,000 and above 384,000."""
 
     def __init__(self, source_rate: int, target_rate: int, *, steady: bool = False) -> None:
-        """`steady`: each push of whole 20 ms returns as much, delayed by half a filter (2 ms at 8 kHz).
+        """`steady`: each push of whole 20 ms returns whole 20 ms, delayed by half a filter (2 ms at 8 kHz).
 
-        That takes rates at which 20 ms are whole samples, and blocks of them; raises `BadRequest` for others.
+        Then 20 ms must be whole samples and whole blocks of both rates; raises `BadRequest` otherwise.
         """
         if not (1_000 <= source_rate <= 384_000 and 1_000 <= target_rate <= 384_000):
-            raise BadRequest(f"cannot resample from {source_rate} to {target_rate} Hz")
+            raise BadRequest(f"Audio cannot be resampled from {source_rate} to {target_rate} Hz.")
         common = gcd(source_rate, target_rate)
         self._up, self._down = target_rate // common, source_rate // common
         self._passes = source_rate == target_rate
@@ -53,7 +53,7 @@ class Resampler:
         self._taken = self._given = 0  # samples, of this stream
 
     def push(self, pcm: bytes) -> bytes:
-        """Take PCM16 in whole samples and return what is ready."""
+        """Take PCM16 in whole samples and return the output that is ready."""
         if self._passes:
             return pcm
         new = np.frombuffer(pcm, dtype="<i2").astype(np.float32)
@@ -64,7 +64,7 @@ class Resampler:
         return _pcm(ready)
 
     def flush(self) -> bytes:
-        """Return what is left at the end of the stream; the next push begins a new one."""
+        """Return the rest of the output at the end of the stream; the next push begins a new stream."""
         if self._passes:
             return b""
         missing = -(-self._taken * self._up // self._down) - self._given
@@ -75,7 +75,7 @@ class Resampler:
         return _pcm(rest)
 
     def _blocks(self) -> Samples:
-        """Filter as many whole blocks as there are, and keep the rest with the last block's neighbours."""
+        """Filter all whole blocks, and keep the rest with the last block's neighbours."""
         width = len(self._matrix)
         count = max(0, (len(self._kept) - width) // self._step + 1)
         if not count:
@@ -94,24 +94,24 @@ def resample(pcm: bytes, source_rate: int, target_rate: int) -> bytes:
 
 
 def _frame(rate: int) -> int:
-    """Return the samples in 20 ms. Raises `BadRequest` where they are not whole."""
+    """Return the samples in 20 ms. Raises `BadRequest` if they are not whole."""
     samples, rest = divmod(rate, 50)
     if rest:
-        raise BadRequest(f"20 ms at {rate} Hz are not a whole number of samples")
+        raise BadRequest(f"At {rate} Hz, 20 ms are not a whole number of samples.")
     return samples
 
 
 @cache
 def _filter(up: int, down: int, divides: int = 0) -> tuple[Samples, int, int]:
-    """Return the block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side.
+    """Return the block matrix (inputs × outputs), the inputs of a block, and those it reaches on either side.
 
-    `divides`: a number of inputs that must be whole blocks; 0 for none.
+    `divides` is a number of inputs that must be whole blocks; 0: none.
     """
     repeat = -(-BLOCK // down)
     if divides:
         fitting = [each for each in range(1, repeat + 1) if divides % (down * each) == 0]
         if not fitting:
-            raise BadRequest(f"20 ms are not whole blocks at a rate change by {up}/{down}")
+            raise BadRequest(f"At a rate change by {up}/{down}, 20 ms are not whole blocks.")
         repeat = fitting[-1]
     step, outputs = down * repeat, up * repeat
     cutoff = min(1.0, up / down) * (1 + PASSBAND) / 2  # as a share of the source's Nyquist frequency

@@ -1,14 +1,14 @@
-"""The segmenter cuts scored frames into utterances: what goes to the Responder, and when one begins and ends.
+"""The segmenter cuts scored frames into utterances: it chooses the frames for the Responder, and finds begin and end.
 
-Theory. A detector says of every 20 ms frame whether it is speech. Forwarding only those frames would lose the
-first syllable (detectors need some of it to decide) and chop words at every short pause. So three things are
-added around the speech:
+Theory. A detector decides for every 20 ms frame whether it is speech. Forwarding only those frames would lose the
+first syllable (detectors need some of it to decide) and cut words at every short pause. So three things are added
+around the speech:
 
-- the *pre-roll*: a ring of the latest frames not forwarded; an onset sends it first, and before it what was *held*:
-  the frames directly before that were a voice, though perhaps not the caller's;
-- the *hangover*: that many silent frames in a row end the utterance, fewer are a pause within it;
-- the *post-roll*: in the hangover only this much trailing audio is forwarded; the rest goes to the ring, so
-  that a voice that goes on after a longer pause gets its pre-roll too.
+- the *pre-roll*: a ring of the latest frames that were not forwarded. An onset sends it first, and before it the *held*
+  frames: those directly before it with a voice that was perhaps not the caller's;
+- the *hangover*: this many silent frames in a row end the utterance, fewer are a pause within it;
+- the *post-roll*: in the hangover only this much trailing audio is forwarded; the rest goes to the ring, so that a
+  voice that goes on after a longer pause gets its pre-roll too.
 
 Silence beyond the pre-roll and the post-roll is never forwarded, and no frame is forwarded twice.
 
@@ -39,12 +39,12 @@ class SegmenterState(Enum):
 
 
 class Segmenter:
-    """Pure: no clock but the frames themselves, 20 ms each."""
+    """The segmenter of one caller. Pure: the frames, 20 ms each, are its only clock."""
 
     def __init__(self, pre_roll_ms: int, post_roll_ms: int, hangover_frames: int, held_ms: int = 0) -> None:
-        """Round the pre-roll up to whole frames (it keeps at least that), and the post-roll down (at most).
+        """The pre-roll is rounded up to whole frames, and the post-roll down.
 
-        Up to `held_ms` of a voice in doubt are kept besides the pre-roll.
+        Up to `held_ms` of a doubtful voice are kept in addition to the pre-roll.
         """
         self._pre_roll_frames = -(-pre_roll_ms // FRAME_MS)
         self._ring: deque[Frame] = deque(maxlen=self._pre_roll_frames + held_ms // FRAME_MS)
@@ -56,7 +56,7 @@ class Segmenter:
         self._silent_frames = 0
 
     def push(self, frame: Frame, is_speech: bool, is_held: bool = False) -> list[Frame | SpeechEvent]:
-        """Return what to forward and what happened, in order. `is_held`: a voice, though perhaps not the caller's."""
+        """Return frames to forward and events, in order. `is_held`: the frame is a voice, perhaps not the caller's."""
         if is_speech:
             return self._speech(frame)
         self._held_frames = self._held_frames + 1 if is_held else 0
@@ -99,7 +99,7 @@ class Segmenter:
         return out
 
     def finish(self) -> list[SpeechEvent]:
-        """End the utterance that is under way, if there is one, and return what happened."""
+        """End the present utterance, if there is one, and return the events for it."""
         is_over = self.state is SegmenterState.SILENCE
         self.state = SegmenterState.SILENCE
         return [] if is_over else [SpeechStopped(self._voiced_ms)]

@@ -1,14 +1,14 @@
-"""The send pipeline turns what the caller is to hear into an Opus packet every 20 ms, or none in a pause. Pure.
+"""The send pipeline turns the playout into an Opus packet every 20 ms, or none in a pause. Pure.
 
-A caller that asks for it in the offer (`usedtx=1`; RFC 7587, 7.1) is sent pauses, as browsers send them to each other:
-200 ms after the last sound a packet without content, which says that nothing follows, and then silence and such a
-packet every 420 ms, until there is something to hear again. Two thirds of a call's packets out are not sent then.
+If the caller's offer asks for pauses (`usedtx=1`; RFC 7587, 7.1), they are sent as browsers send them to each other:
+200 ms after the last sound a packet without content announces the pause, and then silence and such a packet come every
+420 ms until audio plays again. This saves two thirds of a call's outgoing packets.
 
-Packets carry redundancy (FEC) while the other side loses packets, as its reports (RTCP) say every one to five seconds.
-A call begins with redundancy; two reports of nothing lost end it, any loss brings it back, and then it takes many clean
+Packets carry redundancy (FEC) while the other side loses packets, by its reports (RTCP) every one to five seconds. A
+call begins with redundancy. Two reports without loss end it, any loss brings it back, and then it takes many clean
 reports to end it again: a network that loses packets once does so again. Pauses are sent only without redundancy: such
-an encoder and decoder forget the past in silence, so that a pause leaves no trace in the next word. With redundancy its
-first frame would come with noise at -7 dB.
+an encoder and decoder forget the past in silence, so that a pause leaves no trace in the next word. With redundancy the
+word's first frame would have noise at -7 dB.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from backend.media.opus import PLAIN_SILENCE_PACKET, OpusEncoder
 from backend.media.playout import Playout
 
 SETTLING = 10
-"""Silent packets before a pause, as libopus sends them: 200 ms."""
+"""The silent packets before a pause, as libopus sends them: 200 ms."""
 PERIOD = 21
-"""Slots after which it is said again that nothing follows: 420 ms."""
+"""The slots after which a pause is announced again: 420 ms."""
 NOTHING = b""
 """The payload in place of a packet that is not sent."""
 NOTHING_FOLLOWS = PLAIN_SILENCE_PACKET[:1]
 """A packet without content: a header alone."""
 CLEAN_AT_FIRST = 2
-"""Reports of nothing lost after which a new call goes on without redundancy."""
+"""The reports without loss after which a new call goes on without redundancy."""
 CLEAN_AFTER_LOSS = 15
-"""Clean reports wanted of a call that has lost something: a minute, with a browser."""
+"""The reports without loss after which a call that has lost packets does so: a minute, with a browser."""
 
 
 class SendPipeline:
@@ -35,14 +35,14 @@ class SendPipeline:
 
     def __init__(self, playout: Playout) -> None:
         self.pauses = False
-        """True when the caller has asked for them."""
+        """True if the caller's offer asks for pauses."""
         self._playout = playout
         self._encoder = OpusEncoder()
         self._clean_wanted = CLEAN_AT_FIRST
         self._silent = 0
 
     def next(self) -> bytes:
-        """Return the payload of the slot that is due; `NOTHING` in a pause. Call it every 20 ms."""
+        """Return the payload of the slot that is due; `NOTHING` in a pause. Call this every 20 ms."""
         frame = self._playout.pull()
         if frame is not None:
             self._silent = 0
@@ -63,7 +63,7 @@ class SendPipeline:
         return self._clean_wanted > 0
 
     def on_loss(self, lost: float) -> None:
-        """Take a report that a share of `lost` (0 to 1) of our packets got lost, and switch redundancy by it."""
+        """Take a report that the share `lost` (0 to 1) of our packets got lost, and switch redundancy by it."""
         before = self.redundant
         self._clean_wanted = CLEAN_AFTER_LOSS if lost else max(0, self._clean_wanted - 1)
         if self.redundant is not before:

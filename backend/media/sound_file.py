@@ -1,4 +1,4 @@
-"""Sound files: any format that FFmpeg knows is read (WAV, MP3, Opus, FLAC, M4A), and WAV is written."""
+"""Sound files: reads any format that FFmpeg knows (WAV, MP3, Opus, FLAC, M4A), and writes WAV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
 
 LONGEST_S = 600
-"""Seconds of a file that are read at most."""
+"""The most seconds of a file that are read."""
 
 
 class BadAudioFile(BadRequest):
@@ -45,7 +45,7 @@ def read_audio(path: str | Path) -> bytes:
 
 
 def write_wav(path: str | Path, pcm: bytes, rate: int = SAMPLE_RATE) -> None:
-    """Write mono PCM16. Raises `SetupError` where the file cannot be written."""
+    """Write mono PCM16 as a WAV file. Raises `SetupError` if the file cannot be written."""
     try:
         with Path(path).open("wb") as file, wave.open(file, "wb") as out:
             out.setnchannels(1)

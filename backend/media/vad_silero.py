@@ -1,7 +1,7 @@
 """Silero VAD: a small recurrent network, computed here with numpy, straight from 24 kHz.
 
-The weights (version 5, MIT) stand beside this file under the names that they have in the model. A general runtime
-spends more time on the graph around this network than on the network, so its layers are written out: per hop of 32 ms
+The weights (version 5, MIT) are beside this file under the names that they have in the model. A general runtime spends
+more time on the graph around this network than on the network, so its layers are written out here, per hop of 32 ms:
 
     short-time spectrum, 4 windows   129 magnitudes each, 0 to 8 kHz in steps of 62.5 Hz
     convolution, 3 taps               → 4 × 128
@@ -13,13 +13,13 @@ spends more time on the graph around this network than on the network, so its la
 
 Theory of the missing resampler. The model was trained at 16 kHz with windows of 16 ms. A window of 16 ms at 24 kHz has
 its spectrum at the very same frequencies, only up to 12 kHz. So the first 129 values, scaled by the ratio of the rates,
-are the spectrum the model knows, and nothing has to be resampled.
+are the spectrum that the model expects, and nothing has to be resampled.
 
-`np.fft.rfft` takes 6 µs longer for a hop than the transform in it (of 63 µs, numpy 2.4), so that is called itself, here
-and nowhere else. If it changes, scores do: `tests/test_library_pins.py` fails first.
+`np.fft.rfft` takes 6 µs longer for a hop than the transform inside it (of 63 µs, numpy 2.4), so that transform is
+called directly, in this file only. If it changes, scores change: `tests/test_library_pins.py` fails first.
 
-The scores are the same as onnxruntime gives within 1e-5 at 16 kHz, and what resampling changes beyond (see the tests).
-Loaded weights and one place to work in serve every call; a call keeps 1 KB.
+At 16 kHz the scores are within 1e-5 of onnxruntime's; at 24 kHz resampling adds the difference that the tests bound.
+Loaded weights and one workspace serve every call; a call keeps 1 KB.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ WEIGHTS = Path(__file__).with_name("silero_vad.npz")
 """The tensors of the model's branch for 16 kHz; `tests/media/test_vad_silero.py` holds them against the model."""
 
 MODEL_RATE = 16_000
-"""Samples per second the model was trained with."""
+"""The samples per second with which the model was trained."""
 HOP_MS = 32
 CONTEXT_MS = 4
-"""Milliseconds of the hop before that stand in front of each; its own last ones are mirrored behind it."""
+"""The milliseconds of the last hop in front of each hop; behind it its own last ones are mirrored."""
 WINDOW_MS = 16
 STEP_MS = 8
 BINS = 129
@@ -61,8 +61,8 @@ _ONE: Floats = np.ones((), np.float32)
 class Layers:
     """The network's weights, arranged so that every layer is one matrix product. Rows are inputs.
 
-    Every input ends with a one, and its weights are the layer's bias; where taps lie side by side, each brings its own,
-    and the middle tap's has the bias.
+    Every input ends with a one, the weights of which are the layer's bias; where taps lie side by side, each has a one,
+    and that of the middle tap has the bias.
     """
 
     spectrum: Floats
@@ -80,13 +80,13 @@ class Layers:
 
 
 class SileroEngine:
-    """One caller's state. The weights and one place to work in are shared by all."""
+    """One caller's state of the network; all callers share the weights and one workspace."""
 
     name: ClassVar[str] = "silero"
     onset: ClassVar[float] = 0.5  # a first sound may be doubtful
 
     def __init__(self, rate: int = 24_000) -> None:
-        """Take PCM of that rate, `hop_bytes` at a time, each hop with `context_bytes` of the sound before it."""
+        """`rate` is that of the PCM, which comes `hop_bytes` at a time with `context_bytes` of the sound before."""
         self.hop_bytes = 2 * rate * HOP_MS // 1000
         self.context_bytes = 2 * rate * CONTEXT_MS // 1000
         self._network = load_silero(rate)
@@ -103,7 +103,7 @@ class SileroEngine:
 
 
 class Network:
-    """The layers and one place to work in, for all calls: it stays in the processor's cache. One hop at a time."""
+    """The layers and one workspace for all calls, which stays in the processor's cache. One hop at a time."""
 
     def __init__(self, layers: Layers, rate: int) -> None:
         self._layers = layers
@@ -132,7 +132,7 @@ class Network:
         self._take, self._keep, self._out, self._candidate = self._gates.reshape(4, STATE)
 
     def score(self, pcm: bytes, state: Floats, memory: Floats) -> float:
-        """Return the probability of speech in a hop with its context; renew a call's `state` and `memory`, 128 each."""
+        """Return the probability of speech in a hop with its context; update a call's `state` and `memory`."""
         self._listen(pcm)
         self._encode()
         self._before[:] = state
@@ -172,7 +172,7 @@ class Network:
 
 
 def _rows(count: int, width: int, padding: int = 0) -> tuple[Floats, Floats]:
-    """Return where a layer's input goes (`count` × `width`), and the whole with the ones and rows of padding."""
+    """Return a view for a layer's input (`count` × `width`), and the whole with the ones and rows of padding."""
     whole: Floats = np.zeros((count + 2 * padding, width + 1), np.float32)
     whole[:, width] = 1
     return whole[padding : padding + count, :width], whole

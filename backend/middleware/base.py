@@ -1,14 +1,14 @@
-"""The types of middleware: a step is an async function before or after a turn, described by its signature.
+"""Middleware steps are async functions that run before or after a turn. Their signatures describe them.
 
     @step("speaker_facts", stage="pre")
     async def speaker_facts(asked: Asked, memory: Memory) -> Note | None:
         ...
 
-A pre-step sees the question and the outputs of the steps before it; it returns a `Note` (data for the system prompt),
+A pre-step sees the question and the outputs of the steps before it. It returns a `Note` (data for the system prompt),
 an `Exchange` (a tool call with its result), an `Aside` (for later steps only), or None. A post-step sees the whole
-turn; it returns an `Amended` answer, an `Aside`, or None when it ran for its effects only.
+turn. It returns an `Amended` answer, an `Aside`, or None if it ran for its effects only.
 
-Parameters are filled by their types: `Asked` or `WholeTurn`, `StepOptions`, and services, exactly as tools' are.
+Parameters are injected by type, as in tools: `Asked` or `WholeTurn`, `StepOptions`, and services.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from backend.errors import BadPlugin
 
 Stage = Literal["pre", "post"]
 PRE_DEADLINE_S = 1.0
-"""Seconds a pre-step has, unless it says otherwise: the user is waiting for the answer."""
+"""Seconds a pre-step may take by default. It is short, because the user waits for the answer."""
 POST_DEADLINE_S = 10.0
-"""Seconds a post-step has, unless it says otherwise."""
+"""Seconds a post-step may take by default."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,7 +39,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Amended:
-    """The answer in other words. In voice, where it was spoken already, this is only what is kept of it."""
+    """The answer in other words. A spoken answer was already heard, so this changes only the text that is kept."""
 
     text: str
 
@@ -49,7 +49,7 @@ Output = Note | Exchange | Aside | Amended
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A turn as it begins. `user_id` is empty for a user we do not know."""
+    """A turn at its beginning. `user_id` is empty for an unknown user."""
 
     text: str = field(repr=False)
     user_id: str = field(default="", repr=False)
@@ -58,37 +58,37 @@ class Asked:
     mode: str = ""
     """The name of the mode that is on; empty: none."""
     domain: str = ""
-    """The domain of the Thinker that is asked, by voice; empty in a chat."""
+    """The domain of the Thinker that a voice turn asks; empty in a chat."""
     platform: str = ""
-    """The place where it was typed, as the caller names it ("terminal", "phone"); empty by voice, or if not named."""
+    """The platform that a typed turn names ("terminal", "phone"); empty for voice, or if not named."""
     earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
-    """The outputs of the steps this one depends on, by name. A step that failed or returned None is missing."""
+    """The outputs of the steps on which this one depends, by name. Steps that failed or returned None are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeTurn:
-    """A turn that is over: the question, the answer, and what was used for it."""
+    """A finished turn: the question, the answer, and the tools and Thinkers that it used."""
 
     asked: Asked
     answer: str = field(repr=False)
-    """The answer; in voice, the part of it that was heard."""
+    """The answer; in voice, the part that was heard."""
     message_id: str = ""
     tools: tuple[str, ...] = ()
-    """Names of the tools that were used."""
+    """The names of the tools that were used."""
     thinkers: tuple[str, ...] = ()
-    """Domains of the Thinkers that were asked."""
+    """The domains of the Thinkers that were asked."""
     citations: tuple[Citation, ...] = field(default=(), repr=False)
     earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
-    """The outputs of the steps this one depends on, pre-steps of the same turn included."""
+    """The outputs of the steps on which this one depends, including pre-steps of the same turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """The options of a step: the declared ones, overridden by the operator's, and the name of its model."""
+    """The options of a step: its declared ones, overridden by the operator's, and the name of its model."""
 
     values: Mapping[str, Any]
     model: str = ""
-    """The model it may ask; empty: none was declared."""
+    """The model that the step may ask; empty: it declares none."""
 
 
 Function = Callable[..., Awaitable[Output | None]]
@@ -96,23 +96,23 @@ Function = Callable[..., Awaitable[Output | None]]
 
 @dataclass(frozen=True, slots=True)
 class MiddlewareStep:
-    """One step, ready to be run."""
+    """One step, ready to run."""
 
     name: str
     stage: Stage
     function: Function
     depends_on: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
-    """The modes it runs in; empty: all, and where none is on."""
+    """The modes in which the step runs; empty: every turn, with or without a mode."""
     domains: tuple[str, ...] | None = None
-    """The Thinkers it runs for; None: all. A chat is not affected."""
+    """The Thinkers for which the step runs; None: all. This does not affect chats."""
     platforms: tuple[str, ...] = ()
-    """The platforms it runs on; empty: all, and where none is named."""
+    """The platforms on which the step runs; empty: every turn, with or without a platform."""
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = PRE_DEADLINE_S
     detached: bool = False
-    """Whether it runs after the answer is sent: nothing waits for it, and it cannot amend the answer."""
+    """Whether the step runs after the answer is sent. Nothing waits for it, and it cannot amend the answer."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
 
@@ -133,10 +133,10 @@ def step(
     deadline_s: float | None = None,
     detached: bool = False,
 ) -> Callable[[F], F]:
-    """Declare the function below as a step. Raises `BadPlugin` when it cannot be one.
+    """Declare the decorated function as a step. Raises `BadPlugin` when it cannot be one.
 
-    `model` is 'fast', 'advanced', or a model's name; a `detached` post-step is only for its effects. The
-    function is left as it is, to be called directly in tests.
+    `model` is 'fast', 'advanced', or a model's name. A `detached` post-step runs only for its effects. The function
+    itself stays unchanged, so tests can call it directly.
     """
 
     def declare(function: F) -> F:

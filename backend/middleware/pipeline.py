@@ -1,4 +1,4 @@
-"""Runs the steps around a turn, for chat and voice alike.
+"""The pipeline runs the steps around a turn, for chat and voice alike.
 
     asked = Asked(text, user_id, conversation_id, source_mode="chat", mode="work")
     prepared = await pipeline.before(asked, names=profile.steps)
@@ -7,11 +7,11 @@
     turn = await pipeline.after(prepared.turn(answer), names=profile.steps)
     turn.answer                                        # as amended
 
-The pre-steps of a voice turn run when a Thinker is asked, which is not on the audio path; its post-steps run when it
-is over, in a task of ours: the call never waits for `later`.
+The pre-steps of a voice turn run when a Thinker is asked, which is not on the audio path. Its post-steps run after it
+in a task of the pipeline: the call never waits for `later`.
 
-The order is fixed at start-up, over all steps: a cycle, a name twice, or a dependency that does not exist stops the
-server there. The steps a turn leaves out (another stage, another mode, not named) only leave gaps in that order.
+The order of all steps is fixed at the start: a cycle, a repeated name, or an unknown dependency stops the server. Steps
+that a turn leaves out (another stage, another mode, not named) only leave gaps in that order.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depen
 PRE_WITHIN_S = 2.0
 """Seconds all pre-steps of a turn may take together."""
 POST_WITHIN_S = 10.0
-"""Seconds the post-steps that are waited for may take together."""
+"""Seconds the post-steps before the answer may take together."""
 DETACHED_WITHIN_S = 60.0
 """Seconds detached post-steps may take together."""
 LATER_LIMIT = 200
-"""Turns that may wait for their post-steps; of more, the oldest is dropped."""
+"""The most turns that wait for their post-steps; beyond that, the oldest is dropped."""
 LATER_AT_ONCE = 4
-"""Turns that may run their post-steps at the same time."""
+"""The most turns that run their post-steps at the same time."""
 STOP_WITHIN_S = 2.0
-"""Seconds cancelled post-steps get to clean up."""
+"""Seconds cancelled post-steps may take to clean up."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prepared:
-    """The findings of the pre-steps for a turn."""
+    """The outputs of the pre-steps of a turn."""
 
     asked: Asked
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -64,19 +64,19 @@ class Prepared:
         return f"Prepared({', '.join(self.outputs) or 'nothing'})"
 
     def add_to(self, situation: Situation) -> Situation:
-        """Return `situation` with the findings added."""
+        """Return `situation` with the outputs added."""
         notes = [output for output in self.outputs.values() if isinstance(output, Note)]
         exchanges = [output for output in self.outputs.values() if isinstance(output, Exchange)]
         return replace(situation, notes=(*situation.notes, *notes), exchanges=(*situation.exchanges, *exchanges))
 
     def turn(self, answer: str, **facts: Any) -> WholeTurn:
-        """Return the whole turn, once it is answered; `facts` are further fields of `WholeTurn`."""
+        """Return the finished turn; `facts` are further fields of `WholeTurn`."""
         return WholeTurn(self.asked, answer, earlier=self.outputs, **facts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A turn that waits for its post-steps; `detached`: only for the detached ones."""
+    """A turn that waits for its post-steps; `detached`: for the detached ones only."""
 
     turn: WholeTurn
     names: Collection[str] | None
@@ -94,7 +94,7 @@ class Pipeline:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         models: Mapping[str, str] | None = None,
     ) -> None:
-        """`options` are the operator's, by step; `models` names 'fast' and 'advanced'. Raises `BadPlugin`."""
+        """`options` are the operator's options by step; `models` names 'fast' and 'advanced'. Raises `BadPlugin`."""
         self._order = ordered(steps)
         self._services = dict(services or {})
         options, models = options or {}, models or {}
@@ -115,7 +115,7 @@ class Pipeline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the steps, in the order they run."""
+        """The names of the steps, in the order in which they run."""
         return tuple(step.name for step in self._order)
 
     @property
@@ -124,13 +124,13 @@ class Pipeline:
         return len(self._waiting)
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Raise `BadPlugin` when one of the names, which come from a file, is no step."""
+        """Raise `BadPlugin` when one of the names, which an operator's file lists, is no step."""
         if missing := [name for name in names if name not in self.names]:
             known = ", ".join(self.names) or "none"
             raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
 
     async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
-        """Run the pre-steps: all that fit the turn, or only `names` and what they depend on. Raises nothing."""
+        """Run the pre-steps: all that fit the turn, or only `names` and their dependencies. Never raises."""
         steps = chosen(self._order, "pre", asked, names)
         if not steps:
             return Prepared(asked)
@@ -143,29 +143,29 @@ class Pipeline:
         return Prepared(asked, _outputs(steps, outcomes), tuple(outcomes))
 
     async def after(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> WholeTurn:
-        """Run the post-steps, and return the turn with its answer as amended. Raises nothing.
+        """Run the post-steps, and return the turn with its amended answer. Never raises.
 
-        Steps that amend run one after another where they depend on each other, and see each other's words; of several
-        that do not, the last in order stands. Detached steps are not waited for: they run later, over the result.
+        Amending steps that depend on each other run one after another, and see each other's words. Of independent ones,
+        the last in order wins. Detached steps run later, with the amended turn.
         """
         amended = await self._run_post(turn, names, detached=False)
         self._queue(_Later(amended, names, detached=True))
         return amended
 
     def later(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> None:
-        """Queue all post-steps of a turn, and return immediately; detached steps see what others have amended.
+        """Queue all post-steps of a turn, and return immediately. Detached steps see the amended turn.
 
-        When too many wait, the one that waits longest is dropped, and counted.
+        When too many turns wait, the one that has waited longest is dropped and counted.
         """
         self._queue(_Later(turn, names))
 
     async def forget(self, user_id: str) -> None:
-        """Drop and stop the post-steps of a user before that user's data is erased."""
+        """Drop and stop the post-steps of a user, before that user's data is erased."""
         self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
         await cancel_all([task for task, owner in self._working.items() if owner == user_id], within_s=STOP_WITHIN_S)
 
     async def close(self, within_s: float = 2.0) -> None:
-        """Finish the post-steps that run and wait, within `within_s`; the rest is dropped."""
+        """Finish the running and waiting post-steps within `within_s` seconds; the rest is dropped."""
         self._closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -213,7 +213,7 @@ class Pipeline:
                 kind = service_type(hint)[0]
                 raise BadPlugin(
                     f"Step {step.name} asks for {parameter}: {getattr(kind, '__name__', kind)}, which is no service.",
-                    hint="Services are injected by their exact type; write `Service | None` for one to do without.",
+                    hint="Services are injected by their exact type; write `Service | None` for an optional one.",
                 )
 
     def _work_on(self) -> None:
@@ -238,7 +238,7 @@ class Pipeline:
 
 
 def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
-    """Return the outputs in the steps' own order, so that their timing does not change a turn."""
+    """Return the outputs in the steps' order, so that timing does not change a turn."""
     by_name = {outcome.name: outcome.output for outcome in outcomes}
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
@@ -250,7 +250,7 @@ def _amended(turn: WholeTurn, outputs: Iterable[Output | None], earlier: Mapping
 
 
 def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
-    """Sort the steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
+    """Sort the steps so that each comes after its dependencies, otherwise by name. Raises `BadPlugin`."""
     steps = sorted(steps, key=lambda step: step.name)
     by_name: dict[str, MiddlewareStep] = {}
     for step in steps:
@@ -274,8 +274,7 @@ def chosen(
 ) -> tuple[MiddlewareStep, ...]:
     """Return the steps of one stage that run in the turn of `asked`, in order.
 
-    With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
-    case.
+    With `names`, only those and their dependencies run. A step's own `modes`, `domains` and `platforms` always apply.
     """
     wanted = None if names is None else set(names)
     for step in reversed(order):
@@ -303,7 +302,7 @@ def _dependency_fault(step: MiddlewareStep, name: str, needed: MiddlewareStep | 
 
 
 def discover(further: Iterable[ModuleType] = ()) -> list[MiddlewareStep]:
-    """Return all steps there are, in no order, those in `further` modules, too. Raises `BadPlugin`."""
+    """Return all steps, including those of `further` modules, in no particular order. Raises `BadPlugin`."""
     return [step for module in (*package_modules(PACKAGE), *further) for step in steps_of(module)]
 
 

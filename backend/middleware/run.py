@@ -1,7 +1,7 @@
-"""Runs the steps of one stage side by side where they do not depend on each other, each within its deadline.
+"""This module runs the steps of one stage, in parallel where they are independent, each within its deadline.
 
-A step that fails or is slow costs its own output and nothing else: steps that depend on it still run, and see it
-missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
+A step that fails or is slow costs only its own output: steps that depend on it still run, without that output. Its
+exception is logged by type and place alone, since the text may hold a user's words.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from backend.runtime.supervisor import leave_behind
 log = logging.getLogger(__name__)
 
 OUTPUT_LIMIT = 8_000
-"""Characters of JSON a step may return."""
+"""The most characters of JSON that a step may return."""
 STOP_WITHIN_S = 0.05
-"""Seconds a cancelled step gets to clean up before it is left behind."""
+"""Seconds a cancelled step may take to clean up before the pipeline stops waiting for it."""
 
 Kind = Literal["done", "nothing", "failed", "timeout"]
 Call = Callable[[MiddlewareStep, Mapping[str, Output]], Any]
-"""Returns the coroutine of a step, given the outputs of the steps it depends on."""
+"""Returns the coroutine of a step, given the outputs of its dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ async def run_steps(
     within_s: float,
     given: Mapping[str, Output] | None = None,
 ) -> list[StepOutcome]:
-    """Run `steps`, all of one stage and in order, and return their outcomes in the order they ended.
+    """Run `steps`, which are sorted and of one stage, and return their outcomes in the order in which they ended.
 
     `given` are outputs of an earlier stage. A step that is not done after `within_s` seconds is a timeout. Raises
-    nothing but `CancelledError`, and then every step has been cancelled.
+    nothing but `CancelledError`, after all steps were cancelled.
     """
     ends_at = time.monotonic() + within_s
     outputs, outcomes = dict(given or {}), list[StepOutcome]()
@@ -88,7 +88,7 @@ async def run_steps(
 
 
 async def _finished(step: MiddlewareStep, work: Any, within_s: float) -> tuple[Kind, Output | None]:
-    """Return the step's output, or that it is late, even if it does not stop."""
+    """Return the step's output, or a timeout, even if the step does not stop."""
     task: asyncio.Task[Any] = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task}, timeout=within_s)
@@ -127,7 +127,7 @@ def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output
 
 
 def output_fault(step: MiddlewareStep, output: object) -> str:
-    """Return why this cannot be the step's output; an empty string if it can."""
+    """Return why this cannot be the step's output; empty if it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
         return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
@@ -163,7 +163,7 @@ class StepMetrics:
             registry=None,
         )
         self._lost = Counter(
-            "voice_pipeline_turns_dropped", "Turns that got no post-steps, since the queue was full.", registry=None
+            "voice_pipeline_turns_dropped", "Turns without post-steps because the queue was full.", registry=None
         )
         self.lost = 0
 
@@ -171,7 +171,7 @@ class StepMetrics:
         return f"StepMetrics({self.lost} turns lost)"
 
     def register_in(self, registry: CollectorRegistry) -> None:
-        """Show the counts in `registry`, and so in `/metrics`."""
+        """Show the counts in `registry`, and thus in `/metrics`."""
         for metric in (self._seconds, self._lost):
             registry.register(metric)
 

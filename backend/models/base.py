@@ -55,7 +55,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last delta of a stream: why it ended and the tokens it used."""
+    """The last delta of a stream: the reason of its end and the tokens that it used."""
 
     reason: str
     tokens_in: int = 0

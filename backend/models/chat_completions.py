@@ -34,7 +34,7 @@ HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", 
 Reason = Literal["silent", "unreachable", "refused", "rate_limited", "unreadable", "broken_off"]
 """Why a request failed."""
 OnFailure = Callable[[str, int, str, Reason, float], None]
-"""Receives the model, the number of the attempt, what went wrong in words and as a reason, and the seconds it took."""
+"""Receives the model, the number of the attempt, the error in words and as a reason, and the seconds that it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class ModelLimits:
     attempts: int = 3
     connect_s: float = 5.0
     silence_s: float = 20.0
-    """Longest time without a byte, before and between deltas."""
+    """The longest time without a byte, before and between deltas."""
     backoff_s: float = 0.3
-    """Pause before the second attempt; doubled for each further one, and varied by half."""
+    """The pause before the second attempt; doubled for each further one, and varied by half."""
     longest_pause_s: float = 4.0
-    """Longest pause, however long the server asks for: a caller is waiting."""
+    """The longest pause, even if the server asks for more, since a caller is waiting."""
 
     def pause_s(self, attempt: int, asked_s: float) -> float:
         """Return the pause after the failed attempt number `attempt`, counted from 1."""
@@ -69,7 +69,7 @@ class ChatCompletions:
         limits: ModelLimits | None = None,
         on_failure: OnFailure = lambda *_: None,
     ) -> None:
-        """Create the client; `only_model` is asked in place of any other.
+        """Create the client; `only_model` replaces any requested model.
 
         `on_failure` is called immediately for every failed attempt.
         """
@@ -164,7 +164,7 @@ class _Failed(ModelUnavailable):
 
 @dataclass
 class Assembly:
-    """The state of one stream: the parts of its tool calls, why it ended, and the tokens used."""
+    """The state of one stream: the parts of its tool calls, the reason of its end, and the tokens used."""
 
     reason: str | None = None
     tokens_in: int = 0
@@ -208,10 +208,10 @@ class Assembly:
         name, more = (piece.function.name, piece.function.arguments) if piece.function is not None else ("", "")
         index = piece.index if isinstance(piece.index, int) else len(self.calls)
         if index not in self.calls and self.calls and not name:
-            index = max(self.calls)
+            index = max(self.calls)  # no index, and no new name: more of the last call
         call = self.calls.get(index, ToolCall("", "", ""))
         if (name and call.arguments and not call.id) or (piece.id and call.id and piece.id != call.id):
-            index, call = max(self.calls) + 1, ToolCall("", "", "")
+            index, call = max(self.calls) + 1, ToolCall("", "", "")  # another call under the same index
         self.calls[index] = ToolCall(call.id or piece.id or "", call.name or name or "", call.arguments + (more or ""))
 
 
@@ -228,6 +228,7 @@ def _translated(error: openai.APIError) -> _Failed:
         hopeless = error.code in HOPELESS_CODES
         retryable = not hopeless and (status in RETRYABLE_STATUS or status >= 500)
         detail = f"{status}{f', {error.code}' if hopeless else ''}"
+        # A server that fails or is busy may answer later; a used-up account will not.
         reason: Reason = "rate_limited" if status == 429 and not hopeless else "refused"
         return _Failed(f"The model refuses ({detail}).", reason, retryable=retryable, asked_s=_asked_s(error.response))
     return _Failed("The model broke off with an error.", "broken_off", retryable=error.code not in HOPELESS_CODES)

@@ -1,6 +1,6 @@
 """Embeddings, from any server with an OpenAI-compatible `/v1/embeddings`, or from a model that an extension brings.
 
-Without any model, requests fail with a hint at what to set.
+Without any model, requests fail with a hint that names the settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from backend.errors import EmbeddingUnavailable
 
 WITHIN_S = 10.0
-"""Seconds a request may take, including its one retry."""
+"""The most seconds of a request, including its one retry."""
 HINT = (
     "Set OPENAI_API_KEY; or, to stay offline, install the extra with a bundled model "
     "(.venv/bin/pip install -e '.[embeddings]'), or set EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server."
@@ -33,7 +33,7 @@ class Embedder(Protocol):
 
 
 class EmbeddingsAPI:
-    """One endpoint and model, asked through the `openai` package, which asks twice."""
+    """One endpoint and model, requested through the `openai` package, which tries twice."""
 
     def __init__(self, *, base_url: str, api_key: str, model: str) -> None:
         from openai import AsyncOpenAI  # takes half a second to import: only where needed
@@ -69,7 +69,7 @@ class EmbeddingsAPI:
 
 
 class NoEmbeddings:
-    """The embedder where no model is configured: every request fails with a hint at what to set."""
+    """The embedder where no model is configured: every request fails with a hint that names the settings."""
 
     model = ""
 

@@ -1,8 +1,7 @@
-"""A `ChatModel` for models without native tool calls: the tools are described to them in text, and calls parsed from
-theirs.
+"""A `ChatModel` for models without native tool calls: it describes the tools in text, and parses calls from text.
 
-For the agent loop nothing differs: the same messages and tools go in, and the same `ToolCall`s come out. To the model,
-calls and results travel as tagged text; `tags` documents the grammar.
+The agent loop sees no difference: the same messages and tools go in, and the same `ToolCall`s come out. For the model,
+calls and results are tagged text; `tags` documents the grammar.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FORM = f'That was no function call. Write {CALL}{{"name": "…", "arguments": {{
 
 
 class TaggedChatModel:
-    """A wrapper of `inner` that changes only requests for one of `models`; None: all."""
+    """A wrapper of `inner` that changes only requests for one of `models`; None: all requests."""
 
     def __init__(self, inner: ChatModel, models: Collection[str] | None = None) -> None:
         self._inner = inner
@@ -57,7 +56,7 @@ class TaggedChatModel:
                             yield out
                     case Finished():
                         end = delta
-                    case ToolCall():  # a model that can, after all
+                    case ToolCall():  # this model has native tool calls after all
                         called = True
                         yield delta
                 if reader.over:
@@ -75,8 +74,7 @@ def names_of(tools: Iterable[Json]) -> list[str]:
 
 
 def as_text(messages: Sequence[ChatMessage], tools: Sequence[Json]) -> list[ChatMessage]:
-    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model does not
-    know.
+    """Return the conversation as text, for a model that knows no `tools`, `tool_calls` and messages of role `tool`.
 
     Results that belong together become one message of the user. Text of users and results cannot pose as a tag.
     """

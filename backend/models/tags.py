@@ -1,4 +1,4 @@
-"""The reader of what a model without native tool calls says: words, and calls between tags. Pure and incremental.
+"""The parser of output from a model without native tool calls: words, and calls between tags. Pure and incremental.
 
     output  = { words | hidden | call } [ words ]
     call    = "<function_call>" object "</function_call>"     the closing tag may be missing
@@ -6,9 +6,9 @@
     hidden  = "<think>" … "</think>" | "<function_result>" … "</function_result>"
             | "<function_call_result>" … "</function_call_result>"
 
-Text after a call is written as if its result were known, so all of it is dropped: words as well as further calls. Calls
-that follow each other with only white space between them are all made. A call that cannot be read becomes one of
-`MALFORMED`, never words. However the text is cut into pieces, the result is the same.
+A model writes text after a call as if it knew the result, so all of it is dropped: words as well as further calls.
+Calls that follow each other with only white space between them are all made. A call that cannot be parsed becomes one
+of `MALFORMED`, never words. The result does not depend on how the text is cut into pieces.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RESULT, RESULT_END = "<function_result", "</function_result>"
 CALL_RESULT, CALL_RESULT_END = "<function_call_result", "</function_call_result>"
 THINK, THINK_END = "<think>", "</think>"
 CALL_LIMIT = 16_000
-"""Characters of one call."""
+"""The most characters of one call."""
 RAW_LIMIT = 2_000
-"""Characters kept of a malformed call."""
+"""The most characters kept of a malformed call."""
 MALFORMED = "malformed_call"
-"""The name of a call that cannot be read, with its text as an argument: no tool has it, so that the call fails."""
+"""The name of a call that cannot be parsed, with its text as an argument. No tool has it, so that the call fails."""
 FIELDS = ("arguments", "parameters", "args")
 """Names of the field with a call's arguments."""
 CLOSERS = {RESULT: RESULT_END, CALL_RESULT: CALL_RESULT_END, THINK: THINK_END}
@@ -46,7 +46,7 @@ class TagReader:
         self._text = ""
         self._called = False
         self.over = False
-        """Whether all further output is dropped: the model continues as if it knew a call's result."""
+        """True if all further output is dropped, because the model goes on as if it knew a call's result."""
 
     def __repr__(self) -> str:
         return f"TagReader({len(self._text)} characters held back)"
@@ -93,10 +93,11 @@ class TagReader:
         self._text = self._text.lstrip().removeprefix(CALL_END).lstrip()
         rest = self._text
         undecided = not last and _held(rest, (CALL_END, CALL)) == len(rest)
+        # Only white space, tags of calls, and what may become such a tag may stand behind a call.
         self.over = bool(rest) and not rest.startswith((CALL, CALL_END)) and not undecided
 
     def _call(self, *, last: bool) -> Iterator[Piece]:
-        """Read the object behind the tag; what is none by the end is malformed."""
+        """Parse the object behind the tag; text that is no object by the end is malformed."""
         body = self._text[len(CALL) : len(CALL) + CALL_LIMIT]
         start = len(body) - len(body.lstrip())
         try:

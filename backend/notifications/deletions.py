@@ -1,11 +1,11 @@
-"""Has users' data erased elsewhere, too: at webhooks that were sent something of them, and where their traces are.
+"""Deletions ask places outside this server to erase a user's data: webhooks that got some, and trace services.
 
     deletions       sorted set: the deletion as JSON → the Unix second of its next try
 
-A deletion is written before the erasure is answered, and stays until the other side has carried it out: it is tried
-immediately, then after growing pauses, by whichever process is there, for `KEEP_S`. Then it is given up, which the log
-says: the operator must tell the receiver. A process takes a deletion by putting off its next try, so that another makes
-it should this one die. Receivers may get one twice, under the same delivery id.
+A deletion is written before the erasure is answered, and stays until the other side has carried it out. Any process
+tries it immediately, then after growing pauses, for `KEEP_S`. After that it is given up and logged: the operator must
+inform the receiver. A process claims a deletion by putting off its next try, so that another process makes it if this
+one dies. Receivers may get a deletion twice, with the same delivery id.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ KEEP_S = 30 * 86_400
 PAUSES_S = (30.0, 6 * 3_600.0)
 """The shortest and the longest pause between two tries; between them it is as long as the deletion has waited."""
 CLAIM_S = 120.0
-"""Seconds after which another process makes a try that one has begun: longer than a try takes."""
+"""Seconds after which another process repeats a try that did not end: longer than a try takes."""
 LIMIT = 10_000
-"""Deletions that wait at most; of more the oldest is given up."""
+"""The most deletions that wait; beyond that, the oldest is given up."""
 AT_ONCE = 20
 LOOK_EVERY_S = 10.0
 ANSWER_WITHIN_S = 2.0
@@ -56,11 +56,11 @@ class Deletion(msgspec.Struct, frozen=True):
 
 
 DeletionTarget = Callable[[Deletion], Awaitable[None]]
-"""Has a user deleted at a place outside this server. Raises a `PeerError` unless that is done."""
+"""Deletes a user at a place outside this server. Raises a `PeerError` unless that is done."""
 
 
 def at_webhook(webhook: WebhookClient) -> DeletionTarget:
-    """Return a webhook as such a place: it is sent `user.deleted` with the user id that it knows."""
+    """Return the deletion at a webhook: it posts `user.deleted` with the user id that the webhook knows."""
 
     async def delete(deletion: Deletion) -> None:
         await webhook.send(EVENT, {"user": deletion.user, "at": deletion.at}, delivery=deletion.id)
@@ -72,7 +72,7 @@ class DeletionQueue(RedisStore):
     """The deletions that wait, for all processes. Methods may raise `MemoryUnavailable`."""
 
     async def put_off(self, until: float, *deletions: Deletion) -> None:
-        """Keep deletions for their next try at that second."""
+        """Keep deletions for their next try at the second `until`."""
         pipe = self._client.pipeline()
         pipe.zadd(DELETIONS, {msgspec.json.encode(each): until for each in deletions})
         pipe.zremrangebyrank(DELETIONS, 0, -LIMIT - 1)
@@ -100,7 +100,7 @@ class DeletionQueue(RedisStore):
 
 
 class DeletionNotifier:
-    """Has users deleted at every one of `targets`, by name."""
+    """Has users deleted at all `targets`, which have names."""
 
     def __init__(
         self, redis: Redis, targets: Mapping[str, DeletionTarget], clock: Callable[[], float] = time.time
@@ -112,9 +112,9 @@ class DeletionNotifier:
         self._ending = asyncio.Event()
 
     async def delete(self, user_id: str) -> list[str]:
-        """Have a user deleted everywhere; return the names of the places that are asked again later.
+        """Delete a user at all targets, and return the names of those that will be asked again.
 
-        Raises `MemoryUnavailable` when that cannot be noted.
+        Raises `MemoryUnavailable` when the deletion cannot be written.
         """
         if not self._targets:
             return []
@@ -126,7 +126,7 @@ class DeletionNotifier:
         return [name for name, task in tries.items() if not (task.done() and not task.cancelled() and task.result())]
 
     async def run(self) -> None:
-        """Try what is due, again and again, until `close`."""
+        """Try due deletions at intervals until `close`."""
         while self._targets and not self._ending.is_set():
             try:
                 await self.try_due()
@@ -135,13 +135,13 @@ class DeletionNotifier:
             await event_or_timeout(self._ending, LOOK_EVERY_S)
 
     async def try_due(self) -> None:
-        """Try once what is due by now. Raises `MemoryUnavailable`."""
+        """Try the deletions that are due. Raises `MemoryUnavailable`."""
         tries = [self._begin(deletion) for deletion in await self._queue.take(self._clock())]
         if tries:
             await asyncio.wait(tries)
 
     async def close(self) -> None:
-        """Stop; a deletion under way is left to its next try."""
+        """Stop, and leave a running deletion to its next try."""
         self._ending.set()
         if self._trying:
             await asyncio.wait(self._trying, timeout=ANSWER_WITHIN_S)
@@ -156,7 +156,7 @@ class DeletionNotifier:
     async def _try(self, deletion: Deletion) -> bool:
         """Try a deletion, and return whether it is done."""
         target = self._targets.get(deletion.target)
-        why = "it is not in the settings any more"
+        why = "the settings no longer name it"
         try:
             if target is not None:
                 try:
@@ -182,7 +182,7 @@ class DeletionNotifier:
 
 
 def pause_s(waited_s: float) -> float:
-    """Return the seconds until the next try of a deletion that has waited so long."""
+    """Return the seconds until the next try of a deletion that has waited for `waited_s`."""
     return min(max(waited_s, PAUSES_S[0]), PAUSES_S[1])
 
 

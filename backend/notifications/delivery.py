@@ -1,12 +1,12 @@
-"""How a reminder that is due reaches its user: spoken in a call, shown on an open page, or posted to a webhook.
+"""A due reminder reaches its user in a call, on an open page, or through a webhook.
 
-Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
-closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
-only then is it gone. So whichever process dies, and whenever, another goes on, and no user is reminded twice but by a
-webhook; the webhook's server can recognize the delivery by its id.
+It becomes one *notice* (`notifications.notices`), which is stored first: if every way is closed, the user's next call
+speaks it, and the next page shows it. The reminder counts as delivered when its notice was, and is deleted only then.
+So when a process dies, another one goes on, and only a webhook can get a reminder twice; its server recognises the
+delivery by its id.
 
-An attempt begins with a change of the record that sets the time of the next one. Of several processes only one makes
-that change, and if it dies, the next attempt still comes.
+An attempt begins with a change of the record that sets the time of the next attempt. Only one process makes that
+change, and if it dies, the next attempt still follows.
 """
 
 from __future__ import annotations
@@ -35,24 +35,23 @@ log = logging.getLogger(__name__)
 
 LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 SETTLING_LIMIT = 1_000
-"""Records of delivered reminders under change at the same time; more are found delivered at their next attempt."""
+"""The most delivered reminders that are updated at the same time; others are found delivered at their next attempt."""
 LONGEST_SLEEP_S = 1.0
 SHORTEST_SLEEP_S = 0.05
-"""The least seconds between two looks: a due reminder that is not begun waits for room here."""
+"""The fewest seconds between two checks, while a due reminder waits for room in this process."""
 AT_ONCE = 32
-"""Attempts that one process makes at the same time."""
+"""The most attempts that one process makes at the same time."""
 REST_S = 60.0
-"""Seconds a reminder is left alone that cannot be decoded here, or that has a fault in its delivery."""
+"""Seconds before the next attempt for a reminder that is undecodable, or failed with a fault of this server."""
 RETRY_S = 1.0
-"""Seconds after a failure before it is begun again here: Redis may be away for a moment only."""
+"""Seconds before this process tries again after a failure, since Redis may be away only for a moment."""
 CALL_TRIES = 3
 """Attempts that leave a reminder to a live call; three minutes after the first it goes on as without the call."""
 EXECUTE_LIMIT = 200
-"""Reminders one `execute` delivers."""
+"""The most reminders that one `execute` delivers."""
 
 Outcome = Literal["call", "webhook", "waiting", "nothing", "failed"]
-"""call: a live call has it to speak, or has spoken it; webhook: delivered there; waiting: shown on open pages, and
-tried again later; nothing: there was nothing to do."""
+"""`call`: a live call speaks it; `waiting`: open pages show it, and it is tried again; `nothing`: it is not due."""
 
 
 class ReminderMetrics:
@@ -84,9 +83,9 @@ class ReminderMetrics:
 
 @dataclass(eq=False, repr=False)
 class ReminderDelivery:
-    """One process's share in delivering reminders. `start` it where they are delivered; `close` it in any case.
+    """Delivers reminders in one process. Call `start` in a process that delivers, and `close` in every process.
 
-    It sleeps until the next one, and looks every second besides, since other processes set reminders, too.
+    It sleeps until the next reminder, but checks every second, since other processes set reminders, too.
     """
 
     reminders: ReminderRepository
@@ -94,7 +93,7 @@ class ReminderDelivery:
     show: Callable[[str, PageEvent], Awaitable[None]]
     """Shows an event on every open page of the user with that id, in every process."""
     webhook: WebhookClient | None
-    """Its owner closes it after the delivery."""
+    """The webhook's owner closes it after the delivery."""
     metrics: ReminderMetrics
     clock: Callable[[], float] = time.time
     _working: dict[ReminderKey, asyncio.Task[Outcome]] = field(default_factory=dict, init=False)
@@ -103,11 +102,11 @@ class ReminderDelivery:
     _running: asyncio.Task[None] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Deliver what is due from now on, until `close`."""
+        """Deliver due reminders from now on, until `close`."""
         self._running = supervised("reminders", self._run)
 
     def wake(self) -> None:
-        """Look for due reminders now, since one was set or changed."""
+        """Check for due reminders now, since one was set or changed."""
         self._changed.set()
 
     async def execute(self, owner: str | None = None) -> dict[str, int]:
@@ -124,7 +123,7 @@ class ReminderDelivery:
         return {"due": len(tasks) - outcomes["nothing"], **{name: outcomes[name] for name in shown}}
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
-        """Attempt to deliver one reminder if it is time for that. Raises `MemoryUnavailable`."""
+        """Attempt to deliver one reminder if it is due. Raises `MemoryUnavailable`."""
         now = self.clock()
         before, reminder = await self.reminders.update(owner, reminder_id, partial(begun, now=now))
         if before is None or reminder is None or not reminder.due:
@@ -133,7 +132,7 @@ class ReminderDelivery:
                 self.metrics.count("given_up")
             return "nothing"
         if reminder == before:
-            return "nothing"  # it is not time yet, or another process has begun
+            return "nothing"  # It is not time yet, or another process has begun.
         if reminder.due != before.due:
             self.metrics.count("due")
             self.metrics.late.observe(max(0.0, now - reminder.due))
@@ -144,6 +143,7 @@ class ReminderDelivery:
     async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
         """Withdraw the notices of a reminder that still wait, except the notice `but`."""
         for notice in await self.notices.waiting(owner):
+            # The notice of the latest due time stays.
             if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
                 await self.notices.withdraw(owner, notice.id)
 
@@ -170,7 +170,7 @@ class ReminderDelivery:
             await event_or_timeout(self._changed, sleep_s)
 
     async def _begin_due(self) -> float:
-        """Begin to deliver what is due. Return the seconds until the next look."""
+        """Begin to deliver due reminders, and return the seconds until the next check."""
         ready, later = await self.reminders.due(self.clock(), 2 * AT_ONCE)
         for key in ready:
             if len(self._working) < AT_ONCE:
@@ -207,12 +207,12 @@ class ReminderDelivery:
             return "call"
         await self.notices.notify(owner, notice)
         current = await self.reminders.get(owner, reminder.id)
-        if current is None or current.notice_id != notice.id:  # called off meanwhile
+        if current is None or current.notice_id != notice.id:  # It was withdrawn in the meantime.
             await self.notices.withdraw(owner, notice.id)
             return "nothing"
         if reminder.tries <= CALL_TRIES and await self.notices.is_on_call(owner):
             return "call"
-        if reminder.tries > 1 and await self._sent(reminder):  # until then an open page may confirm it
+        if reminder.tries > 1 and await self._sent(reminder):  # Until then an open page may confirm it.
             return "webhook"
         content = NoticeContent(notice.kind, notice.text, notice.source)
         await self.show(owner, NoticeChanged(notice.id, "waiting", content))
@@ -234,13 +234,14 @@ class ReminderDelivery:
         return True
 
     async def _settle_quietly(self, owner: str, notice_id: str, way: Way) -> None:
-        with contextlib.suppress(MemoryUnavailable):  # it is found delivered at its next attempt
+        with contextlib.suppress(MemoryUnavailable):  # Its next attempt finds it delivered.
             await self._settle(owner, notice_id, way)
 
     async def _settle(self, owner: str, notice_id: str, way: Way) -> None:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
         settle = partial(delivered, notice_id=notice_id, now=self.clock())
         before, _ = await self.reminders.update(owner, reminder_id, settle)
+        # Only the notice of the due time settles the reminder.
         if before and before.due and before.notice_id == notice_id:
             self.metrics.count(way)
             await self.show(owner, ReminderChanged(reminder_id, "delivered", way))

@@ -1,9 +1,9 @@
-"""The notification dispatcher: it has the Responder speak unasked, on a user's live call.
+"""The notification dispatcher lets the Responder speak notices unasked, in a user's live call.
 
 `notify` stores a notice (`notifications.notices`) and wakes every server process. If the user has a live call, the
-call's subscription passes the notice to the turn machine. The machine has it spoken when the floor is free, and reports
-its delivery; only then is it deleted. Without a call it waits for the next one. Of several calls of one user the newest
-is active. A process that dies between the last word and the deletion has the notice spoken once more.
+call's subscription passes the notice to the turn machine. The machine lets it be spoken when the floor is free, and
+reports the delivery; only then is it deleted. Without a call it waits for the next one. If a user has several calls,
+the newest is active. If a process dies between the last word and the deletion, the notice is spoken once more.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from backend.turns.events import NoticeArrived, NoticeWithdrawn
 log = logging.getLogger(__name__)
 
 REFRESH_S = LEASE_S / 3
-"""Seconds after which a call looks for notices without being woken, and renews its lease."""
+"""Seconds between two checks of a call for notices, each of which renews its lease."""
 RETRY_S = 1.0
 """Seconds until a deletion that failed is tried again."""
 CLOSE_WITHIN_S = 1.5
-"""Seconds a server that ends gives to deletions under way."""
+"""Seconds an ending server waits for running deletions."""
 DELETIONS_LIMIT = 1_000
-"""Deletions under way at the same time; beyond it a delivered notice may be spoken again."""
+"""The most deletions that run at the same time; beyond that, a delivered notice may be spoken again."""
 
 OnDelivered = Callable[[str, str, Literal["call", "page"]], None]
-"""User id, notice id, and where it was delivered."""
+"""Takes the user id, the notice id, and where the notice was delivered."""
 OnNoticeEvent = Callable[[NoticeArrived | NoticeWithdrawn], None]
 Subscribe = Callable[[str, OnNoticeEvent], "Subscription"]
 
@@ -61,11 +61,11 @@ class Subscription:
         self._task = supervised("notices of a call", self._run)
 
     def wake(self) -> None:
-        """Look for new notices now."""
+        """Check for new notices now."""
         self._changed.set()
 
     def mark_delivered(self, notice_id: str) -> None:
-        """Have a notice deleted that was spoken to the caller. Returns immediately."""
+        """Delete a notice that the caller has heard. Returns immediately."""
         self._delivered.add(notice_id)
         self._passed_on.pop(notice_id, None)
         self._dispatcher.acknowledge(self.user_id, notice_id)
@@ -78,8 +78,8 @@ class Subscription:
         )
 
     def close(self) -> None:
-        """End the subscription with its call. Returns immediately; what was not delivered waits for another call."""
-        self._closed = True  # a cancellation can get lost inside a Redis client
+        """End the subscription with its call. Returns immediately. Undelivered notices wait for another call."""
+        self._closed = True  # A cancellation can get lost inside a Redis client.
         self._task.cancel()
         self._dispatcher.unsubscribe(self)
 
@@ -113,7 +113,7 @@ class NotificationDispatcher:
     def __init__(
         self, repository: NoticeRepository, pubsub: PubSub, on_delivered: OnDelivered = lambda *_: None
     ) -> None:
-        """`on_delivered`, which must not wait, is called after each notice that was delivered here and deleted."""
+        """`on_delivered` is called after this process has delivered and deleted a notice. It must not wait."""
         self._repository = repository
         self._pubsub = pubsub
         self._subscriptions: dict[str, list[Subscription]] = {}
@@ -123,19 +123,19 @@ class NotificationDispatcher:
         pubsub.on_user_message(self._wake)
 
     async def notify(self, user_id: str, notice: Notice) -> None:
-        """Have a notice spoken on the user's live call, else on the next one; a known id changes nothing.
+        """Have a notice spoken in the user's live call, or in the next one. A known id changes nothing.
 
-        Raises `MemoryUnavailable`: try again.
+        Raises `MemoryUnavailable`; the call may be repeated.
         """
         if await self._repository.add(user_id, notice):
             await self._pubsub.publish_news(user_id)
 
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
-        """Return whether a notice was delivered, in whichever process, or withdrawn. Raises `MemoryUnavailable`."""
+        """Return whether a notice was delivered by any process, or withdrawn. Raises `MemoryUnavailable`."""
         return await self._repository.is_delivered(user_id, notice_id)
 
     async def mark_seen(self, user_id: str, notice_id: str) -> bool:
-        """Withdraw a notice that a page shows to its user. Return whether it still waited."""
+        """Withdraw a notice that a page shows to its user, and return whether it still waited."""
         was_there = await self.withdraw(user_id, notice_id)
         if was_there:
             call_observer("delivered notices", self._on_delivered, user_id, notice_id, "page")
@@ -147,11 +147,11 @@ class NotificationDispatcher:
         return [notice for notice in waiting if (user_id, notice.id) not in self._deleting]
 
     async def is_on_call(self, user_id: str) -> bool:
-        """Return whether that user is on a call now, in whichever process. Raises `MemoryUnavailable`."""
+        """Return whether that user has a live call in any process. Raises `MemoryUnavailable`."""
         return bool(self._subscriptions.get(user_id)) or await self._repository.has_active_call(user_id)
 
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
-        """Delete a notice that need no longer be spoken. Return whether it still waited."""
+        """Delete a notice that need no longer be spoken, and return whether it still waited."""
         was_there = await self._repository.remove(user_id, notice_id)
         await self._pubsub.publish_news(user_id)
         return was_there
@@ -163,23 +163,23 @@ class NotificationDispatcher:
         return subscription
 
     async def close(self) -> None:
-        """Finish the deletions under way, within a moment."""
+        """Finish the running deletions, within `CLOSE_WITHIN_S`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
         await cancel_all(self._tasks)
 
     async def activate(self, subscription: Subscription) -> None:
-        """Make a subscription's call the active one: the newest is where the user is, and older ones stop speaking."""
+        """Make a subscription's call the active one. The user is in the newest call, so older ones stop speaking."""
         await subscription.lease.take_over()
         await self._pubsub.publish_news(subscription.user_id)
 
     async def pending_for(self, subscription: Subscription) -> list[Notice]:
-        """Return the notices that a subscription's call has to speak; none while another call is active."""
+        """Return the notices that a subscription's call must speak; none while another call is active."""
         waiting = await self._repository.waiting_for(subscription.user_id, subscription.lease)
         return [notice for notice in waiting if (subscription.user_id, notice.id) not in self._deleting]
 
     def acknowledge(self, user_id: str, notice_id: str) -> None:
-        """Delete a notice that was delivered, however long Redis is away."""
+        """Delete a delivered notice, even if Redis is away for long."""
         if len(self._tasks) >= DELETIONS_LIMIT:
             log.warning("too many delivered notices wait to be deleted: one may be spoken again")
             return
@@ -208,7 +208,7 @@ class NotificationDispatcher:
 
     def _wake(self, message: UserMessage | None) -> None:
         if message and message.type:
-            return  # it is for pages
+            return  # The message is for pages.
         users = (message.user,) if message else self._subscriptions
         for subscription in chain.from_iterable(self._subscriptions.get(user, ()) for user in users):
             subscription.wake()

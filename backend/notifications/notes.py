@@ -1,11 +1,11 @@
-"""Notes: reminders that stay, once they were delivered, until their user resolves them. Many have no time at all.
+"""Notes are reminders that stay after their delivery until the user resolves them. Many have no time.
 
     without a time, or set ──► due ──► delivered: without a time again ──► resolved: gone after a month
               ▲                                    │                          │
               └────────────────────────────────────┴── snoozed, made again ───┘
 
-A note stands among its user's reminders (`repository`), and reaches them as any reminder does. One text is one note,
-since a model may make a call twice. Methods may raise `MemoryUnavailable`.
+A note is stored with its user's reminders (`repository`), and is delivered like them. The same text gives the same
+note, since a model may repeat a call. Methods may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from backend.notifications.schedule import note_time
 from backend.notifications.service import ReminderService
 
 RESOLVED_LIMIT = 50
-"""Resolved notes that are still kept, the latest."""
+"""The number of latest resolved notes that are kept."""
 RESOLVED_S = 30 * 86_400
 SPOKEN_OF_S = 1_800.0
-"""Seconds for which "it" means the note that was last spoken of."""
+"""Seconds for which "it" means the note that was mentioned last."""
 LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not clear."
 SCANNED = 500
-"""Keys that one step of the search for former lists looks at."""
+"""Keys in one step of the search for former lists."""
 ADOPTED = "notes:adopted"
-"""The key that says that no former list is left to be looked for."""
+"""The key that says that no former lists are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Notes:
 
     service: ReminderService
     retention_s: int | None = None
-    """Seconds that a note without a time is kept after its last change; None: for good."""
+    """Seconds a note without a time is kept after its last change; None: without limit."""
 
     async def create(self, owner: str, text: str, due: str, time_zone: str) -> dict[str, str | bool]:
-        """Keep a note. Raise `BadRequest` for no text or one that is too long, or `TooMany`."""
+        """Keep a note. Raises `BadRequest` for an empty or too long text, or `TooMany`."""
         if not owner:
             raise BadRequest("Notes can be kept only for a known user.")
         line, (at, zone) = self.service.one_line(text), await self._time(owner, due, time_zone)
@@ -66,13 +66,13 @@ class Notes:
         return [_shown(note) for note in notes]
 
     async def snooze(self, owner: str, note_id: str, due: str, time_zone: str) -> dict[str, str | bool]:
-        """Let a note be due later, and open if it was not. Raise `BadRequest` when it is not clear which."""
+        """Make a note due later, and open a resolved one. Raises `BadRequest` when it is not clear which."""
         at, zone = await self._time(owner, due, time_zone)
         note = await self._meant(owner, note_id, lambda old: self._opened(old, at, zone))
         return await self._set(note)
 
     async def resolve(self, owner: str, note_id: str) -> dict[str, str | bool]:
-        """Resolve a note. Raise `BadRequest` when it is not clear which."""
+        """Resolve a note. Raises `BadRequest` when it is not clear which."""
         now = self.service.clock()
 
         def resolved(note: Reminder) -> Reminder:
@@ -138,7 +138,7 @@ def _time_of(note: Reminder) -> float:
 
 
 def _shown(note: Reminder) -> dict[str, str | bool]:
-    """Return a note as the model sees it, without empty fields; its time has an offset where the zone is known."""
+    """Return a note for the model, without empty fields. Its time has an offset if the zone is known."""
     data: dict[str, str | bool] = {"id": note.id, "text": note.text}
     if at := _time_of(note):
         here = datetime.fromtimestamp(at, ZoneInfo(note.zone) if note.zone else UTC)
@@ -152,7 +152,7 @@ def _shown(note: Reminder) -> dict[str, str | bool]:
 
 
 class _FormerNote(msgspec.Struct):
-    """A note as it stood in a list of its own, `user:{id}:notes`."""
+    """A note of the former list `user:{id}:notes`."""
 
     text: str
     due: str = ""
@@ -163,9 +163,9 @@ _former = msgspec.json.Decoder(list[_FormerNote])
 
 
 async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
-    """Turn open notes in lists of their own into reminders, once; an outage leaves them for the next start.
+    """Turn open notes of former lists into reminders, once. An outage leaves the rest for the next start.
 
-    A list that cannot be read, or has more than a user may keep, stays as it is.
+    A list that cannot be read, or exceeds a user's limit, stays as it is.
     """
     with suppress(RedisError, MemoryUnavailable):
         if await redis.exists(ADOPTED):
@@ -183,5 +183,5 @@ async def adopt_former_notes(redis: Redis, notes: Notes) -> None:
 async def _adopt(notes: Notes, owner: str, note: _FormerNote) -> None:
     try:
         await notes.create(owner, note.text, note.due, "")
-    except BadRequest:  # its time has passed
+    except BadRequest:  # Its time has passed.
         await notes.create(owner, note.text, "", "")

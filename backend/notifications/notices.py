@@ -1,12 +1,12 @@
-"""Notices: what a user hears without having asked just now, kept in Redis until it was delivered.
+"""Notices are messages that a user hears unasked. Redis keeps them until they are delivered.
 
     user:{id}:notices         hash: notice id → the notice as JSON; at most NOTICES_LIMIT, for NOTICE_TTL_S
-    user:{id}:notices:told    sorted set: id → the second it is forgotten; an id in it is never taken again
+    user:{id}:notices:told    sorted set: id → the second it is forgotten; an id in it is never added again
     user:{id}:teller          the active call, which alone speaks notices, under a lease it renews
 
-A notice is added once per id, however often its maker tries; it is deleted when it was delivered, and not before. When
-there are too many the oldest goes, which the log says. One that cannot be decoded is skipped and counted; fields that
-only a newer version knows are ignored, so a new field needs a default. Every method may raise `MemoryUnavailable`.
+A notice is added once for each id, even if its maker repeats the call, and deleted only after its delivery. Beyond the
+limit the oldest is dropped and logged. Undecodable notices are skipped and counted. Fields that only a newer version
+knows are ignored, so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from backend.storage.record_format import FORMAT, Format
 log = logging.getLogger(__name__)
 
 NOTICES_LIMIT = 50
-"""Notices waiting for one user, at most."""
+"""The most notices that wait for one user."""
 NOTICE_TTL_S = 14 * 86_400
 """Seconds notices wait, counted from the newest."""
 DELIVERED_TTL_S = 2 * 86_400
-"""Seconds the id of a delivered notice is known: longer than its maker tries to add it."""
+"""Seconds the id of a delivered notice is remembered: longer than its maker tries to add it."""
 LEASE_S = 30
 """Seconds a call stays the active one after its last renewal; it renews three times in that."""
 TEXT_LIMIT = 2_000
-"""Characters of one notice, which is to be spoken; the rest is cut."""
+"""The most characters of one notice, since it is spoken; the rest is cut."""
 
 LATE_S = 120
 """Seconds after which a reminder is late."""
@@ -46,13 +46,13 @@ NoticeKind = Literal["result", "decision", "reminder"]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """One message for a user. Its maker chooses the id; it is delivered once, however often it is added."""
+    """One message for a user. Its maker chooses the id. It is delivered once, even if it is added again."""
 
     id: str
     text: str
     kind: NoticeKind = "result"
     source: str = ""
-    """The task it comes from, if any."""
+    """The id of its task or reminder, if any."""
     at: float = msgspec.field(default_factory=time.time)
     """Unix time in seconds."""
     interruptible: bool = True
@@ -77,7 +77,7 @@ class NoticeRepository(RedisStore):
     """The notices of all users."""
 
     async def add(self, user_id: str, notice: Notice) -> bool:
-        """Keep a notice until it is delivered. Return False if it already waits, or was delivered."""
+        """Keep a notice until it is delivered. Returns False if it already waits or was delivered."""
         waiting, delivered = _waiting(user_id), _delivered(user_id)
         if len(notice.text) > TEXT_LIMIT:
             notice = msgspec.structs.replace(notice, text=notice.text[: TEXT_LIMIT - 1] + "…")
@@ -104,7 +104,7 @@ class NoticeRepository(RedisStore):
         return _decoded(await self._client.call(lambda redis: redis.hvals(_waiting(user_id))))
 
     async def waiting_for(self, user_id: str, call: Lease) -> list[Notice]:
-        """Return the waiting notices if `call` is the user's active call; it becomes that if there is none."""
+        """Return the waiting notices if `call` is the user's active call, or becomes it because there is none."""
         pipe = self._client.pipeline(transaction=False)
         pipe.get(_active(user_id))
         pipe.hvals(_waiting(user_id))
@@ -113,7 +113,7 @@ class NoticeRepository(RedisStore):
         return _decoded(waiting) if ours else []
 
     async def remove(self, user_id: str, notice_id: str) -> bool:
-        """Delete a notice that was delivered, or need not be. Return whether it was there."""
+        """Delete a notice that was delivered or need not be, and return whether it existed."""
         now = time.time()
         pipe = self._client.pipeline()
         pipe.hdel(_waiting(user_id), notice_id)
@@ -127,15 +127,15 @@ class NoticeRepository(RedisStore):
         return await self._client.call(lambda redis: redis.zscore(_delivered(user_id), notice_id)) is not None
 
     def call_lease(self, user_id: str) -> Lease:
-        """Return a new call's claim to be the user's active one, which alone speaks notices."""
+        """Return the lease of a new call on being the user's active one, which alone speaks notices."""
         return Lease(self._client, _active(user_id), LEASE_S)
 
     async def has_active_call(self, user_id: str) -> bool:
-        """Return whether a call of that user is there to speak notices."""
+        """Return whether that user has a call that can speak notices."""
         return bool(await self._client.call(lambda redis: redis.exists(_active(user_id))))
 
     export = waiting
-    """Return all notices of a user, for the user to take away."""
+    """Return all notices of a user for an export."""
 
     async def erase(self, user_id: str) -> None:
         """Delete all notices of a user, and the record of delivered ones."""

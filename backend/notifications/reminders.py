@@ -1,4 +1,4 @@
-"""A reminder, and what may become of it: pure decisions; `repository` keeps their outcome.
+"""The decisions about a reminder are pure; `repository` stores the outcome.
 
     set ──► due ──► delivered ──► gone; repeating, set for its next time; a note (`notes`), without a time
              │ └─ user not reached: tried again, later and later, for KEEP days; then gone, undelivered
@@ -22,16 +22,16 @@ from backend.notifications.schedule import Series, last_time, next_time
 from backend.storage.record_format import FORMAT, Format
 
 Way = Literal["call", "page", "webhook"]
-"""The way on which a reminder reached its user."""
+"""The way in which a reminder reached its user."""
 
 PAUSES_S = (3.0, 60.0, 120.0, 300.0, 900.0, 3_600.0)
-"""Seconds before the second attempt, the third, …; the last one for all that follow. The first is for open pages."""
+"""Seconds before the second attempt, the third, …; the last holds for all others. The first is for open pages."""
 KEEP_S = 14 * 86_400
 """Seconds a due reminder that did not reach its user is kept."""
 DESERTED_S = 60 * 86_400
 """Seconds after which a repeating reminder ends if it never reached its user."""
 MISSES = 3
-"""Missed occurrences after which it ends for that reason."""
+"""Missed occurrences after which a repeating reminder ends for that reason."""
 
 
 class ReminderJson(TypedDict):
@@ -49,12 +49,12 @@ class ReminderJson(TypedDict):
     when: NotRequired[str]
     """The time in words."""
     in_s: NotRequired[int]
-    """Seconds until then."""
+    """Seconds until the time."""
     created_at: NotRequired[float]
     note: NotRequired[Literal[True]]
-    """Only for a note, which stays until it is resolved."""
+    """Present only for a note, which stays until it is resolved."""
     interruptible: NotRequired[Literal[False]]
-    """Only where the caller's voice must not interrupt it."""
+    """Present only if the caller's voice must not interrupt the reminder."""
 
 
 class Reminder(msgspec.Struct, frozen=True):
@@ -65,30 +65,30 @@ class Reminder(msgspec.Struct, frozen=True):
     text: str
     created_at: float
     at: float
-    """Its next time; 0 when there is none, or none after the one that is due."""
+    """The next time; 0: there is none, or none after the due one."""
     zone: str = ""
-    """The IANA name of its user's time zone; empty when unknown."""
+    """The IANA name of the user's time zone; empty: unknown."""
     series: Series | None = None
     """The times of a reminder that repeats."""
     due: float = 0.0
-    """The time that has come and is not delivered yet."""
+    """The time that is due and not delivered yet."""
     tries: int = 0
     again: float = 0.0
-    """When the next attempt is made."""
+    """The time of the next attempt."""
     missed: int = 0
-    """How many of its times in a row did not reach the user."""
+    """The number of consecutive occurrences that did not reach the user."""
     told_at: float = 0.0
-    """When one of its times was last delivered."""
+    """The time of the last delivery."""
     interruptible: bool = True
     """False when the caller's voice must not interrupt the reply that speaks it."""
     note: bool = False
     """Whether the reminder stays after its delivery until its user resolves it."""
     touched: float = 0.0
-    """When a note was last made, snoozed or delivered."""
+    """The time when a note was last created, snoozed or delivered."""
     resolved: float = 0.0
-    """When a note was resolved."""
+    """The time when a note was resolved."""
     until: float = 0.0
-    """When a note without a time is deleted."""
+    """The time when a note without a due time is deleted."""
     format: Format = FORMAT
 
     def __repr__(self) -> str:  # without the user's words
@@ -96,12 +96,12 @@ class Reminder(msgspec.Struct, frozen=True):
 
     @property
     def notice_id(self) -> str:
-        """The id of the notice for the due time; it is the same in each process and attempt."""
+        """The id of the notice for the due time. It is the same in every process and attempt."""
         return f"reminder-{self.id}-{self.due:.0f}"
 
     @property
     def wakes_at(self) -> float:
-        """The next time at which the scheduler has to look at the reminder; 0: never."""
+        """The next time at which the scheduler must handle the reminder; 0: never."""
         times = [time for time in (self.at, self.again if self.due else 0) if time]
         return min(times) if times else self.until
 
@@ -133,7 +133,7 @@ def notice_of(reminder: Reminder) -> Notice:
 def begun(reminder: Reminder, now: float) -> Reminder | None:
     """Return the reminder at `now`: due if its time has come, given up after `KEEP_S`; None when it is over.
 
-    One that is to be delivered now has one more attempt, and the time of the next.
+    A reminder that is to be delivered now counts one more attempt, and gets the time of the next.
     """
     if reminder.at and reminder.at <= now:
         reminder = _next(reminder, now)
@@ -149,7 +149,7 @@ def begun(reminder: Reminder, now: float) -> Reminder | None:
 
 
 def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None:
-    """Return the reminder after that notice was delivered, None when it is done; an older notice changes nothing."""
+    """Return the reminder after that notice was delivered; None when it is done. An older notice changes nothing."""
     if not reminder.due or reminder.notice_id != notice_id:
         return reminder
     if not reminder.at and not reminder.note:
@@ -165,7 +165,7 @@ def iso(at: float, zone: str) -> str | None:
 
 
 def _next(reminder: Reminder, now: float) -> Reminder:
-    """Make the reminder's time due; of several past times the last one counts, and one still due is missed."""
+    """Make the reminder's time due. Of several past times the last counts; one that is still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
         due = last_time(series, now) or reminder.at

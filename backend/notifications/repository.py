@@ -1,11 +1,11 @@
-"""All users' reminders in Redis.
+"""The repository keeps all users' reminders in Redis.
 
     user:{id}:reminders               hash: reminder's id → the record as JSON
-    reminders:due                     sorted set: user and id → the second at which something is to be done about it
+    reminders:due                     sorted set: user and id → the second of the next action
 
-A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide (in pure
-code, see `reminders`), write unless another write came meanwhile. Fields that only a newer version knows are ignored,
-so a new field needs a default. Every method may raise `MemoryUnavailable`.
+A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide in pure
+code (`reminders`), and write unless another write was faster. Fields that only a newer version knows are ignored, so a
+new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from backend.storage.client import Pipe, RedisStore
 
 DUE = "reminders:due"
 BUSY_S = 86_400
-"""Seconds after which a caller with too many reminders may try again; one must end first."""
+"""Seconds after which a caller with too many reminders may try again, since one must end first."""
 
 ReminderKey = tuple[str, str]
 """A reminder's owner and id."""
@@ -32,18 +32,18 @@ _member = "{} {}".format
 
 
 class UnreadableReminder(MemoryUnavailable):
-    """A stored reminder cannot be decoded by this version; it is left as it is, for a version that can."""
+    """This version cannot decode a stored reminder, and leaves it for one that can."""
 
 
 class ReminderRepository(RedisStore):
-    """The reminders, as one process has them."""
+    """The reminders of all users."""
 
     def __init__(self, redis: Redis, *, per_user: int = 100) -> None:
         super().__init__(redis)
         self._per_user = per_user
 
     async def add(self, reminder: Reminder) -> Reminder:
-        """Keep a reminder and return it; one of the same id stays and is returned instead. Raises `TooMany`."""
+        """Keep a reminder, and return it, or the existing one with the same id. Raises `TooMany`."""
         key = _records(reminder.owner)
 
         async def read(pipe: Pipe) -> dict[bytes, bytes]:
@@ -77,12 +77,12 @@ class ReminderRepository(RedisStore):
         return [each for each in raw if decode_or_skip("reminder", each, _decoder.decode) is None]
 
     async def get(self, owner: str, reminder_id: str) -> Reminder | None:
-        """Return a user's reminder; None when the user has none of that id."""
+        """Return a user's reminder; None when the user has none with that id."""
         raw = await self._client.call(lambda redis: redis.hget(_records(owner), reminder_id))
         return None if raw is None else _decode(raw)
 
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
-        """Delete a reminder and return what it was; None when there is no such one."""
+        """Delete a reminder, and return it; None when it does not exist."""
         return (await self.update(owner, reminder_id, lambda _: None))[0]
 
     async def erase(self, owner: str) -> None:
@@ -95,7 +95,7 @@ class ReminderRepository(RedisStore):
         await self._client.execute(pipe)
 
     async def due(self, now: float, limit: int) -> tuple[list[ReminderKey], float | None]:
-        """Return the reminders to look at by `now`, and the time of the next one."""
+        """Return the reminders that need handling at `now`, and the time of the next one."""
         pipe = self._client.pipeline(transaction=False)
         pipe.zrangebyscore(DUE, "-inf", now, start=0, num=limit)
         pipe.zrangebyscore(DUE, f"({now}", "+inf", start=0, num=1, withscores=True)
@@ -103,7 +103,7 @@ class ReminderRepository(RedisStore):
         return [_key(member) for member in ready], float(later[0][1]) if later else None
 
     async def put_off(self, key: ReminderKey, until: float) -> None:
-        """Look at a reminder again at that second at the earliest."""
+        """Leave a reminder alone until the second `until`."""
         await self._client.call(lambda redis: redis.zadd(DUE, {_member(*key): until}, xx=True))
 
     async def update(
@@ -111,7 +111,7 @@ class ReminderRepository(RedisStore):
     ) -> tuple[Reminder | None, Reminder | None]:
         """Change a record by `update`, which may be called more than once; None deletes the record.
 
-        Return the record as it was and as it is now, each None when there is none.
+        Returns the record before and after the change; None: there is none.
         """
         key = _records(owner)
 

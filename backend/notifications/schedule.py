@@ -1,8 +1,8 @@
-"""When a reminder is due: what was said of it, and the times of one that repeats. Pure.
+"""The schedule computes when a reminder is due, from words or a recurrence rule. Pure.
 
-A repeating one keeps its place on its user's clock: "every day at nine" is nine before and after the clocks change. Its
-rule is reckoned on wall-clock times, and only the outcome becomes an instant: a time the clocks jump over is moved
-ahead by the jump, one that comes twice is the first.
+A repeating reminder follows its user's clock: "every day at nine" stays at nine when the clocks change. Its rule is
+computed in wall-clock times, and only the result becomes an instant: a time that the clocks skip moves ahead by the
+jump, and of a time that occurs twice the first counts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from backend.language.moments import Moment, settled, zone_of
 from backend.language.repeats import WORDS, checked
 
 LATE_S = 5.0
-"""Seconds a time may have passed on its way here."""
+"""Seconds by which a time may already have passed, for delays of the request."""
 FARTHEST = timedelta(days=10 * 366)
 ONCE = frozenset({"", "none", "once", "never", "no"})
-"""The words that say that it does not repeat."""
+"""The words for a reminder that does not repeat."""
 EARLIEST = timedelta(days=10 * 366)
 """The greatest age of a repeating reminder: its times are computed one by one from its beginning."""
 MORNING = time(9)
-"""When a note with a day but no hour is due."""
+"""The time at which a note with a day but no hour is due."""
 NOTE_RESTS = timedelta(minutes=30)
 MARGIN = timedelta(days=1, hours=2)
-"""How far a clock may be put forward or back in one step; Samoa once left out a day."""
+"""The greatest step of a clock forward or back; Samoa once skipped a day."""
 HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
 NO_ZONE = "Send an offset or a time_zone such as Europe/Oslo, or keep the user's with PATCH /api/me."
 _SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "day": 86_400, "week": 604_800}
@@ -63,7 +63,7 @@ def zone_named(name: str) -> ZoneInfo:
 def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:
     """Return the first time (Unix, in seconds), and the series if it repeats; `zone` is the user's, None when unknown.
 
-    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that is not known.
+    Raises `BadRequest` for a time that cannot be understood, has passed, or needs an unknown time zone.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
     if repeat.strip().lower() in ONCE:
@@ -75,10 +75,9 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
 
 
 def note_time(due: str, now: float, zone: ZoneInfo | None) -> float:
-    """Return when a note is due: in the morning of a day that is named alone; without a zone it is the time in UTC.
+    """Return when a note is due; for a day without an hour, in the morning. Without a zone, times are UTC.
 
-    A note for today, set after the morning, comes in half an hour, since its user has just said it. Raises
-    `BadRequest`.
+    A note for today that is set after the morning is due in half an hour. Raises `BadRequest`.
     """
     here = datetime.fromtimestamp(now, zone or UTC)
     moment = _read(due, here, zone)
@@ -140,7 +139,7 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _ahead(phrase: str, here: datetime) -> datetime | None:
-    """Return the moment of 'in ten seconds' or 'in two days': hours are exact, days and weeks follow the wall clock."""
+    """Return the moment of 'in ten seconds' or 'in two days'. Hours are exact; days and weeks follow the wall clock."""
     phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
     found = _AHEAD.fullmatch(phrase)
     if found is None:
@@ -176,7 +175,7 @@ def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None)
 
 
 def _times(series: Series, around: float | None) -> Iterator[float]:
-    """Yield the times of a series in order; with `around`, from a little before it on."""
+    """Yield the times of a series in order; with `around`, from a little before that time."""
     until = re.search(r"UNTIL=(\w+)", series.rule)
     last = datetime.strptime(until[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if until else None
     for wall in _walls(series, around):

@@ -1,4 +1,4 @@
-"""Reminders as users, routes and tools use them."""
+"""The reminder service is what users, routes and tools use of reminders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class ReminderService:
-    """The reminders of all users, as one process serves them."""
+    """Sets, lists, cancels, exports and erases the reminders of users."""
 
     reminders: ReminderRepository
     delivery: ReminderDelivery
@@ -48,7 +48,7 @@ class ReminderService:
         *,
         interruptible: bool = True,
     ) -> ReminderJson:
-        """Keep a new reminder and return it as JSON data; with an id that is known already, nothing new is kept.
+        """Keep a new reminder, and return it as JSON data. With a known id, nothing new is kept.
 
         Raises `BadRequest`, `TooMany`, `MemoryUnavailable`.
         """
@@ -72,17 +72,17 @@ class ReminderService:
         return [self._shown(each) for each in await self.reminders.all_of(owner) if each.due or each.at]
 
     async def cancel(self, owner: str, reminder_id: str) -> ReminderJson | None:
-        """Cancel a reminder, also while its notice waits to be spoken; return what it was, None when there is none."""
+        """Cancel a reminder, even while its notice waits, and return it; None when there is none."""
         await self.delivery.withdraw(owner, reminder_id)
         removed = await self.reminders.remove(owner, reminder_id)
         if removed is None:
             return None
-        await self.delivery.withdraw(owner, reminder_id)  # again: its delivery may have begun in between
+        await self.delivery.withdraw(owner, reminder_id)  # Again: its delivery may have begun in between.
         await self.delivery.report(owner, reminder_id, "canceled")
         return self._shown(removed)
 
     async def export(self, owner: str) -> list[Any]:
-        """Return a user's reminders as JSON data for export; unreadable ones come as they are stored."""
+        """Return a user's reminders as JSON data for export; unreadable ones in their stored form."""
         reminders = await self.reminders.all_of(owner)
         shown = [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
         return [*shown, *({"unreadable": readable(raw)} for raw in await self.reminders.unreadable_of(owner))]
@@ -92,12 +92,12 @@ class ReminderService:
         await self.reminders.erase(owner)
 
     def one_line(self, text: str) -> str:
-        """Return the text of the reminder, on one line. Raises `BadRequest` for nothing, or too much."""
+        """Return the text of the reminder on one line. Raises `BadRequest` for an empty or too long text."""
         message = f"The text has 1 to {TEXT_CHARS} characters."
         return one_line(text, TEXT_CHARS, message, "Say in a few words what to remind of.")
 
     async def zone_of(self, owner: str, named: str = "") -> ZoneInfo | None:
-        """Return the named time zone, else the user's own, or None if unknown. Raises `BadRequest`."""
+        """Return the named time zone, or the user's own; None if unknown. Raises `BadRequest`."""
         if named:
             return zone_named(named)
         warning = "a reminder is set without its user's time zone"

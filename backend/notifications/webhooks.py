@@ -1,8 +1,8 @@
-"""The webhook client: it posts what happened (a finished turn, a reminder) to another server, signed, with retries.
+"""The webhook client posts events (a finished turn, a reminder) to another server, signed, with retries.
 
 A signature is `sha256=` and the hex HMAC-SHA256, with the shared secret, of the timestamp header, a full stop, and the
-body's bytes: its receiver can tell that it is ours, complete, and new. Only allowed hosts are posted to. A host's
-address is looked up once, checked, and then connected to as that very address, so that a name cannot lead elsewhere
+body's bytes. It shows the receiver that the body is genuine, complete, and new. Only allowed hosts get requests. The
+client looks up a host's address once, checks it, and connects to that address, so that the name cannot lead elsewhere
 between the check and the request.
 """
 
@@ -43,7 +43,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class WebhookFailed(PeerError):
-    """The other server did not accept a delivery; `str(error)` says why, without any user's words."""
+    """The other server did not accept a delivery. `str(error)` says why, without users' words."""
 
 
 class WebhookRefused(WebhookFailed):
@@ -53,7 +53,7 @@ class WebhookRefused(WebhookFailed):
 
 
 class WebhookClient:
-    """The connection to one webhook. Close it."""
+    """The connection to one webhook, which its owner must close."""
 
     def __init__(
         self,
@@ -66,8 +66,9 @@ class WebhookClient:
         clock: Callable[[], float] = time.time,
         setting: str = "PIPELINE__WEBHOOK",
     ) -> None:
-        """`hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
-        network, e.g. `10.0.0.0/8`. `setting` is the prefix of the names of its settings. Raises `SettingsError`."""
+        """`hosts` are the allowed hosts, by name or address. A private address must be listed itself or by its network,
+        such as `10.0.0.0/8`. `setting` is the prefix of the names of its settings. Raises `SettingsError`.
+        """
         self._url = url
         self._secret = secret.encode()
         self._hosts = frozenset(host.strip().lower() for host in hosts if host.strip())
@@ -86,9 +87,9 @@ class WebhookClient:
         self._check()
 
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
-        """POST `data`, until it is accepted or every attempt failed. Raises `WebhookFailed`.
+        """POST `data` until it is accepted or all attempts have failed. Raises `WebhookFailed`.
 
-        `delivery` names it for a receiver that may get it twice; empty: it gets a new name.
+        `delivery` is the id of a delivery that may be repeated; empty: it gets a new id.
         """
         delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()
@@ -126,7 +127,7 @@ class WebhookClient:
             raise WebhookFailed(f"The webhook's server cannot be reached ({type(error).__name__}).") from error
         if status in (408, 425, 429) or status >= 500:
             raise WebhookFailed(f"The webhook's server is not ready ({status}).")
-        if status >= 300:  # a redirect, too: what was allowed is this host, and nothing it points to
+        if status >= 300:  # A redirect, too: only this host is allowed, not what it points to.
             raise WebhookRefused(f"The webhook's server refuses ({status}).")
 
     async def _address(self, host: str, port: int) -> str:
@@ -153,6 +154,7 @@ class WebhookClient:
         parts = urlsplit(self._url)
         name = self._setting
         hint = f"Set {name}_URL, _HOSTS and _SECRET together; see docs/howto/steps.md."
+        # A password in an address would end up in logs.
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise SettingsError(f"{name}_URL is not an http(s) address without a password.", hint=hint)
         named = _network(parts.hostname)
@@ -169,7 +171,7 @@ def signature(secret: bytes, timestamp: str, body: bytes) -> str:
 
 
 def _network(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Return the network, or single address, that an entry names; None for a host's name."""
+    """Return the network or single address that an entry names; None for a host name."""
     try:
         return ipaddress.ip_network(host.strip("[]"))
     except ValueError:

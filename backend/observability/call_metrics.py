@@ -1,8 +1,8 @@
-"""The metrics of calls, for Prometheus and, of the newest ones, for the operator's page.
+"""The metrics of calls, for Prometheus, and the newest of them for the operator's page.
 
-One `CallMetrics` belongs to the process and has a registry of its own, so that two servers in one test do not
-share figures. What a model or a provider may name as it likes is counted as `other` unless it is known, so
-that neither can grow the table. Nothing here waits, and nothing here holds a caller's words.
+Each process has one `CallMetrics` with its own registry, so that two servers in one test share no figures. Unknown
+names from models and providers count as `other`, so that neither can grow the table. Nothing here waits or holds a
+caller's words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from backend.runtime.supervisor import restarts
 
 OTHER = "other"
 KEPT = 500
-"""Turns, and answers of each Thinker, that medians are taken over."""
+"""The number of newest turns, and of each Thinker's newest answers, for medians."""
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "end_of_turn", "played", "first_sound")
 """The legs of a turn that are counted; they are fields of `TurnMeasured`, with the suffix `_ms`."""
 REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
@@ -36,7 +36,7 @@ THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class CallMetrics:
-    """The counters of calls. `domains` are the Thinkers that exist, the only ones counted by name."""
+    """The counters of calls. `domains` are the existing Thinkers, which alone are counted by name."""
 
     def __init__(self, domains: Iterable[str] = ()) -> None:
         self.registry = registry = CollectorRegistry()
@@ -152,7 +152,7 @@ class CallMetrics:
         self.recent.leg(leg, ms)
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
-        """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
+        """Count the end of a Thinker's work: complete, failed, stale or cancelled, after `seconds`."""
         labels = _known(domain, self._domains), outcome
         self._thinkers.labels(*labels).observe(seconds)
         self.recent.thinker(*labels, seconds)
@@ -172,7 +172,7 @@ class CallMetrics:
 
 @dataclass(eq=False)
 class _CountedElsewhere(Collector):
-    """A counter that is kept elsewhere, one number or one for each value of `label`, and read at every scrape."""
+    """A counter that is kept elsewhere and read at every scrape: one number, or one for each value of `label`."""
 
     name: str
     meaning: str
@@ -200,7 +200,7 @@ class Middle:
 
 @dataclass(frozen=True, slots=True)
 class RecentTurns:
-    """The number of the newest turns, and the middle of each leg."""
+    """The number of the newest turns, with the median and 95th percentile of each leg."""
 
     count: int
     legs: dict[str, Middle]
@@ -217,7 +217,7 @@ class RecentThinker:
 
 
 class RecentMetrics:
-    """The newest turns and Thinkers of all calls, for medians: Prometheus's buckets are too coarse for a glance."""
+    """The newest turns and Thinkers of all calls, for medians, for which Prometheus's buckets are too coarse."""
 
     def __init__(self) -> None:
         self._legs: dict[str, deque[float]] = {}
@@ -232,7 +232,7 @@ class RecentMetrics:
         self._legs.setdefault(name, deque(maxlen=KEPT)).append(ms)
 
     def thinker(self, domain: str, outcome: str, seconds: float) -> None:
-        """Keep the end of a Thinker's work. `domain` and `outcome` are of closed sets: the table does not grow."""
+        """Keep the end of a Thinker's work. `domain` and `outcome` come from closed sets: the table does not grow."""
         self._outcomes.setdefault(domain, Tally())[outcome] += 1
         self._seconds.setdefault(domain, deque(maxlen=KEPT)).append(seconds)
 

@@ -1,10 +1,10 @@
-"""Log lines, as text or as JSON, with the ids of what they belong to.
+"""Log lines are text or JSON, with the ids of the session, turn or task that they belong to.
 
     with log_ids(session="s1", turn=3):
         log.info("…")      →  {"time": …, "level": "info", "message": "…", "session": "s1", "turn": 3, …}
 
-The ids follow the work: a task that is begun inside the block keeps them, in this process; what is handed to another
-process names them again there. As text, the ids stand behind the message in square brackets.
+Tasks that begin inside the block keep the ids. Work that another process continues sets them there again. In text form,
+the ids stand in square brackets after the message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ids: ContextVar[Mapping[str, str | int]] = ContextVar("log ids", default=Mappin
 
 @contextmanager
 def log_ids(**ids: str | int) -> Iterator[None]:
-    """Add ids to every line logged within the block, and by the tasks begun there; empty ones are left out."""
+    """Add ids to all log lines of the block and of the tasks that begin there; empty ids are left out."""
     before = _ids.set({**_ids.get(), **{name: value for name, value in ids.items() if value}})
     try:
         yield
@@ -51,7 +51,7 @@ class TextLines(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        """Return the line, with the ids behind it."""
+        """Return the line with the ids after it."""
         ids = " ".join(f"{name}={value}" for name, value in _ids.get().items())
         return super().formatMessage(record) + (f" [{ids}]" if ids else "")
 
@@ -80,7 +80,7 @@ class JsonLines(logging.Formatter):
 
 TOKEN = re.compile(r"([?&](?:token|code)=)[^&\s\"']+")
 LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
-"""The loggers that write addresses: of requests, WebSocket handshakes and trace messages."""
+"""The loggers that write URLs: of requests, WebSocket handshakes and trace messages."""
 
 
 class WithoutTokens(logging.Filter):

@@ -1,6 +1,6 @@
-"""The metrics of requests: the time until each route began to answer. And their ids.
+"""The metrics of requests measure the time until each route began to answer; and every request gets an id.
 
-A request keeps the `X-Request-ID` a proxy gave it, or gets one: it stands in the answer and in the log's lines.
+A request keeps the `X-Request-ID` of a proxy, or gets a new one, which stands in the response and in log lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REQUEST_ID = "x-request-id"
 
 
 class RequestMetrics:
-    """Middleware that observes every HTTP answer when it begins, so that a stream counts until its first byte."""
+    """This middleware measures each HTTP response until its first byte, since streams last as long as calls."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
@@ -57,6 +57,6 @@ class RequestMetrics:
 
 
 def route_template(scope: Scope) -> str:
-    """Return the path as the route declares it (`/api/sessions/{session_id}`), never as it was asked for."""
+    """Return the path in the route's declared form (`/api/sessions/{session_id}`), never the requested path."""
     template = getattr(scope.get("route"), "path", None)
     return template if isinstance(template, str) else OTHER

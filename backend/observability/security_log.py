@@ -1,10 +1,10 @@
-"""The security log: one line of JSON for each refusal, sign-in, act of an operator, erasure and exhausted budget.
+"""The security log has one line of JSON for each refusal, sign-in, act of an operator, erasure and exhausted budget.
 
 A line says who (the beginning of a hash of the user id, the kind of credential, the address), what, and why. It holds
-no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of the routes.
-Writing is beside the event loop, through a bounded queue. In ten seconds, ten lines of one address and kind are
-written, and two hundred of one kind. The next event is preceded by a line that counts the rest, so that a flood neither
-fills the disk nor hides other events. `/metrics` counts all of them.
+no secret and no user's words: `reason` and the fields are texts of this server, and paths are those of routes. A thread
+writes the lines from a bounded queue. In ten seconds it writes at most ten lines of one address and kind, and two
+hundred of one kind. A later line counts the rest, so that a flood neither fills the disk nor hides other events.
+`/metrics` counts all of them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ LINES_OF_EVENT = 200
 TEXT_LIMIT = 200
 """Characters of one value."""
 WAITING_LIMIT = 1_000
-"""Lines that wait to be written; further ones are lost and counted."""
+"""The most lines that wait to be written; further ones are lost and counted."""
 CLOSE_WITHIN_S = 2.0
-"""Seconds the lines that wait have to be written at the end."""
+"""Seconds to write the waiting lines at the end."""
 
 security_events: Counter[str] = Counter()
 """Security events of this process, by kind, written or summarised."""
@@ -66,7 +66,7 @@ class SecurityEvent(StrEnum):
 
 
 class Requester(Protocol):
-    """The caller of a request, as far as the log names it: every `Principal` fits."""
+    """The part of a request's caller that the log names. Every `Principal` has it."""
 
     @property
     def user(self) -> str: ...
@@ -131,7 +131,7 @@ _lines = _Lines()
 
 
 class _BoundedQueueHandler(QueueHandler):
-    """Hands records to the writing thread; a queue that is full costs the line, never the event loop's time."""
+    """Hands records to the writing thread. A full queue drops the line, and never delays the event loop."""
 
     def enqueue(self, record: logging.LogRecord) -> None:
         try:
@@ -162,7 +162,7 @@ def open_security_log(path: Path | None) -> Iterator[None]:
         log.removeHandler(handler)
         log.setLevel(level)
         log.propagate = propagates
-        # A reader of our output who has stopped reading must not keep the process alive.
+        # A reader of the output that has stopped reading must not keep the process alive.
         ending = threading.Thread(target=listener.stop, daemon=True)
         ending.start()
         ending.join(CLOSE_WITHIN_S)

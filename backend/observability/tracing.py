@@ -1,14 +1,14 @@
-"""The spans a trace is made of, from a call down to each request to a model and each tool.
+"""A trace consists of spans, from a call down to each request to a model and each tool call.
 
     session ─► turn ─► thinker ─┬─► model
                                 └─► tool
 
-A typed turn, a background task, a task of the reasoner, a summary and a digest belong to no call and are traces of
-their own. See `rooted`.
+Typed turns, background tasks, tasks of the reasoner, summaries and digests belong to no call, and have their own traces
+(see `rooted`).
 
-A span is opened under another, takes facts meanwhile, and is ended once. Nothing here waits, and nothing here fails:
-traced code need not know whether traces are kept. A caller's own words (`asked`, `said`) leave this process
-as a length, unless the operator has asked for more.
+A span opens under another one, takes facts, and ends once. Nothing here waits or fails: traced code need not know
+whether traces are kept. Of a caller's words (`asked`, `said`) only the length leaves this process, unless the operator
+has set otherwise.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ Outcome = Literal["complete", "failed", "stale", "cancelled"]
 Fact = str | int | float | bool | None
 """A label or a figure; never a caller's words."""
 Words = str | Sequence[Mapping[str, Any]]
-"""A text, or the messages of a conversation as a chat model is sent them."""
+"""A text, or the messages that a chat model is sent."""
 
 
 class Span:
-    """A piece of work that takes time, in a tree of such pieces. This class is the span that is not recorded."""
+    """A piece of work in the tree of a trace. This base class records nothing."""
 
     __slots__ = ()
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> Span:
-        """Open a span within this one, begun `ago_ms` milliseconds ago."""
+        """Open a span within this one that began `ago_ms` milliseconds ago."""
         return self
 
     def rename(self, name: str) -> None:
-        """Replace the name, once it is known better."""
+        """Replace the name."""
 
     def note(self, **facts: Fact) -> None:
-        """Add facts; a later one of the same name replaces the earlier."""
+        """Add facts. A later fact replaces an earlier one with the same name."""
 
     def asked(self, words: Words) -> None:
-        """Add words that went in."""
+        """Add the words of the input."""
 
     def said(self, words: Words) -> None:
-        """Add words that came out."""
+        """Add the words of the output."""
 
     def spent(self, tokens: int) -> None:
-        """Add tokens that were used here; they count for every span around this one, too."""
+        """Add used tokens, which also count for every span around this one."""
 
     def answered(self, words: Words | None, *, tokens: int = 0, **facts: Fact) -> None:
-        """Add the words that came out (None: they are private), the tokens that were used, and facts."""
+        """Add the words of the output (None: they are private), the used tokens, and facts."""
         self.note(**facts)
         if words is not None:
             self.said(words)
@@ -70,13 +70,13 @@ NO_SPAN = Span()
 
 
 class Tracer:
-    """The destination of traces. This class is the one while tracing is off: it keeps nothing."""
+    """The destination of traces. This base class keeps nothing: tracing is off."""
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session", *, user: str = "") -> Span:
-        """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
+        """Open the outermost span of a new trace: a call's session, or work that belongs to no call.
 
-        Traces of one `session_id` are shown together: it is the call's, or the conversation's. `user` is the id of the
-        user that the trace belongs to, so that it can be erased with their data.
+        `session_id` is the call's or the conversation's; traces with the same one are shown together. `user` is the id
+        of the user that the trace belongs to, so that it can be erased with their data.
         """
         return NO_SPAN
 
@@ -87,13 +87,13 @@ _current: ContextVar[Span] = ContextVar("current_span", default=NO_SPAN)
 
 
 def current_span() -> Span:
-    """Return the span this task works for; tasks begun inside `within` inherit it."""
+    """Return the current span of this asyncio task. Tasks that begin inside `within` inherit it."""
     return _current.get()
 
 
 @contextmanager
 def within(span: Span) -> Iterator[Span]:
-    """Make `span` the `current_span` of a block, without ending it."""
+    """Make `span` the `current_span` within the block, without ending it."""
     token = _current.set(span)
     try:
         yield span
@@ -102,12 +102,12 @@ def within(span: Span) -> Iterator[Span]:
 
 
 def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str = "") -> AbstractContextManager[Span]:
-    """Trace a block by itself; the trace ends with the block, unless the block has ended it."""
+    """Trace the block by itself. The trace ends with the block, unless it has ended before."""
     return _ended_with(tracer.session(session_id, kind, name, user=user))
 
 
 def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:
-    """Trace a block as a span within the current one; the span ends with the block, unless the block has ended it."""
+    """Trace the block as a span within the current one, which ends with the block unless it has ended before."""
     return _ended_with(current_span().open(kind, name))
 
 
@@ -115,7 +115,7 @@ def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:
 def step(kind: Kind, name: str, words: Words | None) -> Iterator[Span]:
     """Trace a block as a span within the current one, which stays the current one.
 
-    `words` went in; None: they are private. The span ends with the block, unless the block has ended it.
+    `words` are its input; None: they are private. The span ends with the block, unless it has ended before.
     """
     span = current_span().open(kind, name)
     if words is not None:
@@ -127,7 +127,7 @@ def step(kind: Kind, name: str, words: Words | None) -> Iterator[Span]:
 def opened_or_rooted(
     tracer: Tracer, kind: Kind, name: str, session_id: str, *, user: str = ""
 ) -> AbstractContextManager[Span]:
-    """Trace a block as a span within the current one, or by itself where there is none."""
+    """Trace the block as a span within the current one, or by itself if there is none."""
     if current_span() is NO_SPAN:
         return rooted(tracer, kind, name, session_id, user=user)
     return opened(kind, name)

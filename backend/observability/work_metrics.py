@@ -39,7 +39,7 @@ class WorkMetrics:
             registry.register(metric)
 
     def tool_called(self, tool: str, error: str | None, seconds: float) -> None:
-        """Count a call of a tool there is; `error` is the kind of failure."""
+        """Count a call of an existing tool; `error` is the kind of failure."""
         self._tools.labels(tool, error or "ok").observe(seconds)
         if error:
             log.info("tool %s: %s after %.0f ms", tool, error, seconds * 1000)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 EXPIRED = "session_expired"
-"""The session's time is up."""
+"""The code of a session that has reached its longest time."""
 ACTIVE_RESPONSE = "conversation_already_has_active_response"
-"""A reply was asked for while one is being made."""
+"""The code for a request for a reply while another is being made."""
 NOTHING_TO_CANCEL = "response_cancel_not_active"
 NOTHING_TO_COMMIT = "input_audio_buffer_commit_empty"
 EVENT_ID_LIMIT = 512
-"""Characters of a client's event id that are given back."""
+"""The most characters of a client's event id that an error repeats."""
 
 
 class Fault(Exception):

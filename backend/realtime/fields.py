@@ -15,17 +15,17 @@ from backend.realtime.faults import Fault, invalid, invalid_type, missing
 T = TypeVar("T")
 Whole = Annotated[int, Meta(ge=0)]
 ITEM_ID_LIMIT = 32
-"""Characters that a client's id for an item may have."""
+"""The most characters of a client's id for an item."""
 MIN_COMMIT_MS = 100
-"""Milliseconds of audio that a turn committed by a client needs."""
+"""The least milliseconds of audio in a turn that a client commits."""
 
 _PLACED = re.compile(r"(?P<why>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?")
-"""A complaint of msgspec's, and the path of the value."""
+"""An error message of msgspec, with the path of the value."""
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 
 def read(given: Any, kind: Any, at: str) -> Any:
-    """Return what was given as a `kind`; `at` is its own path, e.g. `session`."""
+    """Return `given` checked as a `kind`; `at` is its path in the event, e.g. `session`. Raises `Fault`."""
     try:
         return convert(given, kind)
     except ValidationError as error:
@@ -42,7 +42,7 @@ def _fault(complaint: str, at: str) -> Fault:
 
 
 def picture(value: str, param: str) -> str:
-    """Return the data URL of a picture, if it is one that models take."""
+    """Return the data URL of a picture that models take. Raises `Fault`."""
     try:
         return checked_picture(value)
     except CallerError as error:
@@ -50,7 +50,7 @@ def picture(value: str, param: str) -> str:
 
 
 def audio_of(encoded: str, param: str = "audio") -> bytes:
-    """Return bytes out of base64."""
+    """Return the audio bytes of a base64 text. Raises `Fault`."""
     try:
         return binascii.a2b_base64(encoded, strict_mode=True)
     except ValueError:

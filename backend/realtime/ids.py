@@ -1,4 +1,4 @@
-"""Names of things: `item_…`, `resp_…`, `event_…`."""
+"""The ids of items, responses, events and so on: `item_…`, `resp_…`, `event_…`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversation items: reading the ones a client creates, showing them, and what was really heard of each."""
+"""Conversation items: how a client's items are read, how items are shown, and how much of each was really heard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS: Mapping[Role, tuple[str, ...]] = {
 }
 """The content parts that a client may put into a message of each role; the first is text."""
 DIRECTION = "direction_"
-"""The prefix of the id of a message that directs the reply asked for right after it."""
+"""The prefix of the ids of messages that direct the reply that is asked for right after them."""
 
 
 class TextPart(Struct, frozen=True, tag_field="type", tag="input_text"):
@@ -56,7 +56,7 @@ Part = TextPart | SpokenPart | PicturePart | AnswerTextPart | AnswerSoundPart
 
 
 class GivenMessage(Struct, frozen=True, tag_field="type", tag="message"):
-    """A message that a client puts in."""
+    """A message that a client puts into the conversation."""
 
     role: Role
     content: Annotated[list[Part], Meta(min_length=1)]
@@ -72,7 +72,7 @@ class GivenResult(Struct, frozen=True, tag_field="type", tag="function_call_outp
 
 
 class GivenCall(Struct, frozen=True, tag_field="type", tag="function_call"):
-    """A function call of before."""
+    """A function call of an earlier conversation, which a client puts in again."""
 
     call_id: str
     name: str
@@ -139,12 +139,13 @@ class Item:
         self.parts = tuple({name: part[name] for name in part if name != "image_url"} for part in self.parts)
 
     def booked(self) -> dict[str, Any]:
-        """Return the item with this server's bookkeeping, for `/debug/connections`."""
+        """Return the item with its audio lengths, for `/debug/connections`."""
         return self.shown() | {"audio_ms": self.audio_ms, "heard_ms": self.heard_ms}
 
     def truncate(self, audio_end_ms: int) -> None:
-        """Keep `audio_end_ms` of an assistant's audio, and as large a share of the words. Raises `Fault`."""
+        """Keep `audio_end_ms` of an assistant's audio, and the same share of the words. Raises `Fault`."""
         if self.type != "message" or self.role != "assistant" or self.kind != "output_audio" or not self.audio_bytes:
+            # Only audio that the model has sent can have been heard in part.
             raise Fault("Only model output audio messages can be truncated", code="unsupported_content_type")
         if audio_end_ms > self.audio_ms:
             raise Fault(

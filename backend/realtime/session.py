@@ -22,7 +22,7 @@ FORMATS = ("audio/pcm", "audio/pcmu", "audio/pcma")
 LOGPROBS = "item.input_audio_transcription.logprobs"
 TOOLS_LIMIT = 128
 INSTRUCTIONS_LIMIT = 64_000
-"""Characters."""
+"""The most characters of instructions."""
 NULLABLE = frozenset({"tracing", "prompt"})
 """Fields of a session in which null is a value."""
 UNCHANGED = frozenset({"type", "model"})
@@ -49,7 +49,7 @@ class SemanticVad(Struct, frozen=True, tag_field="type", tag="semantic_vad"):
 
 
 class Format(Struct, frozen=True):
-    """A format of audio; of G.711 the rate is known, and may still be named."""
+    """A format of audio; `rate` may be left out for G.711, which has only one."""
 
     type: str
     rate: int | None = None
@@ -191,7 +191,7 @@ class RealtimeSession:
             if name == "audio":
                 self._audio(draft["audio"], value or {})
             elif name in taken and (value is not None or name in NULLABLE):
-                draft[name] = value
+                draft[name] = value  # unknown fields are ignored, and null leaves a field as it is
         self._shown = draft
 
     def read_response(self, given: Any) -> Json:
@@ -213,13 +213,13 @@ class RealtimeSession:
 
     @property
     def turn_detection(self) -> Json | None:
-        """Return how turns are detected; None if the client commits them."""
+        """Return the settings of turn detection; None if the client commits its turns."""
         detection: Json | None = self._shown["audio"]["input"]["turn_detection"]
         return detection
 
     @property
     def transcribes(self) -> bool:
-        """Return whether the client wants the words of the caller."""
+        """Return whether the client wants transcripts of the caller's words."""
         return self._shown["audio"]["input"]["transcription"] is not None
 
     @property
@@ -302,7 +302,7 @@ class RealtimeSession:
 
 
 def _turn_detection(given: Json | None) -> Json | None:
-    """Return how turns are detected, with the defaults of what was left out."""
+    """Return the settings of turn detection, with the defaults of fields that were left out."""
     if given is None:
         return None
     chosen = {name: value for name, value in given.items() if value is not None}

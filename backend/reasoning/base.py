@@ -1,4 +1,4 @@
-"""The types of reasoning: the request, its progress, the result, and the run that makes it."""
+"""The types of reasoning: the request, its progress, the result, and the run."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from backend.tools.base import ToolContext, ToolRights
 
 Strategy = Literal["mono", "dual"]
 ROUND_LIMIT = 20
-"""Turns of one model, or rounds of two, at most."""
+"""The most turns of one model, or rounds of two."""
 NOT_FINISHED = "I did not get to the end of this."
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """A task to think through."""
+    """A task to reason about."""
 
     text: str = field(repr=False)
     strategy: Strategy = "mono"
     context: ToolContext = field(default_factory=lambda: ToolContext(""), repr=False)
-    """The user and the turn for which tools run."""
+    """The context of its tool calls: the user and the turn."""
     source_mode: SourceMode = "chat"
     """How the result is delivered."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may use, never all. Those that need consent refuse, since no user can be asked."""
+    """The names of the tools that it may use. Tools that need consent refuse, since no user can be asked."""
     situation: Situation | None = field(default=None, repr=False)
     guidance: str = ""
     """Further instructions for the model that words the result."""
@@ -41,7 +41,7 @@ class ReasoningRequest:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage worth showing: 'thinking', 'planning', 'calling clock'; never a user's words, nor a thought."""
+    """A stage to show: 'thinking', 'planning', 'calling clock'; never a user's words or a thought."""
 
     detail: str
     round: int = 0
@@ -52,24 +52,24 @@ OnStage = Callable[[Stage], None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reasoned:
-    """The result; about the way to it, it holds only figures."""
+    """The result. Of the work behind it, it holds only figures."""
 
     text: str
     state: Literal["complete", "incomplete"]
     """`incomplete`: the rounds or the time ran out; `text` says so."""
     strategy: Strategy
     rounds: int = 0
-    """Turns of the one model, or rounds of the two."""
+    """The number of turns of one model, or of rounds of two."""
     tool_calls: int = 0
     tokens: int = 0
     citations: tuple[Citation, ...] = ()
     sample: bool = False
-    """Part of the result rests on labelled sample data: `text` says so."""
+    """Whether part of the result rests on labelled sample data; `text` says so."""
     live: bool = False
-    """A tool supplied data."""
+    """Whether a tool supplied data."""
     elapsed_ms: int = 0
     untrusted: bool = False
-    """Text of other people went into the result."""
+    """Whether text of others went into the result."""
 
     def __repr__(self) -> str:
         return f"Reasoned({self.state}, {self.strategy}, {self.rounds} rounds, {self.tokens} tokens)"
@@ -77,7 +77,7 @@ class Reasoned:
 
 @dataclass(repr=False)
 class ReasoningRun:
-    """One task under way. Its sessions are private: their words never leave the run."""
+    """The run of one task. Its sessions are private: their words never leave the run."""
 
     agent: Agent
     task: ReasoningRequest
@@ -130,7 +130,7 @@ class ReasoningRun:
         return rights.tainted() if any(response.untrusted for response in self.responses) else rights
 
     def stage(self, detail: str) -> None:
-        """Show what is being done."""
+        """Report the current stage."""
         self.on_stage(Stage(detail, self.round))
 
     def reasoned(self, text: str, *, complete: bool) -> Reasoned:
@@ -161,6 +161,6 @@ class ReasoningRun:
 
 
 def without_thoughts(text: str) -> str:
-    """Return `text` without the thoughts some models write in front of it, also where their opening tag is missing."""
+    """Return `text` without the thoughts that some models write before it, even if their opening tag is missing."""
     behind = text.rpartition(THINK_END)[2]
     return behind.partition(THINK)[0].strip() if behind.strip() or THINK in text else text.strip()

@@ -1,6 +1,6 @@
-"""Tool calls for models that have none: one request by tags, and the calls in a text made.
+"""Two functions give tool calls to models without them: one requests with tags, one makes the calls in a text.
 
-The agent's loop needs neither, since `models.tagged` serves it. These are for code that drives such a model itself.
+They are for code that drives such a model itself. The agent's loop uses `models.tagged` instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def generate(
 ) -> ModelReply:
     """Ask once, with `tools` described in words. Raises `ModelUnavailable`.
 
-    The reply's text is without calls, thoughts and results that the model invented.
+    The reply's text has no calls, thoughts, or results that the model invented.
     """
     asked: list[ChatMessage] = [{"role": "system", "content": sys_prompt}, *messages]
     stream = TaggedChatModel(model).stream(asked, model=model_name, tools=tools.schemas())
@@ -36,9 +36,9 @@ async def generate(
 
 
 async def call_function(tools: Toolbox, text: str, context: ToolContext | None = None) -> list[ToolResult] | None:
-    """Make the calls in `text` side by side, and return their results in order; None when there is no call.
+    """Make the calls in `text` in parallel, and return their results in order; None when there is no call.
 
-    A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
+    A call that is unknown, malformed or fails gives a failed result that lists the tools.
     """
     reader = TagReader()
     calls = [piece for piece in (*reader.feed(text), *reader.finish()) if isinstance(piece, ToolCall)]

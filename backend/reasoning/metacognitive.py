@@ -1,14 +1,14 @@
-"""The two ways to think a task through, by the metacognitive framework: a model says what state its thinking is in.
+"""There are two strategies of the metacognitive framework, in which a model names the state of its thinking.
 
     mono:  one model, in turns       <deep_thinking> … <action>            at most `rounds` turns
     dual:  Thinker ── <instruction>, <input> ──▶ Actor ── <shallow_thinking> … <action>
               ▲                                    │
               └── report, <function_call_result> ──┘                       at most `rounds` rounds
 
-Either ends with a `<deliverable>`: objective, context, key points, output. The one model, or the Thinker, says
-TASK_DONE first; if nothing is delivered then, it is reminded. One model that ignores the form has answered with its
-first words. The Thinker sees the results of tools themselves, so that it need not believe the Actor. Of what it thinks,
-the Actor sees nothing.
+Both end with a `<deliverable>`: objective, context, key points, output. The single model, or the Thinker, first says
+TASK_DONE; if it delivers nothing then, it is reminded. If the single model ignores the form, its first words are the
+answer. The Thinker sees the results of tools, so it need not trust the Actor. The Actor sees none of the Thinker's
+thoughts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ DELIVER = f"The task is done. Now write its result between {OPEN} and {CLOSE}."
 REPORT = "The Actor reports (data):\n{report}"
 NEXT = "\nGive the next instruction."
 BEST_LIMIT = 2_000
-"""Characters given of a report that is no deliverable."""
+"""The most characters of a report that is no deliverable."""
 RESULT_LIMIT = 2_000
-"""Characters of a tool's result that the Thinker is shown."""
+"""The most characters of a tool's result that the Thinker sees."""
 RESULTS_SHOWN = 20
-"""Results of one report that it is shown: the latest."""
+"""The most results of one report that the Thinker sees: the latest."""
 _THOUGHTS = re.compile(
     r"<(deep|shallow)_thinking>(?:.*?</\1_thinking>|.*?(?=<(?:action|instruction|input|deliverable)>)|.*)", re.DOTALL
 )
@@ -48,26 +48,26 @@ _SECTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """The output of a model in one turn. `payload` has all tags, and private thoughts."""
+    """The output of a model in one turn. `payload` includes all tags and private thoughts."""
 
     payload: str = field(repr=False)
 
 
 @dataclass(slots=True)
 class ReasonerMemory:
-    """The messages of one task, of the one model or of the Actor, oldest first."""
+    """The messages of the single model or the Actor in one task, oldest first."""
 
     messages: list[ModelMessage] = field(default_factory=list)
 
 
 def stopped(message: ModelMessage) -> bool:
-    """Return whether a message ends the work: a deliverable stands in it, from tag to tag, outside of thoughts."""
+    """Return whether a message ends the work with a complete deliverable outside of thoughts."""
     said = _said(message.payload)
     return OPEN in said and CLOSE in said.partition(OPEN)[2]
 
 
 def conclude(memory: ReasonerMemory) -> str:
-    """Return the deliverable in the last message, else what it says without thoughts and tags; "" without messages."""
+    """Return the deliverable of the last message, or its text without thoughts and tags; "" without messages."""
     if not memory.messages:
         return ""
     said = _said(memory.messages[-1].payload)
@@ -82,7 +82,7 @@ def deliverable(text: str) -> str | None:
 
 
 def output_of(text: str) -> str:
-    """Return the output section of a deliverable, or all of it without such a section."""
+    """Return the output section of a deliverable; without such a section, the whole deliverable."""
     marks = list(_SECTION.finditer(text))
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     outputs = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False) if _is_output(mark)]
@@ -109,7 +109,7 @@ async def think_mono(run: ReasoningRun) -> Reasoned:
 
 
 async def think_dual(run: ReasoningRun, *, actor: str) -> Reasoned:
-    """Think with two models, of which `actor` names the second. Raises `NoAnswer` or `ModelUnavailable`."""
+    """Think with two models; `actor` names the second. Raises `NoAnswer` or `ModelUnavailable`."""
     task = prompt(
         "reasoning/thinker",
         task=quoted(run.task.text),
@@ -133,7 +133,7 @@ async def think_dual(run: ReasoningRun, *, actor: str) -> Reasoned:
 
 
 def order(plan: str) -> str:
-    """Return the part of the Thinker's words for the Actor: instruction, input, whether it shall deliver."""
+    """Return the part of the Thinker's words for the Actor: instruction, input, and whether to deliver."""
     instruction = between(plan, "instruction") or _MARKS.sub("", _said(plan)).strip()
     parts = [f"<instruction>\n{instruction}\n</instruction>"]
     if given := between(plan, "input"):
@@ -144,7 +144,7 @@ def order(plan: str) -> str:
 
 
 def called_results(calls: Sequence[ToolCallFinished]) -> str:
-    """Return the results of tool calls as the Thinker is shown them: tagged JSON, which cannot pose as a tag."""
+    """Return the results of tool calls for the Thinker, as tagged JSON that cannot pose as a tag."""
     return "\n".join(
         f"<function_call_result>\n{quoted(_result(call))}\n</function_call_result>" for call in calls[-RESULTS_SHOWN:]
     )
@@ -166,7 +166,7 @@ def _prompt(run: ReasoningRun, name: str, **parts: str) -> str:
 
 
 def _ends(run: ReasoningRun, memory: ReasonerMemory, text: str) -> bool:
-    """Keep a message, and the best result so far; return whether the work ends with it."""
+    """Keep a message and the best result so far, and return whether the work ends with it."""
     message = ModelMessage(text)
     memory.messages.append(message)
     result, is_last = conclude(memory), stopped(message)
@@ -178,7 +178,7 @@ def _ends(run: ReasoningRun, memory: ReasonerMemory, text: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text has none of the framework's marks: its model does not follow it."""
+    """Return whether a text has none of the framework's tags, so that its model does not follow the framework."""
     return _MARKS.search(text) is None
 
 
@@ -187,5 +187,5 @@ def _is_done(text: str) -> bool:
 
 
 def _said(text: str) -> str:
-    """Return a text without thoughts, also where one of their tags is missing."""
+    """Return a text without thoughts, even if one of their tags is missing."""
     return _UNOPENED.sub("", _THOUGHTS.sub("", text))

@@ -1,4 +1,4 @@
-"""The two reasoners by their documented names: a task in, its deliverable out as text.
+"""The two documented reasoners take a task, and return its deliverable as text.
 
 text = await DualModelReasoner(reasoner).infer("Three tickets cost twelve dollars each …")
 
@@ -17,7 +17,7 @@ from backend.reasoning.reasoner import Reasoner
 
 
 class MonoModelReasoner:
-    """Thinks with one model, by the metacognitive framework."""
+    """Reasons with one model, by the metacognitive framework."""
 
     strategy: ClassVar[Strategy] = "mono"
 
@@ -28,22 +28,22 @@ class MonoModelReasoner:
         return f"{type(self).__name__}({self._reasoner!r})"
 
     async def infer(self, task: str | ReasoningRequest) -> str:
-        """Return the deliverable, or the best result so far, which says that it is unfinished. Raises as `Reasoner`."""
+        """Return the deliverable, or the best result so far, marked as unfinished. Raises like `Reasoner`."""
         if isinstance(task, str):
             task = ReasoningRequest(task, tools=self._reasoner.tools)
         return (await self._reasoner.infer(replace(task, strategy=self.strategy))).text
 
     async def conclude(self, reasoner_memory: ReasonerMemory) -> str:
-        """Return the deliverable in the last message, else what that says without thoughts and tags."""
+        """Return the deliverable of the last message, or its text without thoughts and tags."""
         return metacognitive.conclude(reasoner_memory)
 
     @staticmethod
     def stopped(message: ModelMessage) -> bool:
-        """Return whether the message ends the work, since it holds a deliverable from tag to tag."""
+        """Return whether the message ends the work with a complete deliverable."""
         return metacognitive.stopped(message)
 
 
 class DualModelReasoner(MonoModelReasoner):
-    """Thinks with two models, Thinker and Actor, by the metacognitive framework."""
+    """Reasons with two models, Thinker and Actor, by the metacognitive framework."""
 
     strategy: ClassVar[Strategy] = "dual"

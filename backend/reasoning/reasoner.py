@@ -1,4 +1,4 @@
-"""Thinks tasks through, each within a deadline.
+"""The reasoner works on tasks, each within a deadline.
 
 reasoner = Reasoner(agent, planner="…", executor="…")
 reasoned = await reasoner.infer("A train leaves at nine …", strategy="dual")
@@ -18,13 +18,13 @@ from backend.reasoning.base import OnStage, Reasoned, ReasoningRequest, Reasonin
 from backend.reasoning.metacognitive import think_dual, think_mono
 
 TEXT_LIMIT = 8_000
-"""Characters of a task."""
+"""The most characters of a task."""
 AT_ONCE = 16
-"""Tasks under way at the same time; more are refused."""
+"""The most tasks at the same time; more are refused."""
 
 
 class Reasoner:
-    """Thinks any number of tasks through at the same time. `agent` holds the model and every tool there is."""
+    """Works on up to `AT_ONCE` tasks at the same time. `agent` holds the model and all tools."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Reasoner:
         deadline_s: float = 120.0,
         tracer: Tracer = NO_TRACER,
     ) -> None:
-        """`planner` names the model that thinks alone, or plans; `executor` the one that carries a plan out."""
+        """`planner` names the model that thinks alone or plans, `executor` the one that carries a plan out."""
         self._agent = replace(agent, model_name=planner)
         self._executor = executor
         self._deadline_s = deadline_s
@@ -47,7 +47,7 @@ class Reasoner:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools for a task that names none itself: those that look up what is no user's own."""
+        """The names of the tools for a task that names none: those that look up public data."""
         return tuple(tool.name for tool in self._agent.toolbox.offered() if tool.cache and not tool.writes)
 
     async def infer(
@@ -58,12 +58,11 @@ class Reasoner:
         on_stage: OnStage = lambda stage: None,
         deadline_s: float | None = None,
     ) -> Reasoned:
-        """Think `task` through. `strategy` counts where the task is given as text alone.
+        """Work on `task`. `strategy` counts only if the task is a text.
 
         When the time or a budget runs out, or a model becomes unavailable, the best result so far is returned as
-        `incomplete`.
-        Raises `NoAnswer` or `ModelUnavailable` when there is none, `BadRequest` for a task that is empty or too long,
-        `TooMany` when as many are under way as may be.
+        `incomplete`. Raises `NoAnswer` or `ModelUnavailable` when there is none, `BadRequest` for a task that is empty
+        or too long, and `TooMany` beyond `AT_ONCE` tasks.
         """
         if isinstance(task, str):
             task = ReasoningRequest(task, strategy, tools=self.tools)

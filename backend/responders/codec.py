@@ -36,7 +36,7 @@ BENIGN = frozenset({NOTHING_TO_CANCEL, NOTHING_TO_COMMIT})
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """The purposes of replies that must not call a tool."""
 CALL_NOTHING = "Do not call a tool in this reply."
-"""The instruction that says so if a provider's schema has no `tool_choice`."""
+"""The instruction for them where a provider's schema has no `tool_choice`."""
 
 OUT_OF_BAND = "out_of_band"
 """The purpose of responses outside of the conversation, and the beginning of their requests."""
@@ -63,7 +63,7 @@ class Voice(msgspec.Struct, frozen=True):
     language: str = ""
     """The language of what callers say, in ISO 639-1, for the transcript; empty: it is recognized."""
     speed: float = 1.0
-    """How fast it speaks."""
+    """The speed of speech; 1 is the voice's own."""
 
 
 SURE_MODELS = "gpt-4o"
@@ -93,10 +93,10 @@ class ServerEvent(msgspec.Struct):
 
 
 class RealtimeCodec:
-    """Translates for one connection: numbers our events, and knows when the caller's speech began."""
+    """The codec of one connection, which numbers our events and knows when the caller's speech began."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities | None = None) -> None:
-        """By default the model can do what OpenAI's of this name can."""
+        """`capabilities` are by default those of OpenAI's model of this name."""
         self._voice = voice
         self.capabilities = capabilities or capabilities_of(voice.model)
         self.briefing = Briefing("")
@@ -127,7 +127,7 @@ class RealtimeCodec:
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
-        """Return what was said before, as text: assistant audio cannot be put back."""
+        """Return client events that put the history back, as text: assistant audio cannot be put back."""
         return [self._message(said.role, said.text) for said in history]
 
     def append(self, pcm: bytes | bytearray) -> bytes:
@@ -249,9 +249,9 @@ class RealtimeCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def decode(self, text: str | bytes | bytearray | memoryview) -> list[ResponderEvent]:
-        """Return one server event as none, one or several of ours; unknown types are none.
+        """Return the events of ours for one server event; none for unknown types.
 
-        Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
+        Raises `ResponderUnavailable` if the connection is over, `ResponderRejected` if another would not help.
         """
         try:
             event = self._parse(text)
@@ -259,7 +259,7 @@ class RealtimeCodec:
                 return [self._progress(request, event, msgspec.json.decode(text))]
             return self._translate(event)
         except (msgspec.MsgspecError, ValueError, AttributeError, TypeError) as error:
-            # One event that is not what the protocol says costs that event, and never the call.
+            # An event that does not keep to the protocol is lost, but never the call.
             return [ev.ProviderComplained("unreadable_event", f"An event could not be read ({type(error).__name__}).")]
 
     def type_of(self, text: str | bytes) -> str:
@@ -271,7 +271,7 @@ class RealtimeCodec:
         return event.type
 
     def _out_of_band_of(self, event: ServerEvent) -> str:
-        """Return the request of the response outside of the conversation that the event belongs to; empty: none."""
+        """Return the request of the response outside of the conversation to which the event belongs; empty: none."""
         response = event.response or {}
         metadata = response.get("metadata") or {}
         if event.type == "response.created" and metadata.get("purpose") == OUT_OF_BAND:
@@ -327,8 +327,9 @@ class RealtimeCodec:
         error = details.get("error") or {}
         if error.get("code") in FATAL:
             raise _rejected(error)
-        detail = error.get("code") or error.get("type") or details.get("reason") or ""
+        detail = error.get("code") or error.get("type") or details.get("reason") or ""  # the most exact that is there
         status: ReplyStatus = response.get("status") or "completed"
+        # A cancelled reply may hold a call that breaks off, and one without an id cannot be answered.
         calls: list[ResponderEvent] = [
             ev.ToolCalled(reply, item["call_id"], item.get("name", ""), item.get("arguments", ""))
             for item in response.get("output") or []

@@ -3,15 +3,14 @@
     a call begins      the first provider in the operator's order with a closed breaker; if it cannot be reached, the
                        next, without a pause
     its line dies      the same, which may be the provider it had: every new connection is given the history
-    none is healthy    all of them in order, again and again, until the call gives up
+    none is healthy    all of them in order, again and again, for `RECONNECT_S` seconds
     it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
-    a better one is    dialled beside the line that stands, given the history, and taken between two turns
+    a better one is    connected beside the present line, given the history, and taken between two turns
     back
 
-A provider's breaker is opened and closed by what calls live through: each attempt to connect is evidence. Without one
-for a while, a question (`/readyz`, a call that would rather be back) causes a probe.
-Probes run one at a time, within `PROBE_WITHIN_S`, and no sooner than `REST_S` after a failure or `FRESH_S` after a
-success.
+Each attempt to connect opens or closes a provider's breaker. If the last one is too old, a check (`/readyz`, a call
+that waits for a preferred provider) causes a probe. Probes run one at a time, within `PROBE_WITHIN_S`, and no sooner
+than `REST_S` after a failure or `FRESH_S` after a success.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from backend.errors import ResponderUnavailable
 from backend.responders.base import Briefing, Capabilities, Endpointer, PastMessage, Responder, ResponderFactory
 
 DIAL_WITHIN_S = 2.5
-"""Seconds one attempt may take while there are other providers to try."""
+"""The most seconds of one attempt while there are other providers to try."""
 REST_S = 5.0
-"""Seconds a provider that failed is left alone while others are healthy."""
+"""Seconds for which a provider that failed is not tried while others are healthy."""
 FRESH_S = 30.0
-"""Seconds for which a success is believed without another look."""
+"""Seconds for which a success counts without another check."""
 PROBE_WITHIN_S = 2.0
-"""Seconds a probe may take."""
+"""The most seconds of a probe."""
 MUTE = "The Responder is connected and says nothing."
-"""What is wrong with a provider that a call has left."""
+"""The error of a provider that a call has left because it was mute."""
 NEVER = float("-inf")
 Clock = Callable[[], float]
 T = TypeVar("T")
@@ -62,9 +61,9 @@ class Provider:
     probe: Callable[[], Awaitable[None]]
     """A free check whether `connect` would work. Raises `ResponderUnavailable`."""
     capabilities: Capabilities
-    """What its model can do."""
+    """The abilities of the provider's model."""
     at: str = ""
-    """Its address, for the operator: ' at https://…'."""
+    """The provider's address, for the operator: ' at https://…'."""
     voice: str = ""
     """The voice of callers who have not chosen one."""
     now: Clock = time.monotonic
@@ -74,16 +73,16 @@ class Provider:
 
     @property
     def state(self) -> str:
-        """Return 'ok', what is wrong, or 'not tried yet'."""
+        """Return 'ok', the error, or 'not tried yet'."""
         return self._trouble or ("ok" if self._seen_at > NEVER else "not tried yet")
 
     @property
     def is_healthy(self) -> bool:
-        """Return whether its last call or probe was a success."""
+        """Return whether the provider's last call or probe was a success."""
         return self.state == "ok"
 
     def allows(self) -> bool:
-        """Return whether a call may try it now; after a failure, one call tries it for all."""
+        """Return whether a call may try the provider now; after a failure, one call tries it for all."""
         if not self._trouble:
             return True
         if self.now() < self._seen_at + REST_S:
@@ -92,7 +91,7 @@ class Provider:
         return True
 
     async def dial(self, briefing: Briefing, history: Sequence[PastMessage], within_s: float | None) -> Responder:
-        """Connect within that time, if one is given, and note how it went. Raises `ResponderUnavailable`."""
+        """Connect, within `within_s` if given, and note the outcome. Raises `ResponderUnavailable`."""
         briefing = replace(briefing, endpointing=self.capabilities.endpointer(briefing.endpointing))
         return await self._noted(self.connect(briefing, history), within_s)
 
@@ -106,12 +105,12 @@ class Provider:
         return self.is_healthy
 
     def note(self, error: ResponderUnavailable | None) -> None:
-        """Open the breaker with what is wrong, or close it."""
+        """Open the breaker for `error`; close it for None."""
         self._trouble = f"{error} {error.hint}".strip() if error else ""
         self._seen_at = self.now()
 
     async def _noted(self, work: Awaitable[T], within_s: float | None) -> T:
-        """Return the outcome of an attempt, and note how it went."""
+        """Await an attempt, note its outcome, and return its result."""
         try:
             async with asyncio.timeout(within_s):
                 outcome = await work
@@ -145,7 +144,7 @@ class Providers:
         return frozenset.intersection(*(each.capabilities.endpointers for each in self.all))
 
     def without(self, endpointer: Endpointer) -> list[str]:
-        """Return the names of the providers with a model that cannot have its turns decided so."""
+        """Return the names of the providers with a model that does not work with that endpointer."""
         return [each.name for each in self.all if endpointer not in each.capabilities.endpointers]
 
     def preferring(self, name: str) -> Providers:
@@ -157,7 +156,7 @@ class Providers:
         return {each.name: each.state for each in self.all}
 
     async def readiness(self) -> str:
-        """Return 'ok' when a call would find a healthy provider now, else what is wrong with each."""
+        """Return 'ok' if a call would find a healthy provider now, otherwise the error of each."""
         if any(await asyncio.gather(*(each.check() for each in self.all))):
             return "ok"
         if len(self.all) == 1:
@@ -185,7 +184,7 @@ class ProviderChoice:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return the abilities of that provider's model."""
+        """Return the abilities of the model that serves the call, or would be tried first."""
         return self._provider.capabilities
 
     @property
@@ -249,7 +248,7 @@ class ProviderChoice:
         self._current = self._offered
 
     def leave(self) -> None:
-        """Give up the provider of the call, which is mute; other calls learn of it by its breaker."""
+        """Leave the mute provider of the call, and open its breaker for other calls."""
         if self._current:
             self._left.append(self._current)
             self._current.note(ResponderUnavailable(MUTE))

@@ -7,16 +7,16 @@ import re
 from backend.responders.base import Capabilities
 
 SESSION_S = 3600.0
-"""The provider ends a connection after an hour."""
+"""The seconds after which the provider ends a connection: an hour."""
 REASONS = re.compile(r"gpt-realtime-2(\.\d+)?(-mini)?(-\d{4}-\d\d-\d\d)?$")
-"""Models that reason: they take an effort, and call several tools in one reply. `gpt-realtime-2025-08-28` is a date."""
+"""Models that reason: they take an effort, and call several tools in one reply. `gpt-realtime-2025-08-28` is none."""
 
 VOICES = ("marin", "cedar", "alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse")
 SPEEDS = (0.25, 1.5)
 
 
 def capabilities_of(model: str) -> Capabilities:
-    """Return what this model can do over the Realtime API; of a model that is not OpenAI's, what the protocol has."""
+    """Return the abilities of a model over the Realtime API; for one that is not OpenAI's, those of the protocol."""
     reasons, is_openais = REASONS.match(model) is not None, model.startswith("gpt-realtime")
     return Capabilities(
         endpointers=frozenset({"local", "provider"}),

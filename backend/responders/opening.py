@@ -22,11 +22,11 @@ class ApiEndpoint:
     base_url: str
     api_key: str = field(repr=False)
     model: str = ""
-    """The one model behind it, which is asked for in place of any other; empty: those of the settings."""
+    """The only model of the API, which replaces the requested one; empty: the models of the settings."""
 
     @property
     def realtime_url(self) -> str:
-        """Return the address of its Realtime API, a WebSocket's."""
+        """Return the WebSocket address of the Realtime API."""
         return re.sub(r"^http", "ws", self.base_url.rstrip("/")) + "/realtime"
 
 
@@ -40,11 +40,11 @@ class OpenedProvider:
     has_models: bool = True
     """True if the Thinkers can use the provider's models with its key."""
     most_calls: int = 0
-    """Calls it serves at the same time; 0: any number."""
+    """The most calls that it serves at the same time; 0: any number."""
     without_model: bool = False
-    """True if there is no language model behind it: routing and tool calls are decided otherwise."""
+    """True if the provider has no language model: routing and tool calls are decided in other ways."""
     warm_up: WarmUp | None = None
-    """The parts that it is still loading, if any."""
+    """The parts that the provider is still loading, if any."""
 
 
 def compatible_provider(
@@ -58,7 +58,7 @@ def compatible_provider(
 
 
 def voice_of(settings: Settings, model: str) -> Voice:
-    """Return the voice asked for, of that model."""
+    """Return the model and voice of the settings, with `model` in place of theirs."""
     return Voice(
         model,
         settings.realtime.voice,

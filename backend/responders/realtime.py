@@ -1,12 +1,12 @@
 """A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
 
-Everything this side says is written in order and without waiting. What the network does not take waits in the buffer of
-the transport, bounded in bytes and in time: a connection that takes nothing is given up.
+Messages are written in order and without waiting. The transport's buffer keeps what the network does not take, bounded
+in bytes and in time: a connection that takes nothing is broken off.
 
-This is the one file that reaches inside `websockets` 17. A call sends and receives some twenty messages a second;
-through the library's queue and the tasks that wait at it, each costs a task's turn more. So `RealtimeConnection`
-overrides `process_event`, which receives every frame, and writes by `protocol.send_text` and `send_data`, watching
-`paused`. If one of these changes, calls get no events: `tests/test_library_pins.py` fails first.
+This is the one file that reaches inside `websockets` 17. A call sends and receives some twenty messages a second; the
+library's queue and its tasks would cost each a task's turn more. So `RealtimeConnection` overrides `process_event`,
+which receives every frame, and writes by `protocol.send_text` and `send_data`, with an eye on `paused`. If one of these
+changes, calls get no events: `tests/test_library_pins.py` fails first.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ CLOSE_WITHIN_S = 2.0
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """The longest message, far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
 WAITING_LIMIT_BYTES = 1024 * 1024
-"""Bytes that may wait for the network: a picture, or sixteen seconds of speech."""
+"""The most bytes that wait for the network: a picture, or sixteen seconds of speech."""
 EARLY_LIMIT = 1_000
-"""Events kept until they are first received."""
+"""The most events that are kept before `receive_events`."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
-"""Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
-nothing waits for it: the next message, such as a commit, first sends the audio so far. A provider that listens for the
-end of speech itself gets every frame by itself.
+"""The bytes of audio in one message, by endpointer: a message costs nearly as much for 20 ms as for 200. With local
+endpointing nothing waits for the audio: the next message, such as a commit, first sends what was collected. A provider
+that detects the end of speech gets every frame in a message of its own.
 """
 
 Message = bytes | bytearray | memoryview
@@ -55,7 +55,7 @@ OnMessage = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class RealtimeEndpoint:
-    """The address and key of a Realtime API, and the voice asked for there."""
+    """The address and key of a Realtime API, and the voice to ask for."""
 
     url: str
     """The address, ws:// or wss://, without the model."""
@@ -73,23 +73,23 @@ class RealtimeEndpoint:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return the abilities of its model."""
+        """Return the abilities of the model behind this endpoint."""
         return self.new_codec(self.voice).capabilities
 
 
 async def connect_realtime(
     endpoint: RealtimeEndpoint, briefing: Briefing, history: Sequence[PastMessage]
 ) -> RealtimeResponder:
-    """Connect, brief, and put the history back; the reply to the briefing is awaited before any audio.
+    """Connect, send the briefing, wait for its acceptance, and put the history back.
 
-    Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
+    Raises `ResponderRejected` if the key is refused, `ResponderUnavailable` for errors that may pass.
     """
     async with connecting("The Responder", endpoint.settings):
         return await _brief(await _open(endpoint), endpoint.new_codec(endpoint.voice), briefing, history)
 
 
 async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
-    """Find out whether a call would be served: open a session, and close it before anything is asked of it.
+    """Check whether a call would be served: open a session, and close it before any request.
 
     Raises as `connect_realtime` does.
     """
@@ -104,9 +104,9 @@ async def probe_realtime(endpoint: RealtimeEndpoint) -> None:
 
 @asynccontextmanager
 async def connecting(who: str, settings: str, refusals: Collection[int] = (401, 403)) -> AsyncIterator[None]:
-    """Bound the time it takes to connect, and translate what goes wrong.
+    """Bound the time of connecting, and raise its errors as ours.
 
-    `settings` is what to check then, `refusals` are the statuses that do not pass by themselves. No cause is kept: its
+    `settings` names the settings to check; `refusals` are the HTTP statuses of permanent errors. No cause is kept: its
     text may hold a key.
     """
     try:
@@ -164,13 +164,13 @@ async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: s
 
 
 class ConnectedResponder(Responder, ABC):
-    """A Responder over a WebSocket, whatever is said there: its events, its failure and its end."""
+    """The base of Responders over a WebSocket, for any protocol: their events, failure and end."""
 
     def __init__(self, connection: RealtimeConnection, capabilities: Capabilities) -> None:
         self._connection = connection
         self._capabilities = capabilities
         self._on_event: OnEvent | None = None
-        self._early: deque[ResponderEvent] = deque(maxlen=EARLY_LIMIT)  # of before anybody received events
+        self._early: deque[ResponderEvent] = deque(maxlen=EARLY_LIMIT)  # before `receive_events`
         self._closing = False
         self._failure: ResponderUnavailable | None = None
 
@@ -195,7 +195,7 @@ class ConnectedResponder(Responder, ABC):
 
     @abstractmethod
     def _on_message(self, message: Message) -> None:
-        """Take a message of the provider's."""
+        """Take a message of the provider."""
 
     def _last_events(self) -> Iterable[ResponderEvent]:
         """Return the events that the end of the connection causes."""
@@ -214,12 +214,12 @@ class ConnectedResponder(Responder, ABC):
                 self._on_event(event)
 
     def _report_soon(self, events: Sequence[ResponderEvent]) -> None:
-        """Report later: the call is in the midst of carrying out its commands."""
+        """Report `events` later, because the call is still carrying out its commands."""
         if events:
             asyncio.get_running_loop().call_soon(self._report, events)
 
     def _fail(self, failure: ResponderUnavailable) -> None:
-        """Break the connection off; the call learns why."""
+        """Break the connection off; `receive_events` raises `failure`."""
         self._failure = failure
         self._connection.transport.abort()
 
@@ -242,7 +242,7 @@ class RealtimeResponder(ConnectedResponder):
     def send(self, command: ResponderCommand) -> None:
         self._enqueue_piece()
         self._connection.write(*self._codec.messages(command))
-        if self._codec.released:  # later: the call is in the midst of carrying out its commands
+        if self._codec.released:  # reported later: the call is still carrying out its commands
             asyncio.get_running_loop().call_soon(self._release)
 
     def brief(self, briefing: Briefing) -> None:
@@ -269,7 +269,7 @@ class RealtimeResponder(ConnectedResponder):
 
 
 class RealtimeConnection(ClientConnection):
-    """The WebSocket under a Responder. Read it by `next_message` first, then by `receive_messages`."""
+    """The WebSocket of a Responder. Its first messages are read by `next_message`, then all by `receive_messages`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -281,7 +281,7 @@ class RealtimeConnection(ClientConnection):
     def write(self, *messages: bytes) -> None:
         """Send messages of UTF-8 without waiting, unless the connection is lost.
 
-        Where too much waits for the network, or for too long, the connection is broken off.
+        If too many bytes wait for the network, or for too long, the connection is broken off.
         """
         if self.protocol.state is not State.OPEN:
             return
@@ -306,7 +306,7 @@ class RealtimeConnection(ClientConnection):
             self.transport.abort()
 
     async def close_soon(self) -> None:
-        """Close in order, or break off what takes too long."""
+        """Close the connection; break it off after `CLOSE_WITHIN_S` seconds."""
         try:
             async with asyncio.timeout(CLOSE_WITHIN_S):
                 await self.close()
@@ -320,7 +320,7 @@ class RealtimeConnection(ClientConnection):
         return text
 
     async def receive_messages(self, on_message: OnMessage) -> None:
-        """Call `on_message` with every message as it comes, those that wait first, until the connection is over."""
+        """Call `on_message` with the messages that wait, then with each as it comes, until the connection is over."""
         while self._queued:
             on_message(await self.next_message())
         self._on_message = on_message
@@ -330,7 +330,7 @@ class RealtimeConnection(ClientConnection):
             self._on_message = lambda _: None
 
     def process_event(self, event: Event) -> None:
-        """Take a frame that has come, or the answer to our handshake."""
+        """Take a received frame, or the answer to our handshake."""
         if not isinstance(event, WebSocketFrame) or event.opcode not in DATA_OPCODES:
             super().process_event(event)
         elif self._on_message is None:

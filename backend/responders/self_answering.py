@@ -1,8 +1,8 @@
-"""The codec of a provider that finds turns by itself and answers each of them without being asked.
+"""The codec of a provider that detects turns by itself and answers each without a request.
 
-Our wish for an answer is therefore not sent but matched with the reply that comes by itself, without a request of ours
-in its metadata. It is held back until we want it. A turn that the call ignores has still been answered there, unheard.
-What the caller talks over ends there immediately.
+Our request for an answer is therefore not sent, but matched with the reply that comes by itself, which has no request
+of ours in its metadata. That reply is kept until we want it. The provider has also answered a turn that the call
+ignores, unheard, and ends a reply immediately when the caller talks over it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HELD_LIMIT = 2_000
 
 
 class SelfAnsweringCodec(RealtimeCodec):
-    """Translates for one connection, and matches the replies that come by themselves with those we want."""
+    """The codec of one connection, which matches the replies that come by themselves with those we want."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)
@@ -30,7 +30,7 @@ class SelfAnsweringCodec(RealtimeCodec):
         self._wish = ""
         """The request that the next reply that comes by itself answers."""
         self._open = ""
-        """The reply we have reported as begun, and not as ended."""
+        """The reply that was reported as begun, and not as ended."""
         self._held_id = ""
         self._held: list[ResponderEvent] = []
 

@@ -1,4 +1,4 @@
-"""Follows what the local Responder still loads, so that the page, the terminal and `/readyz` can say it."""
+"""Follows what the local Responder is still loading, for the page, the terminal and `/readyz`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from collections.abc import Awaitable, Callable
 log = logging.getLogger(__name__)
 
 ASK_EVERY_S = 0.5
-"""Seconds between two questions while something is being loaded."""
+"""Seconds between two checks while parts are being loaded."""
 
 Ask = Callable[[], Awaitable[list[str] | None]]
-"""Returns what is being loaded at this moment; None where there was no answer."""
+"""Returns the parts that are being loaded now; None without an answer."""
 
 
 class WarmUp:
-    """The parts that are being loaded. Calls may come earlier: they wait for what they need."""
+    """The parts that are being loaded. Earlier calls wait for the parts that they need."""
 
     def __init__(self, ask: Ask, loading: list[str]) -> None:
         self.loading = loading
         """The names of the parts, e.g. `speech recognition`; empty once all are loaded."""
         self.took_s = 0.0
-        """Seconds it took, once it is over."""
+        """The seconds that loading took; 0 until it is over."""
         self._ask = ask
         self._began = time.monotonic()
         self._over = asyncio.Event()
 
     async def run(self) -> None:
-        """Ask until everything is loaded."""
+        """Check until everything is loaded."""
         while self.loading:
             await asyncio.sleep(ASK_EVERY_S)
             now = await self._ask()
@@ -39,7 +39,7 @@ class WarmUp:
         self._over.set()
 
     async def wait(self) -> None:
-        """Return once everything is loaded."""
+        """Wait until everything is loaded."""
         await self._over.wait()
 
     def _take(self, loading: list[str]) -> None:

@@ -1,12 +1,12 @@
-"""Child processes: every program the server runs beside itself is started, watched, restarted and ended here.
+"""Child processes: starts, watches, restarts and ends every program that the server runs beside itself.
 
     new ── start ──► starting ── until_ready ──► running ── close ──► ended
                         ▲                           │
                         └── pause (back-off) ◄── it ended by itself
 
-A child ends with its parent, however the parent went: the kernel sends it SIGTERM (`parent_death`, Linux). It has a
-session of its own, so Ctrl-C in the terminal reaches the parent alone, which ends its children in order. A child that
-ends by itself is started again after a pause, which grows while children die young; some exit statuses are final.
+A child ends with its parent, even if that is killed: the kernel sends it SIGTERM (`parent_death`, Linux). It has a
+session of its own, so Ctrl-C in the terminal reaches only the parent, which ends its children. A child that ends by
+itself is started again after a pause, which grows while children end young; some exit statuses are final.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from backend.runtime.supervisor import cancel_all, supervised
 log = logging.getLogger(__name__)
 
 LAST_WORDS_S = 0.5
-"""Seconds in which `until_ready` may still read what a child wrote before it ended."""
+"""Seconds in which `until_ready` may still read the output of a child that has ended."""
 YOUNG_S = 30.0
-"""Seconds a child must run for its end to count as the first."""
+"""Seconds that a child must run for the pauses to begin again with the first."""
 
 
 def running(module: str) -> list[str]:
@@ -48,42 +48,42 @@ class ChildFailed(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run, and what it is given."""
+    """A program to run, with its arguments, environment and files."""
 
     arguments: Sequence[str]
     """The program's path, then its arguments."""
     env: Mapping[str, str] | None = None
-    """Its whole environment; None: ours."""
+    """The program's whole environment; None: this process's."""
     pipes: bool = False
-    """True: its standard input and output are pipes to us; else it has no input, and our output."""
+    """True: the program's standard input and output are pipes to this process. False: no input, and our output."""
     log: Path | None = None
-    """The file that takes its output and errors, written again at each start."""
+    """The file for the program's output and errors, which is overwritten at each start."""
     pass_fds: Sequence[int] = ()
-    """Open files it inherits."""
+    """The open files that the program inherits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The time a child may take to start and to end, and when it is started again."""
+    """The time limits for the start and end of a child, and the pauses before it is started again."""
 
     ready_within_s: float = 20.0
     end_within_s: float = 3.0
     """Seconds between SIGTERM and SIGKILL."""
     pauses_s: Sequence[float] = (0.5, 1.0, 2.0, 5.0)
-    """Seconds before a child that ended is started again, a longer pause each time one dies young."""
+    """Seconds before a child that has ended is started again; the next pause counts each time one ends young."""
     final_statuses: Collection[int] = ()
-    """Exit statuses after which it is not started again."""
+    """The exit statuses after which a child is not started again."""
 
 
 USUAL = Limits()
 
 
 async def _at_once(process: Process) -> None:
-    """The default of `until_ready`: a started process is ready."""
+    """Return immediately, as the default of `until_ready`: a started process is ready."""
 
 
 class ChildProcess:
-    """One program kept running. `await start()`, later `await close()`."""
+    """One program that is kept running, from `await start()` until `await close()`."""
 
     def __init__(
         self,
@@ -94,10 +94,10 @@ class ChildProcess:
         on_failed_restart: Callable[[Exception], object] = lambda error: None,
         limits: Limits = USUAL,
     ) -> None:
-        """`name` stands in logs; `command` is asked for again at each start.
+        """`name` is the child's name in logs; `command` is called at each start.
 
-        `until_ready` returns once the child serves; it may raise whatever `start` is to raise.
-        `on_failed_restart` may mend what kept the child from coming back, before the next attempt.
+        `until_ready` returns when the child serves; `start` raises its errors. `on_failed_restart` may remove the cause
+        of a failed restart before the next attempt.
         """
         self.name = name
         self._command = command
@@ -120,12 +120,12 @@ class ChildProcess:
 
     @property
     def pid(self) -> int | None:
-        """Return the child's process id while it runs, else None."""
+        """Return the child's process id while it runs, otherwise None."""
         return self._process.pid if self._process and self.running else None
 
     @property
     def running_process(self) -> Process | None:
-        """Return the child while it runs, else None."""
+        """Return the child while it runs, otherwise None."""
         return self._process if self.running else None
 
     @property
@@ -134,9 +134,9 @@ class ChildProcess:
         return self.running and self._up.is_set()
 
     async def start(self) -> None:
-        """Start the child and wait until it is ready; does nothing when it was started before.
+        """Start the child and wait until it is ready; do nothing if it was started before.
 
-        Raises `ChildFailed`, and then leaves nothing behind.
+        Raises `ChildFailed`; then no process is left.
         """
         if self._watching is not None:
             return
@@ -144,7 +144,7 @@ class ChildProcess:
         self._watching = supervised(f"child process {self.name}", self._keep_running)
 
     async def wait_until_running(self) -> Process:
-        """Return the running child once it is ready, after its restart if it has just ended."""
+        """Wait until the child is ready, after its restart if it has just ended, and return it."""
         while not self.ready:
             self._up.clear()
             await self._up.wait()
@@ -156,7 +156,7 @@ class ChildProcess:
         return await asyncio.shield(self._final)
 
     async def close(self) -> None:
-        """End the child with SIGTERM, or by force when it takes too long. Safe to call twice."""
+        """End the child with SIGTERM, or with SIGKILL if it takes too long. Safe to call twice."""
         if self._watching is not None:
             await cancel_all([self._watching])
             self._watching = None

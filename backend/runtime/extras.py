@@ -1,4 +1,4 @@
-"""Names the extra of this package that a setting needs, where it is not installed."""
+"""The error for a setting that needs an extra of this package which is not installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.errors import MissingLibrary
 
 
 def require(package: str, *, extra: str, needed_by: str) -> None:
-    """Raise `MissingLibrary` where the importable `package` is not installed, with the command that installs it."""
+    """Raise `MissingLibrary` if the importable `package` is not installed, with the command that installs it."""
     if find_spec(package) is None:
         raise MissingLibrary(f"{needed_by} needs the package {package}.", hint=how_to_install(extra))
 

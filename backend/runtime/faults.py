@@ -1,7 +1,7 @@
-"""Faults that cost one record or one message instead of the loop that met it: they are skipped, counted and logged.
+"""Handling of faulty records and messages, which are skipped, counted and logged, so that their loop goes on.
 
 `/metrics` shows both counters. A log line is written for the first fault of a kind and whenever their number has
-doubled, so that a bad record that is read every second does not fill the log; no words of users are in it.
+doubled, so that a bad record that is read every second does not fill the log. Logs hold no words of users.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import msgspec
 log = logging.getLogger(__name__)
 
 skipped_records: Counter[str] = Counter()
-"""Records and messages of this process that could not be decoded, by kind."""
+"""The number of records and messages that this process could not decode, by kind."""
 observer_failures: Counter[str] = Counter()
-"""Observers of this process that raised, by what they observed."""
+"""The number of errors that listeners of this process raised, by what they listen to."""
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
 def decode_or_skip(kind: str, raw: R, decode: Callable[[R], T]) -> T | None:
-    """Return `decode(raw)`, or None when that raises: the record is skipped and counted under `kind`.
+    """Return `decode(raw)`; if that raises, count the skipped record under `kind` and return None.
 
     `kind` is a label of metrics and logs: short, without anything personal.
     """
@@ -38,7 +38,7 @@ def decode_or_skip(kind: str, raw: R, decode: Callable[[R], T]) -> T | None:
 
 
 def decode_all(kind: str, raw: Iterable[R], decode: Callable[[R], T]) -> list[T]:
-    """Return what of `raw` can be decoded, in order; the rest is skipped and counted under `kind`."""
+    """Return the records of `raw` that can be decoded, in order; skip the others and count them under `kind`."""
     found = (decode_or_skip(kind, each, decode) for each in raw)
     return [each for each in found if each is not None]
 
@@ -52,7 +52,7 @@ def skip_record(kind: str, error: Exception) -> None:
 
 
 def call_observer(name: str, observer: Callable[..., object], *arguments: Any) -> None:
-    """Call `observer`; when it raises, that is counted under `name` and logged, and costs the others nothing."""
+    """Call `observer`; if it raises, count the error under `name` and log it, so that other listeners go on."""
     try:
         observer(*arguments)
     except Exception as error:  # noqa: BLE001 - other observers and messages wait behind it

@@ -1,6 +1,6 @@
-"""JSON objects, where they enter from a client, a model, a service or Redis, and where they leave to one.
+"""JSON objects, for the places where they come from a client, a model, a service or Redis, or go to one.
 
-Inside the server data has types of its own; a file that names `Json` is one where JSON comes in or goes out.
+Inside the server data has types of its own: only files in which JSON comes in or goes out use `Json`.
 `scripts/structure.py` counts those files.
 """
 
@@ -19,7 +19,7 @@ _decoder = msgspec.json.Decoder(Json)
 def decode_object(raw: bytes | str) -> Json:
     """Return the JSON object in `raw`.
 
-    Raises `msgspec.DecodeError` when it is not JSON and `msgspec.ValidationError`, which is one, when it is JSON of
-    another kind. `runtime.faults.decode_or_skip` turns either into a counted record that is skipped.
+    Raises `msgspec.DecodeError` if it is not JSON, and its subclass `msgspec.ValidationError` if it is JSON of another
+    kind. `runtime.faults.decode_or_skip` skips and counts records with either error.
     """
     return _decoder.decode(raw)

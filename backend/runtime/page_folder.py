@@ -1,4 +1,4 @@
-"""Finds the page: in a checkout it stands beside `backend/`, in an installed package within `responder_thinker`."""
+"""Finds the page: beside `backend/` in a checkout, within `responder_thinker` in an installed package."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def page_folder() -> Path:
-    """Return the folder with the page's files; where there is none, only the API is served."""
+    """Return the folder of the page's files, which may not exist: then only the API is served."""
     checkout = Path(__file__).parents[2] / "frontend"
     package = find_spec("responder_thinker")
     if checkout.is_dir() or package is None or package.origin is None:
-        return checkout
+        return checkout  # the checkout wins, and a program without the package has no other
     return Path(package.origin).with_name("page")

@@ -1,4 +1,4 @@
-"""Notices that the parent is gone: its end of our standard input closes, even when it was killed with SIGKILL."""
+"""Detects that the parent is gone: its end of our standard input closes, even if it was killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 GRACE_S = 5.0
-"""Seconds between asking for the end and ending without asking."""
+"""Seconds from the call of `on_gone` to the forced end of the process."""
 
 
 def when_gone(on_gone: Callable[[], None]) -> None:
-    """Call `on_gone`, from a thread of its own, once standard input is closed; after a grace the process ends."""
+    """Call `on_gone`, from another thread, when standard input is closed; end the process `GRACE_S` seconds later."""
     threading.Thread(target=_watch, args=(on_gone,), name="parent-watch", daemon=True).start()
 
 

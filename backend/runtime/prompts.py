@@ -11,7 +11,7 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 
 
 def prompt(name: str, **data: str) -> str:
-    """Return a prompt by its name, such as `coordinator/system`, with `data` in it; braces in the data mean nothing."""
+    """Return the prompt of that name, such as `coordinator/system`, with `data` in it; braces in the data stay."""
     return _NAME.sub(lambda found: data.get(found[1], found[0]), _text(name))
 
 

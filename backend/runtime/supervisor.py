@@ -18,18 +18,18 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S = 0.1
-"""Seconds before the first restart; each further one waits twice as long."""
+"""Seconds before the first restart; each further pause is twice as long."""
 LONGEST_PAUSE_S = 5.0
-"""Seconds between two restarts at most."""
+"""The most seconds before a restart."""
 HEALTHY_AFTER_S = 60.0
-"""Seconds without a failure after which a loop counts as healthy, and its pause begins again at the first."""
+"""Seconds without a failure after which a loop counts as healthy, and its pauses begin again with the first."""
 
 Loop = Callable[[], Coroutine[Any, Any, None]]
 
 restarts: Counter[str] = Counter()
-"""Restarts of each loop of this process, by name."""
+"""The number of restarts of each loop of this process, by name."""
 _last_failure: dict[str, tuple[float, str]] = {}
-"""When each loop raised for the last time (steady clock, seconds), and what."""
+"""The moment of each loop's last error (steady clock, seconds), and the type of the error."""
 _left_behind: set[asyncio.Task[Any]] = set()
 """Tasks that are no longer awaited, referenced until they end."""
 
@@ -66,7 +66,7 @@ def start_among(tasks: set[asyncio.Task[None]], name: str, work: Coroutine[Any, 
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]], *, within_s: float | None = None) -> None:
-    """Cancel `tasks`, and wait up to `within_s` seconds until all have ended; None: however long it takes."""
+    """Cancel `tasks`, and wait up to `within_s` seconds until all have ended; None: without a limit."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -81,7 +81,7 @@ async def event_or_timeout(event: asyncio.Event, within_s: float) -> None:
 
 
 def leave_behind(task: asyncio.Task[Any]) -> None:
-    """Keep a reference to a task that is no longer awaited, and retrieve how it ends, so that asyncio is silent."""
+    """Keep a reference to a task that is no longer awaited, and retrieve its error, which asyncio would log."""
     _left_behind.add(task)
     task.add_done_callback(_retrieve)
 

@@ -1,7 +1,7 @@
-"""An alarm that is set again often: packets arrive 50 times a second, and the deadline moves with each.
+"""An alarm that is set again often: packets arrive 50 times a second, and each moves the deadline.
 
-The event loop's timer is replaced only when the new moment is earlier than the one it is set to; when it fires too
-early, the owner sets the alarm again.
+The event loop's timer is replaced only if the new moment is earlier than the present one; if it fires too early, the
+owner sets the alarm again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 
 class Alarm:
-    """Calls `on_alarm` once, at the earliest moment it was set to. Its owner looks at the time, so early is harmless.
+    """Calls `on_alarm` once, at the earliest moment to which it was set. The owner checks the time itself.
 
-    The callback runs in the context the alarm was made in: what then happens belongs to its owner.
+    The callback runs in the context in which the alarm was made, so that its work is traced as the owner's.
     """
 
     def __init__(self, on_alarm: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Alarm:
         self._timer = asyncio.get_running_loop().call_at(when, self._fire, context=self._context)
 
     def stop(self) -> None:
-        """Call back no more, until the alarm is set again."""
+        """Switch the alarm off until it is set again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,7 +1,7 @@
-"""The session of a client that chooses for its call, and the meaning here of the Realtime protocol's fields.
+"""The session of a client over the Realtime protocol, and the meaning of the protocol's fields for its call.
 
-Beside the protocol's fields stands one of ours: `thinkers` (docs/howto/realtime-endpoint.md). Fields that the server's
-settings decide are shown as given, and change nothing.
+`thinkers` is a field of this server's own (docs/howto/realtime-endpoint.md). Fields that the server's settings decide
+are shown as given, and change nothing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class ClientFields(SessionFields, frozen=True, kw_only=True):
 
 
 class ClientSession(RealtimeSession):
-    """The session as its client sees it; `options` is what it means for the call."""
+    """The session as its client sees it; `options` are its choices for the call."""
 
     fields = ClientFields
     formats = FORMATS
     reserved = OUR_TOOLS
     own: ClassVar[Json] = {"thinkers": True}
     voice_chosen = False
-    """Whether the client has chosen the voice."""
+    """True if the client has chosen the voice."""
 
     def update(self, given: Any) -> None:
         """Take the fields of a `session.update`, all or none. Raises `Fault`."""
@@ -58,12 +58,12 @@ class ClientSession(RealtimeSession):
 
     @property
     def output_law(self) -> Law | None:
-        """Return the law of the audio that the client is sent; None for PCM16 at 24 kHz."""
+        """Return the law of the audio to the client; None for PCM16 at 24 kHz."""
         return LAWS[self._shown["audio"]["output"]["format"]["type"]]
 
     @property
     def options(self) -> CallOptions:
-        """Return the session's meaning for the call."""
+        """Return the session's choices as options of the call."""
         shown, detection = self._shown, self.turn_detection or {}
         return CallOptions(
             instructions=self.instructions,

@@ -1,8 +1,7 @@
 """The event log of a session: numbered events for the page, bounded in number and bytes, for any number of readers.
 
-Publishing never waits and never fails. Each reader keeps only the number of the last event it has seen, so a
-slow reader costs no more than the events it was given last; one that falls out of the log learns how many events it
-missed.
+Publishing never waits and never fails. Each reader keeps only the number of the last event that it has seen, so a slow
+reader costs no more than its last batch of events; one that falls out of the log gets the number of missed events.
 
 An event's name on the page is the tag of its type, and its fields are its data, as `docs/api.md` lists them; `_data`
 has what differs from that. Messages of other processes arrive as JSON (a `PageMessage`) and are passed on as they are.
@@ -26,13 +25,13 @@ from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
 
 LOG_LIMIT = 2_000
-"""Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
+"""The most events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
 LOG_BYTES = 512 * 1024
-"""Bytes of JSON kept of one session; as Python objects they take about twice as many."""
+"""The most bytes of JSON kept of one session; as Python objects they take about twice as many."""
 AT_ONCE = 100
-"""Events a reader gets together."""
+"""The most events that a reader gets together."""
 BYTES_AT_ONCE = 64 * 1024
-"""Bytes of JSON a reader gets together, unless a single event is larger."""
+"""The most bytes of JSON that a reader gets together, unless a single event is larger."""
 
 
 ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
@@ -79,7 +78,7 @@ class EventLog:
             self.append(page_message(event))
 
     def append(self, message: PageMessage) -> None:
-        """Add what is in JSON form already, e.g. from another process. After `close` it is dropped."""
+        """Add an event that is in JSON form already, e.g. from another process. After `close` it is dropped."""
         if self._closed:
             return
         self._last_id += 1
@@ -88,22 +87,22 @@ class EventLog:
         self._wake()
 
     def _keep(self, kept: _SizedEvent) -> None:
-        """Keep an event, and as many of those before it as the bounds allow; one that is too large is missed, too."""
+        """Keep an event, and as many earlier ones as the bounds allow; one that is too large is not kept either."""
         self._events.append(kept)
         self._bytes += kept.size
         while len(self._events) > self._limit or self._bytes > LOG_BYTES:
             self._bytes -= self._events.popleft().size
 
     def close(self) -> None:
-        """Take no more events; readers end once they have read what there is."""
+        """Take no more events; readers end when they have read the rest."""
         self._closed = True
         self._wake()
 
     async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Yield events numbered above `after`, then new ones as they come, in batches of at most `AT_ONCE`.
 
-        Yields an empty list whenever none came for `quiet_s` seconds. Ends when the log is closed. A number from
-        the future (another life of this session) reads from the start.
+        Yields an empty list whenever no event came for `quiet_s` seconds. Ends when the log is closed. A number that is
+        higher than the last event's, from an earlier process, reads from the start.
         """
         seen = after if after <= self._last_id else 0
         reader = _Reader(quiet_s)
@@ -129,7 +128,7 @@ class EventLog:
                     yield event
 
     def _after(self, seen: int) -> list[LoggedEvent]:
-        """Return the next events, and gaps before them. Most readers are one event behind, so it looks from the end."""
+        """Return the next events, and gaps before them. It searches from the end: most readers are one event behind."""
         newer = list(takewhile(lambda kept: kept.event.id > seen, reversed(self._events)))
         events: list[LoggedEvent] = []
         size = 0
@@ -150,7 +149,7 @@ class EventLog:
 
 
 class _Reader:
-    """A reader that waits for events with one timer for all its waits: events are many, and quiet spells few."""
+    """A reader that waits for events with one timer for all its waits, since quiet spells are rare."""
 
     def __init__(self, quiet_s: float | None) -> None:
         self._quiet_s = quiet_s
@@ -159,7 +158,7 @@ class _Reader:
         self._waiting: asyncio.Future[bool] | None = None
 
     async def wait(self) -> bool:
-        """Return True when there are events, False after `quiet_s` seconds without."""
+        """Wait for events; return True when there are some, False after `quiet_s` seconds without."""
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         if self._quiet_s is not None:

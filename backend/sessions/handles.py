@@ -1,7 +1,7 @@
-"""Handles to sessions, wherever their calls live: in this process, or in another one that shares the load with it.
+"""Handles to sessions of this process, or of another process that shares the load with it.
 
-Routes hold a `SessionHandle` and never ask where. One process by itself has a `SessionLocator`; several have a
-locator of an extension's, which answers for its own sessions in the same way and asks the others for theirs.
+Routes use a `SessionHandle` and need not know where the session is. A single process has a `SessionLocator`; several
+processes have the locator of an extension, which asks the others for their sessions.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class SessionHandle:
         return self._session.describe()
 
     async def transcript(self) -> list[TranscriptEntry]:
-        """Return what was said, oldest first."""
+        """Return the session's transcript, oldest entry first."""
         return list(self._session.transcript)
 
     async def type_text(self, text: str, pictures: Sequence[str] = (), *, shared: bool = False) -> None:
-        """Put typed input into the conversation; `shared`: its writer has only the session's token.
+        """Put typed words into the conversation; `shared`: their writer has only the session's token.
 
         Raises `BadRequest` unless the call is live.
         """
@@ -59,11 +59,11 @@ class SessionHandle:
         self._session.live_call().type_text(text, pictures)
 
     async def cancel_thinker(self, call: str) -> None:
-        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
+        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` if it or the voice call is over."""
         self._session.live_call().cancel_thinker(call)
 
     async def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
+        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` if there is none."""
         self._session.live_call().say_answer(call)
 
     async def allow_interruptions(self, allowed: bool) -> None:
@@ -73,12 +73,12 @@ class SessionHandle:
     async def record(self, on: bool) -> str:
         """Begin or stop recording the call; return the recording's id.
 
-        Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` where others take part.
+        Raises `BadRequest` unless the call is live and may be recorded, and `Forbidden` if others take part.
         """
         return self._session.live_call().record(on)
 
     async def open_sideband(self, send: Send) -> Sideband:
-        """Let a program follow the call beside its client; `send` is given the call's events from now on.
+        """Let a program follow the call beside its client; `send` gets the call's events from now on.
 
         Raises `NotFound` unless the call is live and others may follow its protocol, and `TooMany`.
         """
@@ -88,15 +88,15 @@ class SessionHandle:
         return Sideband(protocol, send, lambda: self._sessions.wait(self._session))
 
     async def end(self, reason: str) -> None:
-        """End the call in order. Does nothing to one already ended."""
+        """End the call; do nothing if it has ended already."""
         await self._sessions.end(self._session, reason)
 
     async def forget(self) -> None:
-        """Drop an ended session before its time."""
+        """Drop an ended session now instead of after `KEEP_ENDED_S` seconds."""
         self._sessions.forget(self._session)
 
     async def is_read(self, after: int) -> bool:
-        """Return whether it is over and nothing is left to read beyond event `after`."""
+        """Return whether the session is over and has no events after number `after`."""
         if self._session.state is not SessionState.ENDED:
             return False
         async with aclosing(self._session.event_log.read(after)) as events:
@@ -108,7 +108,7 @@ class SessionHandle:
 
 
 class SessionLocator:
-    """Finds sessions: this one those of a process that serves alone, that of an extension those of all processes."""
+    """Finds the sessions of a process that serves alone; an extension's locator finds those of all processes."""
 
     def __init__(self, sessions: SessionRegistry) -> None:
         self._sessions = sessions
@@ -122,16 +122,16 @@ class SessionLocator:
         return [SessionHandle(self._sessions, session) for session in self._sessions.owned_by(owner)]
 
     async def announce(self, session: Session) -> None:
-        """Have a new session known everywhere, before its id is given away. Never raises."""
+        """Make a new session known to all processes, before its id is given to a caller. Never raises."""
 
     async def take(self, handle: SessionHandle) -> Session:
-        """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
+        """Return a session to connect; a session reserved in another process is moved here. Raises `NotFound`."""
         if handle.here is None:
-            raise BadRequest("This session lives in another process.", hint="Ask again.")
+            raise BadRequest("This session is in another process.", hint="Send the request again.")
         return handle.here
 
     async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> CallLocation | None:
-        """Have another process answer an SDP offer that finds no room here; None when none has room."""
+        """Let another process answer an SDP offer for which there is no room here; return None if none has room."""
         return None
 
     async def newest(self, count: int) -> list[SessionDescription]:
@@ -139,7 +139,7 @@ class SessionLocator:
         return self._sessions.newest(count)
 
     async def metrics(self, own: str) -> str:
-        """Return the page of metrics: `own` is this process's; those that share its port are added."""
+        """Return the page of metrics: `own` of this process, with those of processes that share its port."""
         return own
 
 
@@ -150,7 +150,7 @@ class CallsHere:
     registry: SessionRegistry
     accept_offer: AcceptOffer
     load: Callable[[], tuple[float, bool]]
-    """Returns how busy this process is, 0 to 1, and whether it accepts another call."""
+    """Returns the load of this process, 0 to 1, and whether it accepts another call."""
     metrics: CallMetrics
 
 

@@ -1,8 +1,8 @@
-"""The load of this process: how busy it is, and whether it accepts another call.
+"""The load of this process, which decides whether it accepts another call.
 
-A call that one server accepts and cannot serve is worse for all than one it refuses: its own audio stutters, and so
-does the audio of all others. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
-processor the process uses. Both are judged over some seconds, so that one hiccup refuses no call.
+A call that a server accepts but cannot serve is worse than one that it refuses: the audio of all calls stutters. So two
+things are watched: how late the event loop wakes up from a short sleep, and how much of a processor the process uses.
+Both are judged over some seconds, so that one hiccup refuses no call.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ENOUGH = 12
 RETRY_AFTER_S = 5
 """Seconds after which a refused caller may try again: by then the samples are others."""
 MOST = 0.8
-"""The part of the samples that must be within the limit."""
+"""The share of the samples that must be within the limit."""
 MAX_CPU = 0.85
-"""The part of one core above which another call would be one too many."""
+"""The share of one core above which no further call is accepted."""
 
 
 class Load:
@@ -37,35 +37,35 @@ class Load:
         self._cpu: deque[float] = deque(maxlen=SAMPLES)
 
     def sample(self, lag_ms: float, cpu: float) -> None:
-        """Add a sample: how late the loop was, and the part of one core that the process used since the last."""
+        """Add a sample: how late the loop was, and the share of one core that the process has used since the last."""
         self._lags_ms.append(lag_ms)
         self._cpu.append(cpu)
 
     @property
     def lag_ms(self) -> float:
-        """Milliseconds the loop wakes up late: four of five times it is sooner."""
+        """The milliseconds by which the loop wakes up late, of which four of five samples stay below."""
         return sorted(self._lags_ms)[math.ceil(MOST * len(self._lags_ms)) - 1] if self._lags_ms else 0.0
 
     @property
     def cpu(self) -> float:
-        """The part of one core that the process has used lately, 1 for all of it."""
+        """The share of one core that the process has used lately, 1 for all of it."""
         return sum(self._cpu) / len(self._cpu) if self._cpu else 0.0
 
     @property
     def fullness(self) -> float:
-        """0 when idle, 1 at a limit."""
+        """The load: 0 when idle, 1 at a limit."""
         late = self.lag_ms / self._max_lag_ms if self._max_lag_ms else 0.0
         return min(1.0, max(late, self.cpu / MAX_CPU))
 
     @property
     def is_full(self) -> bool:
-        """True when another call would be one too many; False until there are enough samples."""
+        """True if no further call is accepted; False until there are enough samples."""
         if not self._max_lag_ms or len(self._lags_ms) < ENOUGH:
             return False
         return self.lag_ms > self._max_lag_ms or self.cpu > MAX_CPU
 
     def admit(self) -> None:
-        """Raise `Overloaded` when there is no room."""
+        """Raise `Overloaded` if no further call is accepted."""
         if self.is_full:
             raise Overloaded(
                 "The server is too busy for another call.",

@@ -1,4 +1,4 @@
-"""Recorders keep a call's sound and words once its caller has agreed; this is their interface.
+"""The interface of recorders, which keep a call's audio and words when its caller has agreed.
 
 An extension makes one for each call; without it, nothing is recorded.
 """
@@ -18,7 +18,7 @@ from backend.turns.events import Event
 
 
 class Recorder(Protocol):
-    """One call's recorder. It is given frames and events while `is_recording` only, and neither waits nor raises."""
+    """The recorder of one call. It gets frames and events only while `is_recording`, and neither waits nor raises."""
 
     is_recording: bool
     """Whether the call is being recorded."""
@@ -29,11 +29,11 @@ class Recorder(Protocol):
         ...
 
     def start(self) -> str:
-        """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` where that may not be."""
+        """Record from now on; return the recording's id. Raises `BadRequest` or `Forbidden` if that is not allowed."""
         ...
 
     def stop(self) -> None:
-        """Stop recording; the recording so far stays. Does nothing when nothing is recorded."""
+        """Stop recording, and keep the recording so far; do nothing if nothing is recorded."""
         ...
 
     def on_frame(self, frame: Frame) -> None:

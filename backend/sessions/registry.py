@@ -1,4 +1,4 @@
-"""All sessions of this process: who owns them, how many there may be, and the task each call runs in."""
+"""The sessions of this process: their owners, their limit, and the task of each call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from backend.transports.base import Transport
 log = logging.getLogger(__name__)
 
 KEEP_ENDED_S = 600
-"""Seconds an ended session can still be read."""
+"""Seconds for which an ended session can still be read."""
 CONNECT_WITHIN_S = 15
-"""Seconds a reserved session waits for its transport."""
+"""Seconds for which a reserved session waits for its transport."""
 END_WITHIN_S = 8
-"""Seconds a call may take to end in order before it is cancelled."""
+"""Seconds in which a call must end by itself before it is cancelled."""
 NO_SESSION_HINT = "It may have ended. Connect again."
 
 
@@ -32,22 +32,22 @@ class CallerLeft(Exception):
 
 
 class Watcher:
-    """Learns immediately what happens to sessions, and may neither wait nor fail. This one ignores it."""
+    """The base of watchers, which are called for every change of a session and may neither wait nor raise."""
 
     def on_change(self, session: Session) -> None:
         """Note a session that is new, or has changed its state."""
 
     def on_removal(self, session: Session) -> None:
-        """Note a session that is forgotten here, or has moved to another process."""
+        """Note a session that was removed here, or has moved to another process."""
 
 
 ANSWER_WITHIN_S = 10
-"""Seconds an answer may take: gathering candidates through a slow STUN server is the longest part."""
+"""The most seconds of answering an offer, of which gathering through a slow STUN server takes most."""
 
 AcceptOffer = Callable[[str], Awaitable[tuple[str, Transport]]]
 """SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
 RunCall = Callable[[Session, Transport], Awaitable[str]]
-"""Runs a whole call and returns the reason it ended; sets and clears `call.engine`; closes the transport."""
+"""Runs a whole call and returns the reason of its end; sets and clears `session.call`; closes the transport."""
 
 
 class SessionRegistry:
@@ -64,7 +64,7 @@ class SessionRegistry:
         on_ended: Callable[[str], None] = lambda session_id: None,
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_lapse` is called for every reserved session that never got its call, `on_ended` with each that is over.
+        """`on_lapse` is called for every reservation that expires, `on_ended` with the id of every ended session.
 
         `admit` may raise `TooMany`.
         """
@@ -73,7 +73,7 @@ class SessionRegistry:
         self._on_ended = on_ended
         self._admit = admit
         self.watcher = Watcher()
-        """Learns of all sessions."""
+        """The watcher of all sessions."""
         self._cap = cap
         self._responder = responder
         self._interruptions = interruptions
@@ -81,7 +81,7 @@ class SessionRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.closing = False
-        """True once no new session is opened."""
+        """True when no new session is opened."""
 
     @property
     def live(self) -> int:
@@ -89,7 +89,7 @@ class SessionRegistry:
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
 
     def reserve(self, asked: SessionRequest) -> Session:
-        """Return a new session, to be connected within 15 s. Raises `TooMany` at a limit."""
+        """Return a new session, which must be connected within 15 s. Raises `TooMany` at a limit."""
         if self.closing:
             raise Overloaded(
                 "The server is shutting down.", retry_after_s=10, hint="Try again: another server may answer."
@@ -100,7 +100,7 @@ class SessionRegistry:
         return self.adopt(asked)
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
-        """Start the call of a reserved session over `transport`, in a task this registry owns."""
+        """Start the call of a reserved session over `transport`, in a task of this registry."""
         self._end_reservation(session)
         session.transport = kind
         session.state = SessionState.LIVE
@@ -114,9 +114,9 @@ class SessionRegistry:
         sdp: str,
         has_left: Callable[[], Awaitable[bool]] | None = None,
     ) -> str:
-        """Return the SDP answer once the call of a reserved session runs; a failure or a cancellation ends the session.
+        """Start the call of a reserved session, and return the SDP answer; a failure or cancellation ends the session.
 
-        Raises `CallerLeft` when the client that made the offer has left.
+        Raises `CallerLeft` if the client that made the offer has left.
         """
         transport = None
         try:
@@ -135,14 +135,14 @@ class SessionRegistry:
         return answer
 
     def hand_over(self, session: Session) -> SessionRequest:
-        """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
+        """Release a reserved session, for another process to `adopt`. Raises `BadRequest` if it is connected."""
         self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
         return session.asked
 
     def adopt(self, asked: SessionRequest) -> Session:
-        """Take over a reserved session that another process has handed over: it was admitted there."""
+        """Take over a reserved session that another process has admitted and released."""
         if asked.interruptions is None:
             asked = replace(asked, interruptions=self._interruptions)
         session = Session(asked, self._responder)
@@ -173,7 +173,7 @@ class SessionRegistry:
         return [{**session.describe(), "owner": session.owner} for session in ended_last[:count]]
 
     async def end(self, session: Session, reason: str) -> None:
-        """End a session in order, by force after 8 s. Does nothing to one already ended."""
+        """End a session, by force after 8 s; do nothing if it has ended already."""
         task = self._tasks.get(session.id)
         if task is None:
             self._ended(session, reason)
@@ -192,7 +192,7 @@ class SessionRegistry:
             await asyncio.wait([task])
 
     def forget(self, session: Session) -> None:
-        """Drop an ended session before its ten minutes are over; readers of its events read on to the end."""
+        """Drop an ended session before its ten minutes are over; readers still get all of its events."""
         if session.state is SessionState.ENDED:
             if timer := self._timers.get(session.id):
                 timer.cancel()
@@ -205,7 +205,7 @@ class SessionRegistry:
             await asyncio.wait(self._tasks.values(), timeout=within_s)
 
     async def close(self, reason: str = "shutdown") -> None:
-        """End every session, at the same time; then refuse new ones."""
+        """End all sessions in parallel, and refuse new ones."""
         self.closing = True
         await asyncio.gather(*(self.end(session, reason) for session in list(self._sessions.values())))
         for timer in self._timers.values():

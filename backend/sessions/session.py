@@ -62,7 +62,7 @@ class TranscriptEntry(TypedDict):
     content: str
     item_id: str
     at: float
-    """When it began, in Unix time."""
+    """The Unix time, in seconds, at which the item began."""
     interrupted: NotRequired[bool]
 
 
@@ -78,14 +78,14 @@ class SessionRequest(Struct, frozen=True):
     """Whether the caller agrees to be recorded from the beginning."""
     caller_scope: CallerScope = PUBLIC
     session_id: str | None = None
-    """None: a random one."""
+    """The id of the session; None: a random one."""
 
 
 class LiveCall(Protocol):
     """A running call, as the rest of the server uses it."""
 
     def type_text(self, text: str, pictures: Sequence[str] = ()) -> None:
-        """Put typed input, and pictures, into the conversation."""
+        """Put typed words and pictures into the conversation."""
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call."""
@@ -109,17 +109,17 @@ class LiveCall(Protocol):
         """Send the Responder a correction by the caller's program. Raises `BadRequest` if that is impossible."""
 
     def hang_up(self, reason: str) -> None:
-        """End in order, soon."""
+        """End the call soon."""
 
 
 class CallFollower(Protocol):
-    """Acts on a call, and learns each of its steps, as the other end of a protocol of its own."""
+    """A protocol of another kind than our page's: it acts on a call, and follows each of the call's steps."""
 
     def attach(self, control: LiveCall) -> None:
-        """Act on this call: it runs from now on."""
+        """Begin to act on a call, which runs from now on."""
 
     def follow(self, event: Event | None, commands: Sequence[Command]) -> None:
-        """Learn of an event (None: a deadline) and the commands it leads to, before they are carried out."""
+        """Take an event (None: a deadline) and its commands, before these are carried out."""
 
 
 class Transcript:
@@ -137,7 +137,7 @@ class Transcript:
         return (entry for entry in self._entries.values() if entry["content"])
 
     def is_settled(self, item_id: str) -> bool:
-        """Return whether the item has its words; a turn of the caller's that goes on is settled again, with more."""
+        """Return whether the item has its words; a caller's turn that goes on may get more words later."""
         return item_id in self._entries and bool(self._entries[item_id]["content"])
 
     def add(self, event: PageEvent) -> None:
@@ -172,14 +172,14 @@ class Session:
         self.continues = asked.conversation_id is not None
         self.conversation_id = asked.conversation_id or secrets.token_urlsafe(16)
         self.asked = structs.replace(asked, session_id=self.id, conversation_id=self.conversation_id)
-        """What it was asked for with, and its ids."""
+        """The request for the session, with its ids."""
         self.responder = responder
         self.interruptions = asked.interruptions is not False
-        """Whether the caller's voice may interrupt replies."""
+        """True if the caller's voice may interrupt replies."""
         self.record = asked.record
-        """Whether the caller has agreed that the call is recorded from its beginning."""
+        """True if the caller has agreed that the call is recorded from its beginning."""
         self.shared = False
-        """Whether a participant has only the session's token: then no data of the owner is used."""
+        """True if a participant has only the session's token: then no data of the owner is used."""
         self.caller_scope = asked.caller_scope
         """The tools within the caller's scope; only public ones once a participant has just a token."""
         self.opened_at = time.time()
@@ -192,14 +192,14 @@ class Session:
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
         self.options: CallOptions | None = None
-        """What the caller's program has chosen; None where it cannot choose."""
+        """The options of the caller's program; None where a program cannot choose."""
         self.follower: CallFollower | None = None
         """Gets each step of the call, for a program with another protocol than our page's."""
         self.levels: Levels | None = None
-        """The detector's scores, for those who watch; None without local endpointing, and before the call."""
+        """The detector's scores, for watchers; None without local endpointing, and before the call."""
 
     def live_call(self) -> LiveCall:
-        """Return the live call. Raises `BadRequest` when there is none."""
+        """Return the live call. Raises `BadRequest` if there is none."""
         if self.call is None:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
         return self.call
@@ -240,5 +240,5 @@ class Session:
 
 
 def _heard_before(entry: TranscriptEntry, words: str) -> str:
-    """Return the words of a reply after the part that was heard; it was cut, brought back, and has gone on."""
+    """Return the words of a reply; if it was cut and has gone on, with the part that was heard before."""
     return f"{entry['content']} {words}".strip() if "interrupted" in entry else words

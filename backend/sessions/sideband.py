@@ -1,4 +1,4 @@
-"""A program beside a client: it follows the client's call, and may act on it, as the client does."""
+"""Sidebands: programs that follow a client's call beside the client, and may act on it as the client does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from backend.errors import TooMany
 from backend.runtime.json_objects import Json
 
 SIDEBANDS_LIMIT = 4
-"""Programs that may follow one call at the same time."""
+"""The most programs that follow one call at the same time."""
 Send = Callable[[Json], None]
 """Sends an event to one program."""
 
@@ -20,10 +20,10 @@ class SharedProtocol(Protocol):
 
     @property
     def programs(self) -> int:
-        """The number of programs that are sent the events, with the client."""
+        """The number of programs that get the events, including the client."""
 
     def join(self, send: Send) -> None:
-        """Send another program the events from now on, too."""
+        """Send the events to another program, too, from now on."""
 
     def leave(self, send: Send) -> None:
         """Stop sending events to that program."""
@@ -36,7 +36,7 @@ class Sideband:
     """One program that follows a call of this process; an extension derives one of another process from it."""
 
     def __init__(self, protocol: SharedProtocol, send: Send, over: Callable[[], Awaitable[None]]) -> None:
-        """`send` is given the call's events from now on. Raises `TooMany`."""
+        """`send` gets the call's events from now on. Raises `TooMany`."""
         if protocol.programs > SIDEBANDS_LIMIT:
             hint = f"At most {SIDEBANDS_LIMIT} may at the same time."
             raise TooMany("Too many programs follow this call.", retry_after_s=5, hint=hint)
@@ -46,13 +46,13 @@ class Sideband:
         protocol.join(send)
 
     async def receive(self, text: str) -> None:
-        """Carry out an event of the program's, as one of the client's. Raises `VoiceError` when the call is gone."""
+        """Carry out an event of the program, as if the client had sent it. Raises `VoiceError` if the call is gone."""
         self._protocol.receive(text, self._send)
 
     async def over(self) -> None:
-        """Return when the call is over, or its process gone."""
+        """Wait until the call is over, or its process is gone."""
         await self._over()
 
     async def leave(self) -> None:
-        """Follow no more. Never raises."""
+        """Stop following the call. Never raises."""
         self._protocol.leave(self._send)

@@ -1,4 +1,4 @@
-"""How the settings say who is admitted, and which keys sign their tokens."""
+"""Settings of admission: who may use the server, and the keys that sign tokens."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ AccessMode = Literal["open", "key", "oidc"]
 
 KEY_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SECRET_MIN = 32
-"""Characters a secret must have at least: HS256 takes keys of 256 bits (RFC 7518, 3.2)."""
+"""The least characters of a secret: HS256 takes keys of 256 bits (RFC 7518, 3.2)."""
 KEY_FILE = "file:"
-"""How the value of a key begins that is no secret, but names the file of a public key."""
+"""The prefix of a key's value that names the file of a public key instead of a secret."""
 RESERVED = frozenset({"oidc"})
 """Ids that would make the users of a key look like those of another way in."""
 
@@ -30,7 +30,7 @@ def key_pairs(value: SecretStr | None) -> dict[str, str]:
     for number, part in enumerate(split(value.get_secret_value()) if value else [], 1):
         key_id, colon, secret = part.partition(":")
         if not colon or not KEY_ID.fullmatch(key_id) or key_id in RESERVED or key_id in keys:
-            raise ValueError(
+            raise ValueError(  # tokens and users are named after the id, so it must be one and unique
                 f"number {number} is not id:secret with an id of its own, of lower-case letters, digits and hyphens"
             )
         if not secret.startswith(KEY_FILE) and len(secret) < SECRET_MIN:

@@ -13,7 +13,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class PipelineSettings(BaseModel):
-    """Options of the steps around a turn, and the webhook that hears of finished turns."""
+    """Options of the steps around a turn, and the webhook that receives finished turns."""
 
     options: dict[str, dict[str, object]] = Field(
         default_factory=dict, description='Options by step, as JSON: {"speaker_facts": {"facts": 3}}.'
@@ -39,7 +39,7 @@ class RouterSettings(BaseModel):
 
 
 class ReasoningSettings(BaseModel):
-    """The limits of what is thought through."""
+    """The limits of reasoning tasks."""
 
     deadline_s: float = Field(120, gt=0, description="Seconds a task may take; then it answers with what it has.")
     per_minute: int = Field(10, ge=0, description="Tasks over HTTP per minute and caller.")

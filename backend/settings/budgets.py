@@ -13,7 +13,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class DayBudget(BaseModel):
-    """What may be used up in a day."""
+    """The budget of one day; 0: no limit."""
 
     model_tokens: int = Field(default=0, ge=0, description="Model tokens a day.")
     voice_minutes: float = Field(default=0, ge=0, description="Minutes of voice calls a day.")
@@ -25,8 +25,8 @@ class DayBudget(BaseModel):
 class ModelPrice(BaseModel):
     """The price of a model, in US dollars for a million tokens of each kind.
 
-    A kind that is left out costs what text does in its direction, and a cached one what it costs uncached: a limit in
-    dollars counts every token.
+    A kind without a price costs as much as text in its direction, and a cached kind as much as the uncached one, so
+    that a limit in dollars counts every token.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,7 +41,7 @@ class ModelPrice(BaseModel):
     audio_out: float | None = Field(default=None, ge=0)
 
     def micro_usd(self, tokens: Mapping[str, int]) -> int:
-        """Return what these tokens cost, by their kind, in millionths of a dollar: a cached one its own price only."""
+        """Return the price of tokens by kind, in millionths of a dollar; a cached token costs only its own price."""
         cost = sum(self._usd(kind) * count for kind, count in tokens.items())
         for kind in ("text_in", "audio_in", "image_in"):
             cost -= self._usd(kind) * min(tokens.get(f"cached_{kind}", 0), tokens.get(kind, 0))
@@ -61,11 +61,11 @@ class BudgetSettings(PluginSettings, env_prefix="BUDGETS__", nested_model_defaul
 
     user: DayBudget = DayBudget(model_tokens=500_000, voice_minutes=60, tasks=40, kept_kilobytes=1_000)
     address: DayBudget = DayBudget(model_tokens=1_000_000, voice_minutes=120, tasks=80, kept_kilobytes=2_000)
-    """Of all users of one address that have not proven themselves."""
+    """The budget of all users of one address that have not proven themselves."""
     key: DayBudget = DayBudget()
-    """Of all bearers of one API key's tokens."""
+    """The budget of all users with tokens of one API key."""
     total: DayBudget = DayBudget(model_tokens=20_000_000, voice_minutes=3_000, tasks=2_000, kept_kilobytes=200_000)
-    """Of all users together; then 503."""
+    """The budget of all users together; beyond it, requests are answered with 503."""
     prices: Annotated[dict[str, ModelPrice], NoDecode] = Field(
         {},
         description="JSON of model → US dollars for a million tokens by their kind, before backend/access/prices.toml.",

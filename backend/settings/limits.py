@@ -1,4 +1,4 @@
-"""Settings of how much the server does at the same time, and how often a caller may ask."""
+"""Settings of limits: how much the server does at the same time, and how often a caller may ask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class LimitSettings(PluginSettings):
-    """Calls and typed turns: how many, how often, how long."""
+    """The number, rate and length of calls and typed turns."""
 
     session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")
     admission_max_lag_ms: int = Field(

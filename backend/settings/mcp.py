@@ -17,7 +17,7 @@ SERVERS_LIMIT = 20
 
 
 class McpServerEntry(BaseModel):
-    """One other server: a `command` to start (its standard input and output are spoken to), or a `url` to call."""
+    """One other server: a `command` to start, which is used over its standard input and output, or a `url`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -28,12 +28,12 @@ class McpServerEntry(BaseModel):
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     tools: list[str] | None = None
-    """Of its tools, the ones that are wanted, by its own names; None: all."""
+    """The server's tools to use, by its own names; None: all."""
     clients: list[Literal["voice", "chat", "internal", "copilot", "external"]] = ["voice", "chat", "internal"]
     confirm: bool | list[str] = False
-    """Tools (true: all) for which the user must agree first, beside those that may destroy something."""
+    """The tools (true: all) for which the user must agree first, in addition to those that may destroy data."""
     read_only: list[str] = []
-    """Tools that change nothing though their server does not say so (`readOnlyHint`), and so need no agreement."""
+    """The tools that change nothing although their server does not say so (`readOnlyHint`): they need no agreement."""
     scope: Literal["public", "signed_in", "operator"] | None = None
     """Who may use them; None: the operator's scope for a `command` and where `headers` or `env` hold credentials, else
     public."""
@@ -49,7 +49,7 @@ class McpServerEntry(BaseModel):
 
 
 class McpSettings(PluginSettings, env_prefix="MCP__"):
-    """How our tools are served, and which of other servers are used. Tokens of API keys open the endpoints."""
+    """The endpoints for our tools, which tokens of API keys open, and the other servers with tools to use."""
 
     per_minute: int = Field(300, ge=0, description="Requests to /mcp/ one token may make in a minute; 0: any number.")
     servers: SecretStr | None = Field(
@@ -79,7 +79,7 @@ def _entries(value: SecretStr | None) -> dict[str, McpServerEntry]:
     except (OSError, UnicodeDecodeError):
         raise ValueError("must be JSON that begins with {, or name a file that can be read") from None
     if isinstance(servers, dict) and set(servers) == {"mcpServers"}:
-        servers = servers["mcpServers"]  # the form other programs keep it in
+        servers = servers["mcpServers"]  # the form of other programs
     if not isinstance(servers, dict) or len(servers) > SERVERS_LIMIT:
         raise ValueError(f'must be JSON like {{"name": {{"url": "…"}}}}, with at most {SERVERS_LIMIT} servers')
     return {name: _entry(name, entry) for name, entry in servers.items()}

@@ -1,4 +1,4 @@
-"""Settings of what is kept: Redis, the ledger's database, and how long they keep it."""
+"""Settings of storage: Redis, the ledger's database, and how long they keep data."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class MemorySettings(PluginSettings):
 
     @property
     def retention_s(self) -> int | None:
-        """Return the seconds user data is kept after its last change; None: for good."""
+        """Return the seconds for which user data is kept after its last change; None: for good."""
         return self.user_retention_days * DAY_S or None
 
     @property
     def ledger_retention_s(self) -> float | None:
-        """Return the seconds that conversations are kept in the ledger; None: for good."""
+        """Return the seconds for which conversations are kept in the ledger; None: for good."""
         return self.ledger_retention_days * DAY_S or None
 
     @field_validator("redis_url")
@@ -60,7 +60,7 @@ class MemorySettings(PluginSettings):
 
 
 def with_password(url: str, password: str) -> str:
-    """Return `url` with the password, unless one stands in it."""
+    """Return `url` with the password, unless it has one."""
     parts = urlsplit(url)
     if not password or parts.password is not None:
         return url  # as it is written: `geturl` makes `unix:/path` of `unix:///path`, which is refused
@@ -69,7 +69,7 @@ def with_password(url: str, password: str) -> str:
 
 
 def read_password(file: Path) -> str:
-    """Return the password that `file` holds. Raises `ValueError` when there is none."""
+    """Return the password that `file` holds. Raises `ValueError` if there is none."""
     try:
         password = file.read_text().strip()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The forms of settings that name ports, addresses, hosts and origins; lists are written with commas."""
+"""The types of settings that name ports, addresses, hosts and origins; lists are comma-separated."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def as_list(value: Any) -> Any:
 
 
 LOOPBACK = r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|$)"
-"""An address of this machine."""
+"""The pattern of an HTTP address of this machine."""
 
 Names = Annotated[list[str], NoDecode, BeforeValidator(as_list)]
 HttpAddress = Annotated[str, AfterValidator(_http_address)]

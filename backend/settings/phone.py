@@ -1,4 +1,4 @@
-"""Settings of calls by a telephone line, whichever way it comes."""
+"""Settings of calls by telephone, over any extension that brings a telephone line."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from backend.errors import BadPlugin, SettingsError
 
 
 class PluginSettings(BaseSettings):
-    """A group of settings. Extensions and plugins name a prefix of their own, in capitals and ending with `__`."""
+    """A group of settings. Those of extensions and plugins have a prefix of their own, in capitals, ending in `__`."""
 
     model_config = SettingsConfigDict(
         env_file=".env", env_nested_delimiter="__", extra="ignore", env_ignore_empty=True, validate_default=True
@@ -31,17 +31,17 @@ class PluginSettings(BaseSettings):
 
     @classmethod
     def prefix(cls) -> str:
-        """Return what its variables begin with."""
+        """Return the prefix of the group's variables."""
         return str(cls.model_config.get("env_prefix", ""))
 
     @classmethod
     def variables(cls) -> list[tuple[str, FieldInfo]]:
-        """Return the names of its variables, each with its field."""
+        """Return the names of the group's variables, each with its field."""
         return list(_variables(cls, cls.prefix()))
 
 
 def _variables(model: type[BaseModel], prefix: str, given: object = None) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the variables of `model`; those of a nested one come as PREFIX__NAME, with the defaults it is given."""
+    """Yield the variables of `model`; those of a nested model as PREFIX__NAME, with the defaults that it is given."""
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from _variables(field.annotation, f"{prefix}{name.upper()}__", field.default)
@@ -63,7 +63,7 @@ def plugin_settings(kind: type[S]) -> S:
 def read_settings(
     kind: type[S], given: Mapping[str, Any] = MappingProxyType({}), env_file: Path | None = Path(".env")
 ) -> S:
-    """Read the settings of `kind`; what is `given` wins. Raises `SettingsError`, naming the variables."""
+    """Read the settings of `kind`; values in `given` win. Raises `SettingsError`, naming the variables."""
     try:
         return read_group(kind, given, env_file)
     except ValidationError as error:
@@ -72,7 +72,7 @@ def read_settings(
 
 
 def read_group(kind: type[S], given: Mapping[str, Any], env_file: Path | None) -> S:
-    """Read the settings of `kind`. What is `given` wins, by variable or by group: `vad__enabled`, `vad={"enabled": …}`.
+    """Read the settings of `kind`. Values in `given`, by variable or group (`vad__enabled`, `vad={"enabled": …}`), win.
 
     Raises `ValidationError`.
     """
@@ -86,7 +86,7 @@ def read_group(kind: type[S], given: Mapping[str, Any], env_file: Path | None) -
 
 
 def faults_in(kind: type[PluginSettings], error: ValidationError) -> list[str]:
-    """Return a sentence for each fault, with the variable where there is one. They repeat no value."""
+    """Return a sentence for each fault, with the variable if there is one; no sentence repeats a value."""
     sentences = []
     for fault in error.errors(include_input=False):
         name = kind.prefix() + "__".join(map(str, fault["loc"])).upper() if fault["loc"] else ""
@@ -95,10 +95,9 @@ def faults_in(kind: type[PluginSettings], error: ValidationError) -> list[str]:
 
 
 def settings_in(module: ModuleType, taken: frozenset[str]) -> list[type[PluginSettings]]:
-    """Return the settings that a plugin declares. `taken` are prefixes of the server's own settings.
+    """Return the settings that a plugin declares; `taken` are prefixes of the server's own settings.
 
-    Raises `BadPlugin` for a prefix that is none or taken, and `SettingsError` for a value that does not fit; both name
-    the file.
+    Raises `BadPlugin` for a missing or taken prefix, and `SettingsError` for a wrong value; both name the file.
     """
     found = [
         value

@@ -1,4 +1,4 @@
-"""Settings of the provider of the Responder: who converses, and the session at the provider (`REALTIME_…`)."""
+"""Settings of the Responder's provider: who converses, and the session at the provider (`REALTIME_…`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProviderSettings(PluginSettings):
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the providers that converse, in order of preference; none where none is set."""
+        """Return the names of the providers that converse, in order of preference; none if none is set."""
         return self.responders or (["openai"] if self.openai_api_key else [])
 
     @model_validator(mode="after")
@@ -44,7 +44,7 @@ class ProviderSettings(PluginSettings):
 
 
 class RealtimeSettings(PluginSettings, env_prefix="REALTIME_"):
-    """The session that a Responder at a provider holds."""
+    """The session of a Responder at its provider."""
 
     model: str = Field("gpt-realtime-2", description="The Responder's model.")
     voice: str = Field("shimmer", description="The Responder's voice.")

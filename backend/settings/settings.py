@@ -37,7 +37,7 @@ S = TypeVar("S", bound=PluginSettings)
 
 @dataclass(slots=True)
 class _Further:
-    """The settings of extensions and plugins, read when they are first asked for."""
+    """The settings of extensions and plugins, which are read when they are first used."""
 
     env_file: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def groups() -> dict[str, type[PluginSettings]]:
 
 
 def load_settings(_env_file: Path | None = Path(".env"), **given: Any) -> Settings:
-    """Read the settings; what is `given`, by the name of its variable in small letters, wins over the environment.
+    """Read the settings; values in `given`, by the variable's name in small letters, win over the environment.
 
     The values of a group with a prefix may be given together: `vad={"engine": "ten"}`. Raises `SettingsError`, which
     names each faulty variable.
@@ -122,7 +122,7 @@ def load_settings(_env_file: Path | None = Path(".env"), **given: Any) -> Settin
 
 
 def _contradictions(settings: Settings) -> list[str]:
-    """Return what groups say against one another."""
+    """Return the contradictions between groups, a sentence each."""
     needed = {
         "REDIS_URL: the Redis that all the servers share": settings.memory.redis_url,
         "SECRET_KEY: one for all, e.g. what `openssl rand -hex 32` prints": settings.access.secret_key,

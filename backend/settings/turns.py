@@ -10,7 +10,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class TurnSettings(PluginSettings):
-    """How a call's turns are taken, where its caller has not chosen otherwise."""
+    """The turn-taking of calls, unless the caller has chosen otherwise."""
 
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     idle_nudge_s: float = Field(15, ge=0, description="Seconds of silence before the assistant nudges the caller.")

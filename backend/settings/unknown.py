@@ -1,6 +1,6 @@
-"""Finds variables that are meant as settings and are none: the server names them at the start.
+"""Finds variables that are meant as settings but are none, which the server reports at the start.
 
-A misspelled name gets the nearest setting, `SESION_CAP` for one, and a former name its successor.
+The report names the nearest setting for a misspelled name, as for `SESION_CAP`, and the successor of a former name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from backend.settings.plugin import PluginSettings
 from backend.settings.settings import groups
 
 ALIKE, ALIKE_IN_FILE = 0.88, 0.75
-"""How much alike a variable and a setting must be, of 1, for the one to be a slip for the other."""
+"""The least likeness, of 1, with which a variable counts as a misspelled setting: in the environment, in a file."""
 BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT", "COMPOSE_PROJECT_NAME"})
-"""What else may stand in `.env`: options of the command line, and variables of the compose files."""
+"""Other variables that may be in `.env`: options of the command line, and variables of the compose files."""
 
 FORMER: Mapping[str, str | None] = {
     "CALDAV_URL": "CALENDAR__URL",
@@ -54,15 +54,15 @@ FORMER: Mapping[str, str | None] = {
     "MCP__COPILOT_TOKENS": "API_KEYS",
     "MCP__EXTERNAL_TOKENS": "API_KEYS",
 }
-"""Former setting → the setting that took its place; None: nothing did."""
+"""Former setting → the setting that replaces it; None: none does."""
 
 
 def unknown_settings(
     environment: Mapping[str, str], env_file: Path = Path(".env"), plugins: Iterable[type[PluginSettings]] = ()
 ) -> list[str]:
-    """Return a sentence for each variable that was a setting, is nearly one, or that no group has, as in `VAD__X`.
+    """Return a sentence for each variable that was a setting, is nearly one, or that its group lacks, as in `VAD__X`.
 
-    Of the environment only those are named that are very much like a setting: it has many variables of others.
+    The environment has many variables of other programs, so only those very much like a setting are named.
     """
     known = BESIDES | {name for each in (*groups().values(), *plugins) for name, _ in each.variables()}
     grouped = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
@@ -87,7 +87,7 @@ def _former(name: str) -> str:
 
 
 def prefixes() -> frozenset[str]:
-    """Return what the server's own grouped settings begin with, e.g. `VAD__`."""
+    """Return the prefixes of the server's own groups, e.g. `VAD__`."""
     names = (name for each in groups().values() for name, _ in each.variables())
     return frozenset(name.partition("__")[0] + "__" for name in names if "__" in name)
 

@@ -1,8 +1,8 @@
-"""The one way to Redis: every call is bounded in time, fails as `MemoryUnavailable`, and meets a circuit breaker.
+"""Every access to Redis goes through a client with a time limit, one error (`MemoryUnavailable`) and a circuit breaker.
 
-A store makes one `RedisClient` over the process's connection pool and goes through it for everything: `call` for plain
-commands, `transact` for read, decide and write, a `Lease` for what one process does alone. Each store has a circuit
-breaker of its own, so that a slow command of one does not shut the others out.
+A store makes one `RedisClient` over the process's connection pool, and uses it for everything: `call` for plain
+commands, `transact` to read, decide and write, a `Lease` for work that one process does alone. Each store has its own
+circuit breaker, so that a slow command of one store does not block the others.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from backend.errors import MemoryUnavailable
 from backend.runtime.supervisor import supervising
 
 TIMEOUT_S = 1.0
-"""Seconds a call may take, all in all."""
+"""Seconds a whole call may take."""
 REST_S = 1.0
 """Seconds between two tries while Redis does not answer."""
 SOCKET_TIMEOUT_S = 0.9
-"""Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
+"""Seconds one reply may take; less than `TIMEOUT_S`, to leave time to tidy up the connection."""
 CONNECTIONS = 16
-"""Connections at most; further calls wait for one, within their second."""
+"""The most connections; further calls wait for one, within their `TIMEOUT_S`."""
 ATTEMPTS = 100
-"""Times a transaction is tried while others write to the same keys; the time limit usually ends it earlier."""
+"""The most attempts of a transaction while others write to the same keys; the time limit usually ends it earlier."""
 RENEWALS = 4
-"""Renewals within the life of a lease: three may fail before it is lost."""
+"""Renewals within the life of a lease, so that three may fail before it is lost."""
 
 T = TypeVar("T")
 V = TypeVar("V")
 Pipe: TypeAlias = Any
-"""A redis-py pipeline. Its methods are typed for both the blocking and the asynchronous client."""
+"""A redis-py pipeline, untyped, since its methods are typed for blocking and asynchronous clients together."""
 
 
 def connect(url: str, *, waiting: bool = False) -> Redis:
     """Return a client for `redis://`, `rediss://` or `unix://`; it connects when first used and never retries.
 
-    `waiting`: it is for reads that wait (pub/sub, `BLOCK`); replies have no time limit, and its callers set theirs.
+    A `waiting` client is for reads that wait (pub/sub, `BLOCK`): replies have no time limit but that of its callers.
     """
     pool = BlockingConnectionPool.from_url(
         url,
@@ -64,10 +64,10 @@ class RedisClient:
     """A Redis client with a time limit on every call, one error for every failure, and a circuit breaker."""
 
     def __init__(self, redis: Redis) -> None:
-        """`redis` stays its owner's, who closes it."""
+        """The owner of `redis` closes it."""
         self.redis = redis
         self._next_try = 0.0
-        """After a failure: when the next call is tried, on the steady clock; the calls before it fail immediately."""
+        """After a failure, the steady-clock time of the next attempt; calls before that fail immediately."""
 
     def __repr__(self) -> str:
         return f"RedisClient({'out of reach' if self._next_try else 'in reach'})"
@@ -80,13 +80,13 @@ class RedisClient:
         if self._next_try:
             if time.monotonic() < self._next_try:
                 raise MemoryUnavailable("Redis did not answer a moment ago.")
-            self._next_try = time.monotonic() + REST_S  # this call tries it for all
+            self._next_try = time.monotonic() + REST_S  # This call tries Redis for all others.
         task = cast(asyncio.Task[Any], asyncio.current_task())
         cancelling = task.cancelling()
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 result = await cast(Awaitable[Any], work(self.redis))
-            if task.cancelling() > cancelling:  # redis-py's check of a connection can swallow a cancellation
+            if task.cancelling() > cancelling:  # redis-py's check of a connection can swallow a cancellation.
                 raise asyncio.CancelledError
         except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
             self._next_try = time.monotonic() + REST_S
@@ -106,12 +106,12 @@ class RedisClient:
         return cast(list[Any], await self.call(lambda _: pipe.execute()))
 
     async def transact(self, *keys: str, read: Callable[[Pipe], Awaitable[V]], write: Callable[[Pipe, V], T]) -> T:
-        """Read, decide and write as one, and return what `write` returned.
+        """Read, decide and write in one transaction, and return the result of `write`.
 
-        `read(pipe)` awaits commands while `keys` are watched. `write(pipe, value)` gets what was read, decides, and
-        queues commands on `pipe`, which are carried out together. When another writer changed one of the keys in
-        between, both run again, so they must have no other effects. What they raise comes through, and nothing is
-        written then. Raises `MemoryUnavailable`, also after `ATTEMPTS` attempts.
+        `read(pipe)` awaits commands while `keys` are watched. `write(pipe, value)` gets its result, decides, and queues
+        commands on `pipe`, which are carried out together. If another writer changes a key in between, both run again,
+        so they must have no other effects. Their exceptions pass through, and then nothing is written. Raises
+        `MemoryUnavailable`, also after `ATTEMPTS` attempts.
         """
         attempts = 0
 
@@ -128,7 +128,7 @@ class RedisClient:
 
 
 class RedisStore:
-    """A store of records over a Redis client that stays its owner's. Its methods may raise `MemoryUnavailable`."""
+    """A store of records over a Redis client that its owner closes. Its methods may raise `MemoryUnavailable`."""
 
     def __init__(self, redis: Redis) -> None:
         self._client = RedisClient(redis)
@@ -138,12 +138,11 @@ class RedisStore:
 
 
 class Lease:
-    """A lease is the right to do something alone, over all processes: one holder's claim to the key `name`.
+    """A lease is the exclusive right to do something, over all processes: one holder's claim to the key `name`.
 
-    The key holds the holder's token and expires `ttl_s` seconds after it was last renewed, so that a holder that died
-    loses it; only the token renews and releases it. redis-py's own `Lock` does the same with Lua scripts, which the
-    in-process fallback (fakeredis) cannot run without a Lua interpreter of its own, and it cannot be taken over.
-    Every method may raise `MemoryUnavailable`.
+    The key holds the holder's token, and expires `ttl_s` seconds after its last renewal, so a dead holder loses it.
+    Only the token can renew and release it. redis-py's `Lock` cannot be taken over, and needs Lua scripts, for which
+    the in-process fallback (fakeredis) would need a Lua interpreter. Every method may raise `MemoryUnavailable`.
     """
 
     def __init__(self, client: RedisClient, name: str, ttl_s: float, token: str | None = None) -> None:
@@ -154,10 +153,10 @@ class Lease:
         self.token = token or secrets.token_hex(8)
 
     def __repr__(self) -> str:
-        return f"Lease({self.token}, {self._ttl_ms} ms)"  # the name may hold a user's id
+        return f"Lease({self.token}, {self._ttl_ms} ms)"  # The name may hold a user's id.
 
     async def acquire(self) -> bool:
-        """Take the lease, and return whether it is ours now; False while there is a holder, even this one."""
+        """Take the lease, and return whether this succeeded; False while it has a holder, even this one."""
         taken = self._client.call(lambda redis: redis.set(self._name, self.token, nx=True, px=self._ttl_ms))
         return bool(await taken)
 
@@ -166,15 +165,15 @@ class Lease:
         await self._client.call(lambda redis: redis.set(self._name, self.token, px=self._ttl_ms))
 
     async def renew(self) -> bool:
-        """Hold the lease for another `ttl_s` seconds; False: it is no longer ours."""
+        """Hold the lease for another `ttl_s` seconds; False: it was lost."""
         return await self._if_ours(lambda pipe: pipe.pexpire(self._name, self._ttl_ms))
 
     async def release(self) -> bool:
-        """Give the lease back; False: it was no longer ours."""
+        """Release the lease; False: it was lost before."""
         return await self._if_ours(lambda pipe: pipe.delete(self._name))
 
     async def keep_renewed(self) -> None:
-        """Renew the lease in time, again and again, until it is lost or the task is cancelled."""
+        """Keep the lease renewed until it is lost or the task is cancelled."""
         while True:
             await asyncio.sleep(self._ttl_ms / 1000 / RENEWALS)
             with suppress(MemoryUnavailable):
@@ -183,7 +182,7 @@ class Lease:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
-        """Hold the lease for the block, renewing it; the block gets False when there is another holder."""
+        """Hold and renew the lease within the block, which gets False if there is another holder."""
         if not await self.acquire():
             yield False
             return

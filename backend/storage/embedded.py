@@ -1,4 +1,4 @@
-"""Open the best memory available: the operator's Redis, else an embedded server, else a Redis in this process."""
+"""This module opens the best memory available: the operator's Redis, an embedded server, or a Redis in this process."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class OpenedMemory:
 
     memory: Memory
     label: str
-    """Its name in the start-up banner and on the page: "embedded Redis 7.0.15 (append-only file in var/redis; …)"."""
+    """The name in the start-up banner and on the page: "embedded Redis 7.0.15 (append-only file in var/redis; …)"."""
     detail: str
-    """Advice for the operator on how to get a better one; empty when there is nothing to do."""
+    """Advice for the operator on how to get a better memory; empty: there is nothing to do."""
     redis: Redis
-    """The memory's own client, for other stores in the same Redis; closed with the memory."""
+    """The memory's client, also for other stores in the same Redis. It is closed with the memory."""
     waiting: Redis
-    """A second client, for reads that wait: pub/sub and `BLOCK`; closed with the memory."""
+    """A second client for reads that wait: pub/sub and `BLOCK`. It is closed with the memory."""
     url: str | None
     """The address for other clients of that Redis; None when it exists in this process alone."""
 
 
 async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
-    """Return the best memory available. It never fails: a Redis that is out of reach now may answer later.
+    """Return the best memory available. Never fails: a Redis that is out of reach now may answer later.
 
-    Users' contexts are kept for `user_ttl_s` seconds after their last change; None: for good.
+    Users' contexts are kept for `user_ttl_s` seconds after their last change; None: without limit.
     """
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)
@@ -51,7 +51,7 @@ async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
 
 
 async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
-    """Return the operator's memory, or that of a server on this machine. Raises `SettingsError` without either."""
+    """Return the operator's memory, or that of a server on this machine. Raises `SettingsError` if there is neither."""
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)
     if (url := embedded_url(data_dir / "redis")) is None:
@@ -91,7 +91,7 @@ async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> 
 
 
 def _opened(url: str, label: str, user_ttl_s: int | None, then: Close | None = None) -> OpenedMemory:
-    """Return the memory at `url`; closing it closes both its clients and calls `then`."""
+    """Return the memory at `url`. Closing it closes both clients and calls `then`."""
     redis, waiting = connect(url), connect(url, waiting=True)
 
     async def close() -> None:

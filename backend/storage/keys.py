@@ -1,4 +1,4 @@
-"""The Redis keys of memory, and the form of the values stored there.
+"""The Redis keys of memory, and the form of their values.
 
 Everything that belongs to a user is stored under `user:{id}:` or listed in `user:{id}:owned` (a sorted set: key → the
 second it expires), so that deleting a user needs no walk through the whole database.
@@ -16,7 +16,7 @@ from backend.runtime.faults import decode_all
 from backend.storage.messages import Message
 
 CHANGES = "users:changed"
-"""The channel of changes of users' contexts; a message names the process that made the change, and the user."""
+"""The channel of changes to users' contexts. A message names the process that made the change, and the user."""
 SHARED = "shared"
 """The cache scope of all users."""
 OWNED_TTL_S = 90 * 86_400
@@ -26,12 +26,12 @@ _message_decoder = msgspec.json.Decoder(Message)
 
 
 def conversation(user_id: str, conversation_id: str) -> str:
-    """Return the key of a conversation's messages, newest last; it is a key of the owner, so no other user finds it."""
+    """Return the key of a conversation's messages, newest last. It contains the owner, so no other user finds it."""
     return f"user:{user_id}:conversation:{conversation_id}"
 
 
 def conversation_of(user_id: str, key: str) -> str | None:
-    """Return the id of the user's conversation stored at `key`, or None when it is something else."""
+    """Return the id of the user's conversation stored at `key`; None for other keys."""
     start = conversation(user_id, "")
     return key[len(start) :] if key.startswith(start) else None
 
@@ -52,7 +52,7 @@ def owned(user_id: str) -> str:
 
 
 def cached(scope: str, key: str) -> str:
-    """Return the key of a cached value: `cache:{key}` when shared, else among its user's keys."""
+    """Return the key of a cached value: `cache:{key}` when shared, otherwise a key of its user."""
     return f"cache:{key}" if scope == SHARED else f"user:{scope}:cache:{key}"
 
 
@@ -62,7 +62,7 @@ def decode_messages(raw: Sequence[bytes]) -> list[Message]:
 
 
 def readable(raw: bytes) -> Any:
-    """Return a value for an export: JSON decoded, else the text as it is."""
+    """Return a value for an export: decoded JSON, or the plain text."""
     try:
         return msgspec.json.decode(raw)
     except msgspec.DecodeError:

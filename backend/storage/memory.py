@@ -1,8 +1,8 @@
-"""The memory that outlives a call: conversations, users' contexts and caches.
+"""Memory outlives a call: conversations, users' contexts and caches.
 
-It is stored in Redis 6.2 or newer: an operator's server, an embedded one, or one in this process (`embedded`). Every
-method may raise `MemoryUnavailable`, after a second at most: callers go on without. Nothing here is ever awaited on the
-audio path; see `outbox`.
+Redis 6.2 or newer stores it: an operator's server, an embedded one, or one in this process (`embedded`). Every method
+may raise `MemoryUnavailable`, after a second at most, and callers go on without it. Nothing here is awaited on the
+audio path (see `outbox`).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ log = logging.getLogger(__name__)
 HISTORY_TTL_S = 3600
 """Seconds a conversation is kept after its last message."""
 HISTORY_LIMIT = 200
-"""Messages kept of one conversation; older ones are dropped."""
+"""The most messages of one conversation; older ones are dropped."""
 
 ContextObserver = Callable[[Json], None]
-"""Gets a user's context as it is now; returns immediately."""
+"""Gets a user's current context, and returns immediately."""
 Unwatch = Callable[[], None]
 """Removes an observer. May be called twice."""
 UNSURE_LIMIT = 100
-"""Messages remembered after a failed append, which may have added them or not; usually it is one."""
+"""The most messages remembered after failed appends, which may or may not have stored them; usually one."""
 UNSURE_WITHIN = 20
-"""Messages, the newest, among which such a message is looked for."""
+"""The number of newest messages among which such a message is sought."""
 
 T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
@@ -52,7 +52,7 @@ class Memory(RedisStore):
     """The memory of all users. Their ids are opaque; texts are never logged.
 
     It owns the Redis client, and calls `also_close` after closing it. A user's context is kept for `user_ttl_s` seconds
-    after its last change; None: for good.
+    after its last change; None: without limit.
     """
 
     def __init__(self, redis: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
@@ -63,7 +63,7 @@ class Memory(RedisStore):
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
-        """Messages of a failed append, which Redis may still have carried out."""
+        """The messages of failed appends, which Redis may still have carried out."""
 
     @property
     def redis(self) -> Redis:
@@ -71,9 +71,9 @@ class Memory(RedisStore):
         return self._client.redis
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
-        """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
+        """Append messages to `user:{id}:conversation:{id}` together, and extend the life of the conversation.
 
-        When this failed it may be repeated: messages that were appended nevertheless are not appended twice.
+        A failed append may be repeated: messages that were stored nevertheless are not appended twice.
         """
         key = keys.conversation(user_id, conversation_id)
         if any(message.message_id in self._unsure for message in messages):
@@ -92,7 +92,7 @@ class Memory(RedisStore):
             raise
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
-        """Return the newest `limit` messages, oldest first; none of a conversation that is not the user's."""
+        """Return the newest `limit` messages, oldest first; empty for a conversation that is not the user's."""
         if limit <= 0:
             return []
         raw = await self._client.call(
@@ -121,7 +121,8 @@ class Memory(RedisStore):
     async def latest_messages(
         self, user_id: str, *, conversations: int, messages: int, besides: str = ""
     ) -> list[list[Message]]:
-        """Return the newest `messages` of the user's latest `conversations`, the latest first, each oldest first.
+        """Return the newest `messages` of each of the user's latest `conversations`, oldest first, latest conversation
+        first.
 
         The conversation `besides` is left out and does not count.
         """
@@ -139,7 +140,7 @@ class Memory(RedisStore):
         return [keys.decode_messages(items) for items in raw if items]
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
-        """Delete a conversation; do nothing when the user has no such one."""
+        """Delete a conversation, if the user has it."""
         key = keys.conversation(user_id, conversation_id)
         pipe = self._client.pipeline()
         pipe.delete(key)
@@ -147,7 +148,7 @@ class Memory(RedisStore):
         await self._client.execute(pipe)
 
     async def cache_get(self, scope: str, key: str) -> str | None:
-        """Return a cached value of `scope` (`shared`, or a user's id: entries of that user alone), or None."""
+        """Return a cached value, or None. `scope` is `shared`, or a user's id for entries of that user alone."""
         raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.cached(scope, key)))
         return None if raw is None else raw.decode()
 
@@ -167,7 +168,7 @@ class Memory(RedisStore):
     async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once.
 
-        A change that leaves everything as it was is not announced; the context is kept for its whole time again.
+        A change without effect is not published, but extends the life of the context.
         """
         key = keys.context(user_id)
 
@@ -226,7 +227,7 @@ class Memory(RedisStore):
             await self._also_close()
 
     async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
-        """Set a key of a user and list it, dropping expired keys from the list."""
+        """Set and list a key of a user, and drop expired keys from the list."""
         pipe = self._client.pipeline()
         pipe.set(name, value, ex=ttl_s)
         self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
@@ -240,7 +241,7 @@ class Memory(RedisStore):
         pipe.expire(owned, keys.OWNED_TTL_S)
 
     async def _conversations(self, redis: Redis, user_id: str) -> list[tuple[str, float]]:
-        """Return the names of a user's conversations and until when each is kept, the latest first."""
+        """Return the names of a user's conversations with their expiry times, the latest first."""
         now = int(time.time())
         owned = await redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
         listed = cast(list[tuple[bytes, float]], owned)
@@ -248,13 +249,13 @@ class Memory(RedisStore):
         return [(name, until) for name, until in named if name is not None]
 
     async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages that an earlier append without an answer did not add to the list."""
+        """Return the messages that an earlier, unanswered append did not store."""
         raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
         there = {message.message_id for message in keys.decode_messages(raw)}
         return tuple(message for message in messages if message.message_id not in there)
 
     async def _read(self, redis: Redis, name: str) -> Any:
-        """Return the value of a key, be it a list or a plain one; None when there is none."""
+        """Return the value of a key, which may be a list; None when there is none."""
         if keys.holds_list(name):
             return [keys.readable(item) for item in cast(list[bytes], await redis.lrange(name, 0, -1))]
         raw = cast(bytes | None, await redis.get(name))
@@ -272,7 +273,7 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
     reading: set[asyncio.Task[None]] = set()
 
     async def read(user_id: str) -> None:
-        with suppress(MemoryUnavailable):  # once Redis answers again, every context is read
+        with suppress(MemoryUnavailable):  # Once Redis answers again, every context is read.
             memory.observers.call(user_id, await memory.user_context(user_id))
 
     def on_message(raw: bytes | None) -> None:
@@ -326,7 +327,7 @@ def decode_context(raw: bytes | None) -> Json:
         return {} if raw is None else decode_object(raw)
     except msgspec.DecodeError as error:
         raise MemoryUnavailable(
-            "Memory holds a value this server cannot read.",
+            "Memory holds a value that this server cannot read.",
             hint="Does another program write to the same Redis database? Give the server its own (redis://host:6379/1).",
         ) from error
 
@@ -336,7 +337,7 @@ MemoryJob = Callable[[Memory], Awaitable[Any]]
 
 
 async def briefly(work: Awaitable[T], default: T, *, within_s: float, warning: str = "") -> T:
-    """Return what memory answers within `within_s` seconds, else `default`, and then log `warning` if given."""
+    """Return the result of `work`, or after `within_s` seconds `default`, and then log `warning` if given."""
     try:
         async with asyncio.timeout(within_s):
             return await work

@@ -1,4 +1,4 @@
-"""Messages of a conversation, as memory stores them."""
+"""The messages of a conversation, in their stored form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoredCall:
 
 
 new_message_id = partial(secrets.token_hex, 8)
-"""Returns a random id of 64 bits, for a message that came without one."""
+"""Returns a random id of 64 bits, for a message without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Message:
     source_mode: Literal["voice", "chat"] = "voice"
     message_id: str = field(default_factory=new_message_id)
     tool_call_id: str | None = None
-    """The call a tool's result answers."""
+    """The id of the call to which a tool's result belongs."""
     tool_calls: tuple[StoredCall, ...] = ()
     citations: tuple[Citation, ...] = ()
     """The sources of the answer."""
@@ -54,9 +54,9 @@ class ClientRound:
 
     calls: tuple[StoredCall, ...] = field(repr=False)
     results: tuple[str, ...] = field(repr=False)
-    """One for each call, in their order."""
+    """The results of the calls, in their order."""
     text: str = field(default="", repr=False)
-    """What the model said beside its calls."""
+    """The model's words beside its calls."""
 
     def unit(self, now: float, mode: Literal["voice", "chat"]) -> tuple[Message, ...]:
         """Return the message that made the calls, and the results; `now` is Unix time in seconds."""
@@ -68,7 +68,7 @@ class ClientRound:
 
 
 def without_retried(messages: Sequence[Message]) -> list[Message]:
-    """Return `messages` without what followed a question that was later sent again under the same id."""
+    """Return `messages` without the reply to a question that was sent again later with the same id."""
     last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
     remaining: list[Message] = []
     dropping = False
@@ -82,7 +82,7 @@ def without_retried(messages: Sequence[Message]) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """A conversation as its owner's list shows it."""
+    """A conversation in its owner's list."""
 
     id: str
     messages: int

@@ -1,7 +1,7 @@
-"""The outbox: writes to memory are enqueued here and carried out one after another, beside the audio path.
+"""The outbox carries out writes to memory one after another, off the audio path.
 
-A job that memory refuses although it answers is tried `CHANCES` times, so that none keeps the others waiting forever.
-All writes of `Memory` may be repeated (a topic may be counted twice).
+A job that memory refuses is tried `CHANCES` times, so that it does not delay the others forever. All writes of `Memory`
+may be repeated (a topic may be counted twice).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from backend.storage.memory import Memory, MemoryJob
 from backend.storage.write_queue import WriteQueue
 
 JOB_TIMEOUT_S = 2.0
-"""Seconds one job may take; a single memory call takes one at most."""
+"""Seconds one job may take; a single memory call takes at most one."""
 CHANCES = 3
 """Tries of a job while memory answers."""
 

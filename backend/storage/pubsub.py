@@ -1,4 +1,4 @@
-"""Redis pub/sub between server processes: one connection listens for a whole process.
+"""Server processes exchange messages by Redis pub/sub; each process listens with one connection.
 
 Observers subscribe to a channel. The channel of this module carries two kinds of messages, each naming its user: that
 there is news for that user's calls, and an event for that user's open pages. A process that has nothing of that user's
@@ -29,11 +29,10 @@ log = logging.getLogger(__name__)
 
 CHANNEL = "voice:news"
 RECONNECT_AFTER_S = 0.5
-"""Seconds until the channels are opened once more."""
+"""Seconds before the channels are opened again."""
 OPEN_WITHIN_S = 5.0
 QUIET_S = 5.0
-"""Seconds without a message after which Redis is asked for one; when that brings none either, the channels are opened
-again: a connection may be dead and not say so."""
+"""Seconds without a message after which Redis is pinged. Without a reply, the channels are opened again."""
 
 
 class UserMessage(msgspec.Struct, omit_defaults=True):
@@ -46,9 +45,9 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
 
 
 Observer = Callable[[bytes | None], None]
-"""Gets each message of a channel as it is, and None when some may have been missed. Returns immediately."""
+"""Gets each message of a channel, or None when some may have been missed. Returns immediately."""
 UserObserver = Callable[[UserMessage | None], None]
-"""Gets each message about a user, this process's own included, and None: there may be news for any user."""
+"""Gets each message about a user, including this process's own, or None: there may be news for any user."""
 
 
 class PubSub:
@@ -106,11 +105,11 @@ class PubSub:
         pipe.publish(CHANNEL, msgspec.json.encode(UserMessage(user_id, "", type_, data)))
 
     async def publish_news(self, user_id: str) -> None:
-        """Have that user's calls, here and in the other processes, look up their news."""
+        """Tell that user's calls, in all processes, to look up their news."""
         await self._publish(UserMessage(user_id, self._origin))
 
     async def _publish(self, message: UserMessage) -> None:
-        """Pass a message on here and to the other processes, which look every few seconds anyway if Redis is away."""
+        """Deliver a message here and to the other processes. If Redis is away, those check every few seconds anyway."""
         self._pass_on(message)
         with contextlib.suppress(MemoryUnavailable):
             await self.publish(CHANNEL, msgspec.json.encode(message))
@@ -145,7 +144,7 @@ class PubSub:
                         await subscription.ping()
 
     async def _open_channels(self, subscription: Subscription) -> None:
-        """Subscribe to every channel, and return when Redis has confirmed each. Raises `TimeoutError`."""
+        """Subscribe to every channel, and return when Redis has confirmed all. Raises `TimeoutError`."""
         async with asyncio.timeout(OPEN_WITHIN_S):
             await subscription.subscribe(*self._observers)
         confirmed = 0

@@ -1,8 +1,8 @@
-"""The version that every stored record carries, so that no server reads what a newer one means otherwise.
+"""Every stored record carries a version, so that an older server does not misread it.
 
-A new field has a default, and an unknown one is ignored: neither changes the version, and servers of both versions may
-run side by side. Only what an older server would misunderstand raises `FORMAT`: it then skips such records, counts them
-(`runtime.faults`) and leaves them where they are.
+New fields have defaults, and unknown ones are ignored: neither changes the version, so servers of both versions may run
+at the same time. Only a change that older servers would misunderstand raises `FORMAT`: they skip such records, count
+them (`runtime.faults`) and leave them in place.
 """
 
 from __future__ import annotations

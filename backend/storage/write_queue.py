@@ -1,8 +1,8 @@
-"""A bounded queue of writes, and the one task that carries them out beside the audio path, in their order.
+"""A bounded queue of writes has one task that carries them out in order, off the audio path.
 
-`enqueue` never waits and never fails. While the store is out of reach, writes wait and are done when it answers again;
-when the queue is full, the oldest is dropped. A write may be carried out twice, when the answer to its first try was
-lost, so repeating it must be harmless. An outage is logged once when it begins and once when it ends.
+`enqueue` never waits and never fails. While the store is out of reach, writes wait until it answers again; when the
+queue is full, the oldest is dropped. A write may be carried out twice if the answer to the first try was lost, so
+repeating it must be harmless. An outage is logged once when it begins and once when it ends.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from backend.runtime.supervisor import cancel_all, event_or_timeout
 log = logging.getLogger(__name__)
 
 REST_S = (0.25, 2.0)
-"""Seconds between tries while the store does not answer: the first, doubled up to the second."""
+"""The shortest and longest pause between tries in an outage, in seconds; pauses double in between."""
 
 SETTLE_S = 3.0
-"""Seconds that a read or an erasure gives the writes that wait."""
+"""Seconds a read or an erasure waits for pending writes."""
 
 W = TypeVar("W")
 
@@ -39,7 +39,7 @@ class WriteQueue(Generic[W]):
         limit: int,
         batch: int = 1,
     ) -> None:
-        """`carry_out` returns how many of at most `batch` writes it gave up; it raises `unavailable` in an outage."""
+        """`carry_out` takes up to `batch` writes, returns how many it gave up, raises `unavailable` in an outage."""
         self._store = store
         self._unavailable = unavailable
         self._carry_out = carry_out
@@ -53,15 +53,15 @@ class WriteQueue(Generic[W]):
         self.failed = 0
         """Writes that failed."""
         self.outage = ""
-        """Why nothing can be written at the moment; empty while it can."""
+        """Why nothing can be written now; empty: writing works."""
 
     @property
     def depth(self) -> int:
-        """Writes waiting."""
+        """The number of waiting writes."""
         return len(self._waiting)
 
     def enqueue(self, write: W | asyncio.Event) -> None:
-        """Have `write` carried out soon, or an event set once everything before it is done. Returns immediately."""
+        """Queue a write, or an event to set once all earlier writes are done. Returns immediately."""
         if self._closed:
             self.dropped += 1
             return
@@ -73,17 +73,17 @@ class WriteQueue(Generic[W]):
             self._worker = asyncio.create_task(self._work(), name=f"writes to the {self._store}")
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
-        """Wait until every write enqueued so far is done. Raises `unavailable` after `within_s` seconds."""
+        """Wait until all writes enqueued so far are done. Raises `unavailable` after `within_s` seconds."""
         if not self._waiting:
             return
         reached = asyncio.Event()
         self.enqueue(reached)
         await event_or_timeout(reached, within_s)
         if not reached.is_set():
-            raise self._unavailable(f"The {self._store} has not taken the writes that wait for it.")
+            raise self._unavailable(f"The {self._store} has not carried out the waiting writes.")
 
     async def drain(self, within_s: float) -> None:
-        """Finish the waiting writes within `within_s` seconds; the rest is dropped, and so are later ones."""
+        """Finish the waiting writes within `within_s` seconds, and drop the rest and all later ones."""
         self._closed = True
         if self._worker is not None:
             await asyncio.wait([self._worker], timeout=within_s)
@@ -104,7 +104,7 @@ class WriteQueue(Generic[W]):
                 await asyncio.sleep(rest_s)
                 rest_s = min(2 * rest_s, REST_S[1])
                 continue
-            except Exception:  # a mistake in one write must not silence those of every other call
+            except Exception:  # A fault in one write must not stop the writes of other calls.
                 self.failed += len(batch)
                 log.exception("a write to the %s failed for a reason of its own", self._store)
             self._end_outage()
@@ -113,7 +113,7 @@ class WriteQueue(Generic[W]):
 
     def _over(self, batch: Sequence[W | asyncio.Event]) -> None:
         for done in batch:
-            if self._waiting and self._waiting[0] is done:  # else it was dropped meanwhile
+            if self._waiting and self._waiting[0] is done:  # Otherwise it was dropped in the meantime.
                 self._waiting.popleft()
             if isinstance(done, asyncio.Event):
                 done.set()

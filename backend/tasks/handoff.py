@@ -1,4 +1,4 @@
-"""Hands long work to the background: asked for so, too slow for its deadline, or left by a caller who hung up."""
+"""The handoff moves work to the background: on request, at the deadline, or when the caller hangs up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backend.thinkers.base import Checkpoints, Manifest, Question
 log = logging.getLogger(__name__)
 
 HAND_OFF_WITHIN_S = 2.0
-"""Seconds handing one question over may take."""
+"""Seconds the handoff of one question may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class BackgroundHandoff:
 
     tasks: TaskService
     enqueue: Enqueue
-    """Takes the questions of calls that end, so that no call waits."""
+    """Queues the questions of ending calls, so that no call waits."""
 
     def accepts(self, manifest: Manifest, user_id: str) -> bool:
-        """Return whether that Thinker's work can go on without its call, for that user."""
+        """Return whether that Thinker's work for that user can go on without the call."""
         return manifest.background and bool(user_id)
 
     async def hand_off(self, question: Question, checkpoints: Checkpoints) -> str:
-        """Make a background task of the question, from the steps that are done. Raises `VoiceError`."""
+        """Create a background task from the question and its finished steps. Raises `VoiceError`."""
         try:
             async with asyncio.timeout(HAND_OFF_WITHIN_S):
                 task = await self.tasks.create(

@@ -1,4 +1,4 @@
-"""The metrics of the background tasks of all processes: every server counts every change."""
+"""The metrics of background tasks cover all processes: every server counts every change."""
 
 from __future__ import annotations
 

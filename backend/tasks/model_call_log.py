@@ -1,12 +1,11 @@
-"""The model call log keeps what models were asked and answered for a task or a digest, redacted, for its owner alone.
+"""The model call log keeps the redacted model calls of a task or a digest, for its owner alone.
 
     model = LoggedModel(model, calls)           # around the one model everybody shares; silent outside of a scope
     with calls.scope(task.id, task.owner):      # calls made in here are kept, also by tasks that are begun in here
         ...
 
-An entry is one attempt: the model, when and how long, tokens, what it was sent and what it answered. Entries are
-written in the background; the work never waits for them. Keys, tokens, passwords, addresses and phone numbers are
-redacted.
+An entry is one attempt: the model, time, duration, tokens, request and answer. Entries are written in the background,
+so the work never waits. Keys, tokens, passwords, addresses and phone numbers are redacted.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from backend.storage.outbox import Outbox
 from backend.tasks.repository import KEEP_S, model_calls_key
 
 TEXT_LIMIT = 8_000
-"""Characters kept of one text."""
-# Each begins where no match of it could have begun earlier, so that all of them take time in proportion to the text.
+"""The most characters of one text."""
+# Each pattern begins where no match could have begun earlier, so that the time grows only linearly with the text.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("key", re.compile(r"\b(?:sk|pk|rk|ls|gh[pousr]|xox[abprs]|github_pat|AKIA)[-_]?[A-Za-z0-9_-]{16,}\b")),
     ("token", re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")),
@@ -52,7 +51,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("number", re.compile(r"(?<![\d.,-])0\d{2,4}[ /-]\d{5,9}(?![\d-])")),
 )
 ENTRIES_LIMIT = 200
-"""Attempts kept of one task; older ones fall off."""
+"""The most attempts of one task; older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,9 @@ _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
 class ModelCallLog(RedisStore):
-    """The log has entries by name (a task's id, or a digest's) and owner. Reading may raise `MemoryUnavailable`.
+    """The entries of all owners, by name (the id of a task or digest). Reading may raise `MemoryUnavailable`.
 
-    Writing goes through `outbox`, and is lost with what it drops.
+    Entries are written through `outbox`, and are lost if it drops them.
     """
 
     def __init__(self, redis: Redis, outbox: Outbox, *, keep_s: int = KEEP_S) -> None:
@@ -80,7 +79,7 @@ class ModelCallLog(RedisStore):
 
     @contextmanager
     def scope(self, name: str, owner: str, *, while_exists: str = "") -> Iterator[None]:
-        """Keep the model calls of this block under that name, as long as the key `while_exists`, if given, exists."""
+        """Keep the model calls of this block under that name; with `while_exists`, only while that key exists."""
         token = _scope.set(_Scope(name, owner, while_exists))
         try:
             yield
@@ -88,7 +87,7 @@ class ModelCallLog(RedisStore):
             _scope.reset(token)
 
     def add(self, entry: Json) -> None:
-        """Keep an attempt under the current scope; do nothing outside of one. Returns immediately."""
+        """Keep an attempt in the current scope, if there is one. Returns immediately."""
         if (scope := _scope.get()) is not None:
 
             async def write(_: Memory) -> None:
@@ -97,12 +96,12 @@ class ModelCallLog(RedisStore):
             self._outbox.enqueue(write)
 
     def attempt_failed(self, model: str, attempt: int, error: str, reason: str, seconds: float) -> None:
-        """Keep an attempt that another follows; `ChatCompletions` calls it."""
+        """Keep a failed attempt that is repeated; `ChatCompletions` calls this."""
         at, failed = time.time() - seconds, {"error": error, "reason": reason}
         self.add({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt} | failed)
 
     async def read(self, owner: str, name: str) -> list[Json] | None:
-        """Return the entries, oldest first; None when that user has none of that name."""
+        """Return the entries, oldest first; None when that user has none under that name."""
         pipe = self._client.pipeline()
         pipe.zscore(_index_key(owner), name)
         pipe.lrange(model_calls_key(name), 0, -1)
@@ -121,7 +120,7 @@ class ModelCallLog(RedisStore):
 
     async def _write(self, scope: _Scope, entry: str) -> None:
         if scope.while_exists and not await self._client.call(lambda redis: redis.exists(scope.while_exists)):
-            return  # erased while the model was still being asked
+            return  # It was erased while the model was still answering.
         now, key, index = time.time(), model_calls_key(scope.name), _index_key(scope.owner)
         pipe = self._client.pipeline()
         pipe.rpush(key, entry)
@@ -139,7 +138,7 @@ class ModelCallLog(RedisStore):
 
 @dataclass(frozen=True, slots=True)
 class LoggedModel:
-    """This `ChatModel` logs its calls where a scope is current."""
+    """A `ChatModel` that logs its calls within a scope."""
 
     model: ChatModel
     calls: ModelCallLog
@@ -172,11 +171,11 @@ class LoggedModel:
 
 
 def redacted(text: str) -> str:
-    """Return the text with `[key]`, `[e-mail]`, `[number]`… in place of what is secret, cut to `TEXT_LIMIT`."""
+    """Return the text cut to `TEXT_LIMIT`, with secrets replaced by `[key]`, `[e-mail]`, `[number]`…."""
     kept = text
     if len(text) > TEXT_LIMIT:
         kept = text[:TEXT_LIMIT]
-        kept = kept[: kept.rfind(" ") + 1] or kept  # half a secret would not be recognised as one
+        kept = kept[: kept.rfind(" ") + 1] or kept  # Half a secret would not be recognised.
     left_out = len(text) - len(kept)
     for name, pattern in _PATTERNS:
         kept = pattern.sub(lambda match, name=name: _hidden(match, name), kept)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The repository keeps task records in Redis: every change is one transaction, which also publishes and counts it.
+"""The repository keeps task records in Redis. Every change is one transaction, which also publishes it.
 
     task:{id}             the record, as JSON               tasks:queue   sorted set: open ids by when one may be taken
     task:{id}:steps       hash: step → its value, as JSON   tasks:turns   sorted set: owners by when one was served
@@ -7,13 +7,13 @@
     user:{id}:tasks       sorted set: ids by creation
     user:{id}:task:{hash} the open task of an instruction, so that asking twice is one task
 
-A change reads the record, decides (a pure transition of `backend.tasks.task`) and writes. What belongs to it goes into
-the same transaction: the record, its place in the queue, the event for the page, and, where the task ends in an answer
-or a failure, the entry in its owner's channel. There is no moment at which one of them is true without the others. A
-record that cannot be decoded is left alone for a version that can, and counts as unknown here.
+A change reads the record, decides (a pure transition of `backend.tasks.task`) and writes. One transaction holds all
+parts of the change: the record, its place in the queue, the event for the page, and, if the task ends with an answer or
+a failure, the entry in its owner's channel. So no part is ever visible without the others. An undecodable record is
+left for a version that can read it, and counts as unknown here.
 
-The queue has every open task. A task that waits may be taken once its retry is due; one that runs may be taken once
-its worker's lease is over, which the worker renews. Owners take turns, however many tasks one of them has created.
+The queue holds every open task. A waiting task may be taken once its retry is due; a running one once the lease of its
+worker has expired, which the worker renews. Owners take turns, even if one of them has created many tasks.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from backend.tasks.task import (
 KEEP_S = 7 * 86_400
 """Seconds a task is kept after its last change."""
 PROGRESS_LIMIT = 100
-"""Progress entries kept of one task."""
+"""The most progress entries of one task."""
 STEP_LIMIT = 256 * 1024
-"""Characters of one step."""
+"""The most characters of one step."""
 
 LEASE_S = 10.0
 """Seconds a running task's worker may be silent before another takes the task."""
 LOOKED_AT = 100
-"""Tasks among which the next one is chosen: those that have waited longest."""
+"""The number of longest-waiting tasks from which the next one is chosen."""
 UNREADABLE_REST_S = 60.0
-"""Seconds a task is left alone when its record cannot be decoded here."""
+"""Seconds a task with an undecodable record is left alone."""
 
 EVENTS = "tasks:events"
 QUEUE = "tasks:queue"
@@ -70,9 +70,9 @@ owned_key = "user:{}:tasks".format
 T = TypeVar("T")
 Transition = Callable[[Task], Task]
 AddResult = Callable[[Pipe, Task], None]
-"""Adds the entry of a task that is done or failed, exactly one, to the transaction that ends it."""
+"""Adds the one entry of a done or failed task to the transaction that ends it."""
 Show = Callable[[Pipe, str, TaskChanged], None]
-"""Adds an event for the open pages of the user with that id to a transaction."""
+"""Adds an event for that user's open pages to a transaction."""
 _task_decoder = msgspec.json.Decoder(Task)
 _progress_decoder = msgspec.json.Decoder(ProgressEntry)
 
@@ -98,7 +98,7 @@ class TaskRepository(RedisStore):
         self._clock = clock
 
     async def create(self, task: Task, steps: Mapping[str, object]) -> Task:
-        """Write a new task, or return the one of its id or open instruction. Raises `TooMany` beyond `OPEN_LIMIT`."""
+        """Write a new task, or return the one with its id or open instruction. Raises `TooMany` beyond `OPEN_LIMIT`."""
         fold = fold_key(task.owner, task.kind, task.instruction)
 
         async def read(pipe: Pipe) -> tuple[Task | None, int]:
@@ -120,7 +120,7 @@ class TaskRepository(RedisStore):
         return await self._client.transact(fold, record_key(task.id), read=read, write=write)
 
     async def take(self) -> Task | None:
-        """Begin a run of the next task; None when none can be taken. A task that has taken three workers has failed."""
+        """Begin a run of the next task; None when none can be taken. A task fails if three workers died with it."""
 
         async def read(pipe: Pipe) -> list[tuple[float, Task]]:
             return await self._takeable(pipe)
@@ -128,7 +128,7 @@ class TaskRepository(RedisStore):
         def write(pipe: Pipe, found: list[tuple[float, Task]]) -> Task | None:
             if not found:
                 return None
-            _, chosen = min(found, key=lambda each: each[0])  # of one owner's tasks the first: it has waited longest
+            _, chosen = min(found, key=lambda each: each[0])  # each owner's longest waiting task
             now = self._clock()
             task = tasks.begun(chosen, now)
             self._write(pipe, task, "running" if task.open else "failed", "")
@@ -139,7 +139,7 @@ class TaskRepository(RedisStore):
         return await self._client.transact(QUEUE, read=read, write=write)
 
     async def renew(self, task: Task) -> None:
-        """Renew the lease of the run. Raises `Superseded` when the task is no longer this run's."""
+        """Renew the lease of the run. Raises `Superseded` when the run no longer has the task."""
 
         def write(pipe: Pipe, now: Task) -> None:
             tasks.owns(now, task.run)
@@ -148,7 +148,7 @@ class TaskRepository(RedisStore):
         await self._transact(task.id, write)
 
     async def report_progress(self, task: Task, detail: str) -> None:
-        """Write down how far the run of `task` is, never with the user's words. Raises `Superseded`."""
+        """Report the progress of a run, without the user's words. Raises `Superseded`."""
         await self._change(
             task.id, lambda now: tasks.progressed(now, task.run, detail, self._clock()), "progress", detail
         )
@@ -165,7 +165,7 @@ class TaskRepository(RedisStore):
         await self._transact(task.id, write)
 
     async def steps(self, task_id: str) -> dict[str, object]:
-        """Return the steps that earlier runs have kept: name → value. An unreadable one is left out, and done again."""
+        """Return the steps of earlier runs: name → value. An unreadable step is left out, and done again."""
         raw = cast(dict[bytes, bytes], await self._client.call(lambda redis: redis.hgetall(steps_key(task_id))))
         values = {name.decode(): decode_or_skip("task step", value, json.loads) for name, value in raw.items()}
         return {name: value for name, value in values.items() if value is not None}
@@ -175,7 +175,7 @@ class TaskRepository(RedisStore):
         return await self._change(task.id, lambda now: tasks.done(now, task.run, result, self._clock()), "done")
 
     async def fail(self, task: Task, error: str, *, retry: bool) -> Task:
-        """End the run with an error: the task is queued again, or it has failed. Raises `Superseded`."""
+        """End the run with an error, so that the task is queued again or fails. Raises `Superseded`."""
 
         def change(now: Task) -> Task:
             return tasks.failed(now, task.run, error, self._clock(), retry=retry)
@@ -183,7 +183,7 @@ class TaskRepository(RedisStore):
         return await self._change(task.id, change, "failed", error)
 
     async def hand_back(self, task: Task) -> None:
-        """Queue the task for another worker, since this one ends. Raises `Superseded`."""
+        """Queue the task for another worker, because this one ends. Raises `Superseded`."""
         await self._change(task.id, lambda now: tasks.handed_back(now, task.run, self._clock()), "queued")
 
     async def cancel(self, task_id: str) -> Task:
@@ -201,7 +201,7 @@ class TaskRepository(RedisStore):
         return [task for task in found if task is not None]
 
     async def unreadable_of(self, owner: str) -> list[bytes]:
-        """Return those of a user's records that cannot be decoded here, as they are stored."""
+        """Return a user's undecodable records in their stored form."""
 
         async def read(redis: Redis) -> list[bytes]:
             names = cast(list[bytes], await redis.zrange(owned_key(owner), 0, -1, desc=True))
@@ -216,7 +216,7 @@ class TaskRepository(RedisStore):
         return decode_all("progress entry", raw, _progress_decoder.decode)
 
     async def forget(self, owner: str) -> None:
-        """Erase a user's tasks, which have been cancelled before, those that cannot be decoded included."""
+        """Erase a user's cancelled tasks, including undecodable ones."""
 
         async def erase(redis: Redis) -> None:
             names = [name.decode() for name in cast(list[bytes], await redis.zrange(owned_key(owner), 0, -1))]
@@ -238,24 +238,24 @@ class TaskRepository(RedisStore):
         return await self._transact(task_id, write)
 
     async def _transact(self, task_id: str, write: Callable[[Pipe, Task], T]) -> T:
-        """Have `write` decide by the record and fill a transaction. Raises `Superseded` when there is no record."""
+        """Let `write` decide from the record, and fill a transaction. Raises `Superseded` when there is no record."""
 
         def decide(pipe: Pipe, raw: bytes | None) -> T:
             task = None if raw is None else decode(raw)
             if task is None:
-                raise Superseded("The task is not known any more.")
+                raise Superseded("The task no longer exists.")
             return write(pipe, task)
 
         key = record_key(task_id)
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=decide)
 
     async def _takeable(self, pipe: Pipe) -> list[tuple[float, Task]]:
-        """Return the tasks that may be taken, the longest wait first, each with when its owner was last served."""
+        """Return the tasks that may be taken, longest wait first, each with the time its owner was last served."""
         now = self._clock()
         names = [name.decode() for name in await pipe.zrangebyscore(QUEUE, "-inf", now, start=0, num=LOOKED_AT)]
         raw = dict(zip(names, await _read_raw(pipe, names), strict=True))
         if gone := [name for name, each in raw.items() if each is None]:
-            await pipe.zrem(QUEUE, *gone)  # expired, or dropped by a full Redis
+            await pipe.zrem(QUEUE, *gone)  # It has expired, or a full Redis has dropped it.
         found = {name: decode(each) for name, each in raw.items() if each is not None}
         if unreadable := [name for name, task in found.items() if task is None]:
             await pipe.zadd(QUEUE, dict.fromkeys(unreadable, now + UNREADABLE_REST_S))
@@ -271,7 +271,7 @@ class TaskRepository(RedisStore):
         self._write(pipe, task, "queued", "")
 
     def _list(self, pipe: Pipe, task: Task) -> None:
-        """List the task as its owner's, and while it is open, as the one of its instruction."""
+        """List the task under its owner, and, while it is open, under its instruction."""
         owned = owned_key(task.owner)
         if task.open:
             pipe.set(fold_key(task.owner, task.kind, task.instruction), task.id, ex=self._keep_s)
@@ -280,7 +280,7 @@ class TaskRepository(RedisStore):
         pipe.expire(owned, self._keep_s)
 
     def _write(self, pipe: Pipe, task: Task, event: TaskEvent, detail: str) -> None:
-        """Write everything that goes with a change into an open transaction."""
+        """Add all parts of a change to an open transaction."""
         pipe.set(record_key(task.id), msgspec.json.encode(task), ex=self._keep_s)
         if task.open:
             is_running = task.state is TaskState.RUNNING
@@ -312,7 +312,7 @@ async def _read_raw(redis: Redis | Pipe, names: list[str]) -> list[bytes | None]
 
 
 def keys_of_task(task_id: str) -> list[str]:
-    """Return every key a task can have; a new one is added here, so that it is erased with the rest."""
+    """Return every key that a task can have. Add new keys here, so that they are erased with the rest."""
     return [record_key(task_id), steps_key(task_id), progress_key(task_id), model_calls_key(task_id)]
 
 
@@ -323,12 +323,12 @@ def fold_key(owner: str, kind: str, instruction: str) -> str:
 
 
 def decode(raw: bytes) -> Task | None:
-    """Return the record; None, counted and logged, when it cannot be decoded."""
+    """Return the record; None if it is undecodable, which is counted and logged."""
     return decode_or_skip("task record", raw, _task_decoder.decode)
 
 
 def _event(task: Task, event: TaskEvent) -> TaskEvent:
-    """Return the event a change amounts to: a failure may be tried again."""
+    """Return the event that describes a change: a failure may be a retry."""
     return "retrying" if event == "failed" and task.open else event
 
 

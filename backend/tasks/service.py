@@ -1,6 +1,6 @@
 """The task service creates, shows, cancels, exports and erases background tasks, each for its owner only.
 
-`TaskQueries` is what conversations use of it: the tool `background_tasks`, and a few words for the Responder's prompt.
+Conversations use `TaskQueries`: the tool `background_tasks`, and a few words for the Responder's prompt.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from backend.tasks.repository import TaskRepository
 from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Setbacks, Superseded, Task
 
 SHOWN = 10
-"""Tasks the tool shows."""
+"""The most tasks that the tool shows."""
 IN_PROMPT = 5
-"""Tasks a prompt names."""
+"""The most tasks that a prompt names."""
 IN_PROMPT_CHARS = 120
 PROMPT_WITHIN_S = 0.3
-"""Seconds that reading the tasks for a prompt may take."""
+"""Seconds the tasks for a prompt may take to read."""
 
 
 @dataclass(eq=False)
 class TaskService:
-    """The service lets each user create, see and cancel their own tasks. Methods may raise `MemoryUnavailable`."""
+    """Lets each user create, see and cancel their own tasks. Methods may raise `MemoryUnavailable`."""
 
     repository: TaskRepository
     kinds: Collection[str]
@@ -58,7 +58,7 @@ class TaskService:
         once: str = "",
         scope: CallerScope = PUBLIC,
     ) -> Task:
-        """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
+        """Queue a task and return it, or the open task with the same owner, kind and normalised instruction.
 
         `steps` are checkpoints of work already done, `scope` the tools its run may use. A request that is named
         with `once` may be repeated: it creates one task, which is returned even when it is over. Raises `BadRequest`
@@ -86,7 +86,7 @@ class TaskService:
         return await self.repository.create(task, steps or {})
 
     async def get(self, owner: str, task_id: str) -> Task | None:
-        """Return the owner's task; None for another user's, and when it has expired."""
+        """Return the owner's task; None for another user's or an expired one."""
         task = await self.repository.find(task_id)
         return task if task is not None and task.owner == owner else None
 
@@ -101,11 +101,11 @@ class TaskService:
         return "canceled"
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
-        """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
+        """Return the progress of a task, oldest first, at most 100 entries; None like `get`."""
         return await self.repository.progress(task_id) if await self.get(owner, task_id) else None
 
     async def export(self, owner: str) -> list[Any]:
-        """Return all of a user's tasks with their progress; a record that cannot be read here as it is stored."""
+        """Return all of a user's tasks with their progress; undecodable records in their stored form."""
         found = await self.repository.all_of(owner)
         shown = [replace(task.shown(), told=await self.repository.progress(task.id)) for task in found]
         return [*shown, *({"unreadable": readable(raw)} for raw in await self.repository.unreadable_of(owner))]
@@ -124,7 +124,7 @@ class TaskService:
 
 @dataclass(frozen=True, slots=True)
 class TaskQueries:
-    """Task queries implement `backend.tools.background_tasks.UserTasks`."""
+    """Implements `backend.tools.background_tasks.UserTasks`."""
 
     tasks: TaskService
     notices: NotificationDispatcher
@@ -133,7 +133,7 @@ class TaskQueries:
         return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
-        """Return a task with its progress while it is open, else with its result, of which notices are withdrawn."""
+        """Return a task with its progress while it is open, then with its result, and withdraw notices of that."""
         task = await self.tasks.get(user_id, task_id)
         if task is None:
             return None

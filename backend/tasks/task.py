@@ -8,9 +8,9 @@
       │         failed, once   │ failed once more, or for good
       └────────────────────────┴─────────────────────► failed
 
-A run may be repeated (a worker is killed, a queue delivers twice): that is *at least once*. Its effect comes *exactly
-once*, because every run has a number, and only the newest run of a task that is still running may report progress,
-keep a step, or end the task: a late one gets `Superseded` and stops.
+A run may be repeated (a worker is killed, a queue delivers twice), so it happens *at least once*. Its effect happens
+*exactly once*: runs are numbered, and only the newest run of a running task may report progress, keep a step, or end
+the task. A late run gets `Superseded` and stops.
 
 Everything here is pure. Time is an argument, in Unix seconds.
 """
@@ -31,19 +31,19 @@ from backend.errors import PeerError
 from backend.storage.record_format import FORMAT, Format
 
 INSTRUCTION_LIMIT = 4_000
-"""Characters of an instruction."""
+"""The most characters of an instruction."""
 DEATHS_LIMIT = 3
-"""Workers a task may take with it: one that kills them must not go on doing so."""
+"""The number of dead workers after which a task fails, since it may be what kills them."""
 OPEN_LIMIT = 20
-"""Tasks a user may have queued or running."""
+"""The most queued or running tasks of a user."""
 RETRIES = 1
-"""Times a task that failed is tried again."""
+"""How often a failed task is tried again."""
 RETRY_AFTER_S = 5.0
-"""Seconds before it is tried again."""
+"""Seconds before a failed task is tried again."""
 
 
 class TaskState(StrEnum):
-    """A task is in one of these states."""
+    """The states of a task."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -55,55 +55,55 @@ class TaskState(StrEnum):
 OPEN = frozenset({TaskState.QUEUED, TaskState.RUNNING})
 CancelOutcome = Literal["canceled", "not_found", "already_done"]
 TaskEvent = Literal["queued", "running", "progress", "done", "failed", "canceled", "retrying"]
-"""The changes of a task, which the page is shown in its `task` events."""
+"""The changes of a task, which `task` events show to the page."""
 
 
 class Superseded(PeerError):
-    """This is raised when a run is over: the task was cancelled, ended, or begun again by another worker."""
+    """The run is over: the task was cancelled, ended, or begun again by another worker."""
 
     retryable = False
 
 
 @dataclass(frozen=True, slots=True)
 class Setbacks:
-    """The runs of a task that came to nothing, and the wait after the last. Times are Unix seconds."""
+    """The failed runs of a task, and the wait after the last. Times are Unix seconds."""
 
     failures: int = 0
     deaths: int = 0
     """Runs that ended with the death of their worker."""
     ready_at: float = 0.0
-    """No run begins before; later than the task's `created_at` while a retry waits."""
+    """The earliest time of the next run; later than the task's `created_at` while a retry waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task is a piece of long work and its state. Times are Unix seconds."""
+    """A piece of long work and its state. Times are Unix seconds."""
 
     id: str
     owner: str
-    """The user it belongs to; no other user ever sees it."""
+    """The user who owns the task; no other user sees it."""
     conversation_id: str
-    """Where it was asked for; empty when nowhere in particular."""
+    """The conversation that asked for it; empty: none."""
     kind: str
-    """The domain of the Thinker that does it."""
+    """The domain of the Thinker that carries it out."""
     instruction: str
     created_at: float
     changed_at: float
     source_mode: Literal["voice", "chat"] = "voice"
-    """How its result will be given: to be spoken, or to be read."""
+    """Whether its result will be spoken or read."""
     state: TaskState = TaskState.QUEUED
     run: int = 0
-    """The number of the newest run: how often it was begun."""
+    """The number of the newest run."""
     setbacks: Setbacks = Setbacks()
     progress: str = ""
     """The latest progress of the newest run, without the user's words."""
     result: str = ""
     source: str = ""
-    """Where the answer comes from: live, cache, sample or model."""
+    """The origin of the answer: live, cache, sample or model."""
     citations: tuple[Citation, ...] = ()
     """The sources of the answer."""
     error: str = ""
-    """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
+    """Why the task failed, in words that can be spoken; while a retry waits, why it is repeated."""
     started_at: float | None = None
     ended_at: float | None = None
     scope: CallerScope = PUBLIC
@@ -111,25 +111,25 @@ class Task:
     format: Format = FORMAT
 
     def __repr__(self) -> str:
-        return f"Task({self.id[:6]}… {self.kind} {self.state}, run {self.run})"  # and nobody's words
+        return f"Task({self.id[:6]}… {self.kind} {self.state}, run {self.run})"  # without the user's words
 
     @property
     def open(self) -> bool:
-        """True while the task is queued or running."""
+        """Whether the task is queued or running."""
         return self.state in OPEN
 
     def summary(self) -> dict[str, str]:
-        """Return what a model is shown of the task in a list."""
+        """Return the task's entry in a list for a model."""
         return {"id": self.id, "kind": self.kind, "instruction": self.instruction, "state": self.state.value}
 
     def shown(self) -> ShownTask:
-        """Return what the task's owner is shown of it."""
+        """Return the task for its owner."""
         return msgspec.convert(self, ShownTask, from_attributes=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressEntry:
-    """A progress entry is stored and shown as it is. `at` is Unix time in seconds."""
+    """A progress entry, in its stored and shown form. `at` is Unix time in seconds."""
 
     at: float
     event: str
@@ -137,7 +137,7 @@ class ProgressEntry:
 
 
 class ShownTask(msgspec.Struct, frozen=True):
-    """A task as its owner is shown it, by the API and the export; see `Task`."""
+    """A task for its owner, in the API and the export; see `Task`."""
 
     id: str
     kind: str
@@ -159,7 +159,7 @@ class ShownTask(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """A task result is the answer of a run."""
+    """The answer of a run."""
 
     text: str
     source: str
@@ -167,7 +167,7 @@ class TaskResult:
 
 
 def begun(task: Task, now: float) -> Task:
-    """Begin a run; a task that still runs has lost its worker, and fails with the third. Raises `Superseded`."""
+    """Begin a run. A task that still runs has lost its worker; it fails at the third loss. Raises `Superseded`."""
     if not task.open:
         raise Superseded("The task is over.")
     deaths = task.setbacks.deaths + (task.state is TaskState.RUNNING)
@@ -179,7 +179,7 @@ def begun(task: Task, now: float) -> Task:
 
 
 def progressed(task: Task, run: int, detail: str, now: float) -> Task:
-    """Note how far the run is."""
+    """Note the progress of the run."""
     owns(task, run)
     return replace(task, progress=detail, changed_at=now)
 
@@ -192,7 +192,7 @@ def done(task: Task, run: int, result: TaskResult, now: float) -> Task:
 
 
 def failed(task: Task, run: int, error: str, now: float, *, retry: bool) -> Task:
-    """Note that the run failed: with `retry` the task is queued again while a try is left, else it has failed."""
+    """Note that the run failed. With `retry` the task is queued again if a retry is left; otherwise it fails."""
     owns(task, run)
     failures = task.setbacks.failures + 1
     task = replace(task, setbacks=replace(task.setbacks, failures=failures, ready_at=now + RETRY_AFTER_S))
@@ -202,7 +202,7 @@ def failed(task: Task, run: int, error: str, now: float, *, retry: bool) -> Task
 
 
 def handed_back(task: Task, run: int, now: float) -> Task:
-    """Queue the task again because its worker ends in order; the run does not count as a failure."""
+    """Queue the task again because its worker ends in order. The run does not count as a failure."""
     owns(task, run)
     return replace(task, state=TaskState.QUEUED, setbacks=replace(task.setbacks, ready_at=now), changed_at=now)
 
@@ -215,7 +215,7 @@ def canceled(task: Task, now: float) -> Task:
 
 
 def owns(task: Task, run: int) -> None:
-    """Raise `Superseded` unless that run is the one that has the task."""
+    """Raise `Superseded` unless that run has the task."""
     if task.state is not TaskState.RUNNING or task.run != run:
         raise Superseded("Another run has this task, or it is over.")
 
@@ -225,6 +225,6 @@ def _ended(task: Task, state: TaskState, now: float, error: str = "") -> Task:
 
 
 def normalised(instruction: str) -> str:
-    """Return the instruction without differences that do not change it, so that asking twice is one task."""
+    """Return the instruction without irrelevant differences, so that a repeated request is the same task."""
     text = unicodedata.normalize("NFKC", instruction).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?!")

@@ -6,8 +6,8 @@
                    ├─► the record says it is no longer ours ─► stopped, nothing written
                    └─► this worker ends ─► handed back, for another to go on from its steps
 
-Any number of workers may run, in any process on any machine that reaches the same Redis. A worker that is killed does
-not renew its tasks' leases, and others take them; one that ends in order puts them back immediately.
+Any number of workers may run, in any process on any machine that reaches the same Redis. If a worker is killed, the
+leases of its tasks expire, and other workers take them; a worker that ends in order hands them back immediately.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from backend.tools.base import ToolRights
 log = logging.getLogger(__name__)
 
 UNSAVED_LIMIT = 20
-"""Progress reports that may wait to be written; older ones are dropped."""
+"""The most progress reports that wait to be written; older ones are dropped."""
 STOP_WITHIN_S = 2.0
-"""Seconds stopped work gets to tidy up before it is left behind."""
+"""Seconds stopped work may take to clean up before the worker stops waiting for it."""
 END_TRIES = 30
-"""How often the end of a run is written, a second apart, to a Redis that does not answer."""
+"""How often the end of a run is written, a second apart, while Redis does not answer."""
 END_WITHIN_S = 5.0
 """Seconds a worker's end may take."""
 CHECK_S = 0.5
-"""Seconds between two checks whether a run still has its task, and renewals of its lease."""
+"""Seconds between two checks whether a run still has its task, each of which renews its lease."""
 POLL_S = 0.5
-"""Seconds between two looks for a task, unless a message wakes the worker."""
+"""Seconds between two checks for a task, unless a message wakes the worker."""
 
 
 class TaskRun(Checkpoints):
-    """A run keeps the checkpoints of the work on a task, and takes its progress."""
+    """The run of a task: keeps the checkpoints of the work, and takes its progress."""
 
     def __init__(self, task: Task, repository: TaskRepository, steps: dict[str, object]) -> None:
         super().__init__(steps)
@@ -64,12 +64,12 @@ class TaskRun(Checkpoints):
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
 
     def progress(self, detail: str) -> None:
-        """Report how far the work is, without the user's words. Returns immediately."""
+        """Report the progress of the work, without the user's words. Returns immediately."""
         log.info("task %s: %s", self.task.id, detail)
         self._unsaved.append(detail)
 
     async def save(self, name: str, value: Any) -> None:
-        """Save the value of a step. One that cannot be stored is done again should there be another run."""
+        """Save the value of a step. A step that cannot be stored is repeated in the next run, if there is one."""
         await super().save(name, value)
         try:
             await self._repository.save_step(self.task, name, value)
@@ -77,7 +77,7 @@ class TaskRun(Checkpoints):
             log.warning("a step of a task could not be stored: %s", error)
 
     async def save_progress(self) -> None:
-        """Write down the progress reported so far. Raises `Superseded`."""
+        """Write the progress reported so far. Raises `Superseded`."""
         while self._unsaved:
             oldest = self._unsaved[0]
             await self._repository.report_progress(self.task, oldest)
@@ -86,7 +86,7 @@ class TaskRun(Checkpoints):
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
-"""The work on a task raises a `VoiceError` with a text that can be spoken; cancelled, it stops."""
+"""Does the work of a task. Raises a `VoiceError` with a text that can be spoken, and stops when cancelled."""
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -95,9 +95,9 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
 
 
 def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer: Tracer = NO_TRACER) -> TaskWork:
-    """Return the work of asking a Thinker, with no deadline but the run's; errors are those of `ThinkerDispatcher`.
+    """Return a work that asks a Thinker, with the run's deadline alone. Raises like `ThinkerDispatcher`.
 
-    Each run is a trace of its own, beside those of the conversation it belongs to.
+    Each run has its own trace, beside those of its conversation.
     """
 
     async def work(run: TaskRun) -> TaskResult:
@@ -135,7 +135,7 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer:
 
 @dataclass(eq=False, repr=False)
 class Worker:
-    """A worker runs tasks in this process. Others take it for dead once the lease of its tasks is over."""
+    """Runs tasks in this process. Other workers take it for dead once the leases of its tasks expire."""
 
     repository: TaskRepository
     work: TaskWork
@@ -143,7 +143,7 @@ class Worker:
     check_s: float = CHECK_S
     name: str = field(default_factory=lambda: f"{socket.gethostname()}#{os.getpid()}#{secrets.token_hex(3)}")
     _running: dict[asyncio.Task[None], asyncio.Future[TaskResult] | None] = field(default_factory=dict, init=False)
-    """The runs, with the work of each once it has begun."""
+    """The runs, each with its work once that has begun."""
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _ending: bool = field(default=False, init=False)
 
@@ -158,7 +158,7 @@ class Worker:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Run tasks from the queue until the end of the block; those that run then are handed back."""
+        """Run tasks from the queue until the end of the block, then hand running ones back."""
         working = supervised("task worker", self._take_all)
         try:
             yield
@@ -168,9 +168,7 @@ class Worker:
             for work in self._running.values():
                 if work is not None:
                     work.cancel()
-            await asyncio.wait(
-                {working}, timeout=END_WITHIN_S
-            )  # it takes no further task before the rest is waited for
+            await asyncio.wait({working}, timeout=END_WITHIN_S)  # It takes no further task before the rest is awaited.
             _, late = await asyncio.wait({working, *self._running}, timeout=END_WITHIN_S)
             if late:
                 log.warning("a worker did not end in time; its tasks go to another when their lease is over")
@@ -200,7 +198,7 @@ class Worker:
             log.warning("a task's run broke off, and another follows: %s", type(error).__name__)
 
     async def _run(self, task: Task) -> None:
-        """Run that task once. When cancelled, it stops the work and leaves the record as it is.
+        """Run that task once. When cancelled, stop the work and leave the record as it is.
 
         Raises `MemoryUnavailable` when the run cannot be ended: another begins once its lease is over.
         """
@@ -272,7 +270,7 @@ async def _stop(work: asyncio.Future[TaskResult]) -> None:
     if not work.done():
         log.warning("the work on a task did not stop in time")
     elif not work.cancelled():
-        work.exception()  # read, so that asyncio does not report it as never retrieved
+        work.exception()  # Retrieve it, so that asyncio does not report it.
 
 
 def _speakable(error: BaseException) -> str:

@@ -1,3 +1,3 @@
-"""What the author of a Thinker, a tool or a step needs to test it without a key, under the names of
-`responder_thinker.testing` (docs/howto/testing.md), and what our own tests and benchmarks share.
+"""Test aids for authors of Thinkers, tools and steps, without a key: see `responder_thinker.testing` and
+docs/howto/testing.md. The server's own tests and benchmarks share them and others here.
 """

@@ -1,4 +1,4 @@
-"""Calls that a test or a benchmark places to a running server, with the sound and the page events they got."""
+"""Calls that a test or a benchmark places to a running server, with the audio and the page events that they got."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from responder_thinker.websocket import WebSocketCaller
 
 @dataclass
 class PlacedCall:
-    """One call as its caller knows it."""
+    """One call, as its caller sees it."""
 
     http: httpx2.AsyncClient
     ticket: Ticket
@@ -28,21 +28,21 @@ class PlacedCall:
     arrivals: list[float] = field(default_factory=list)
 
     async def event(self, type_: str, within_s: float = TIMEOUT_S, **data: Any) -> ReceivedEvent:
-        """Wait until the page got this event, and return the first such event."""
+        """Wait until the page has got an event of that type with that data, and return the first one."""
         await until(lambda: any(_fits(event, type_, data) for event in self.events), within_s)
         return next(event for event in self.events if _fits(event, type_, data))
 
     def events_of(self, type_: str) -> list[dict[str, Any]]:
-        """Return the data of every event of a type, so far."""
+        """Return the data of all events of a type so far."""
         return [event.data for event in self.events if event.type == type_]
 
     async def say(self, pcm: bytes) -> None:
-        """Speak, and return when it has been said."""
+        """Speak, and wait until it has been said."""
         self.caller.say(pcm)
         await self.caller.said()
 
     def audible(self) -> list[ReceivedFrame]:
-        """Return the sound that was heard, without silence."""
+        """Return the frames that were heard, without silent ones."""
         return [heard for heard in self.caller.received.frames if heard.audible]
 
     async def hears_something(self, within_s: float = TIMEOUT_S) -> None:
@@ -51,7 +51,7 @@ class PlacedCall:
         await until(lambda: len(self.audible()) > before, within_s)
 
     async def hears_nothing_for(self, seconds: float, within_s: float = TIMEOUT_S) -> None:
-        """Wait until it has been quiet for so long."""
+        """Wait until it has been quiet for `seconds`."""
 
         def quiet() -> bool:
             last = self.caller.received.last_audible_at
@@ -73,9 +73,9 @@ async def call_to(
     conversation: str | None = None,
     within_s: float = TIMEOUT_S,
 ) -> AsyncIterator[PlacedCall]:
-    """Yield a connected call once its session has started, and hang up at the end.
+    """Yield a connected call when its session has started, and hang up at the end.
 
-    `browser` brings the caller's cookie; without it the caller is unknown. `conversation` continues that conversation.
+    `browser` has the caller's cookie; without it the caller is unknown. `conversation` continues that conversation.
     """
     async with browser_of(url) if browser is None else nullcontext(browser) as http:
         signalling = Signalling(http)
@@ -102,7 +102,7 @@ async def call_to(
 
 def browser_of(url: str) -> httpx2.AsyncClient:
     """Return a client of that server with a cookie jar of its own; the caller closes it with `async with`."""
-    return httpx2.AsyncClient(base_url=url, trust_env=False)
+    return httpx2.AsyncClient(base_url=url, trust_env=False, timeout=20)
 
 
 async def _listen(call: PlacedCall) -> None:

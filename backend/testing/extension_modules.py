@@ -1,4 +1,4 @@
-"""Modules of installed extensions that serve tests, found by their name."""
+"""Finds modules of installed extensions that serve tests, by their name."""
 
 from __future__ import annotations
 

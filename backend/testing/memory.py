@@ -1,4 +1,4 @@
-"""Memory in this process, for tests: no server, an outage to switch on, and time that passes when asked to."""
+"""Memory in this process, for tests: without a server, with an outage to switch on, and time that tests advance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FakeMemory(Memory):
     """`Memory` over a Redis in this process. While `down` is set, every method raises `MemoryUnavailable`."""
 
     down = False
-    """Whether memory is out of reach."""
+    """True while memory cannot be reached."""
 
     def __init__(self, *, user_ttl_s: int | None = None) -> None:
         super().__init__(FakeAsyncRedis(), user_ttl_s=user_ttl_s)

@@ -13,9 +13,9 @@ from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCal
 from backend.runtime.json_objects import Json
 
 Line = str | float | Delta | BaseException
-"""Text of the answer, a pause in seconds, a delta as the model would send it, or an error to raise."""
+"""A text of the answer, a pause in seconds, a delta as the model would send it, or an error to raise."""
 Scene = Line | Sequence[Line]
-"""One request's answer: a line, or several in turn."""
+"""The answer to one request: a line, or several in turn."""
 Improvise = Callable[[list[Json], list[Json]], Scene]
 """The messages and the tools of a request → its scene."""
 
@@ -38,9 +38,9 @@ class ScriptedModel:
         self._scenes = list(scenes)
         self._improvise = improvise
         self.requests: list[Json] = []
-        """Every request so far: its messages, its model's name and its tools."""
+        """The requests so far, each with its messages, model and tools."""
         self.open = 0
-        """Streams begun and not yet closed."""
+        """The number of streams that have begun and are not closed yet."""
 
     @property
     def system_prompt(self) -> str:

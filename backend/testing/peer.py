@@ -1,4 +1,4 @@
-"""The offline Responder as a process: a provider that follows a script, is asked what it saw, and may die."""
+"""The scripted peer as a process: it follows a script, reports what it received, and can be killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Start = Callable[[list[str]], Process]
 
 @dataclass(frozen=True, slots=True)
 class OfflinePeer:
-    """A running offline Responder."""
+    """A running scripted peer."""
 
     url: str
     """The base address, for example `http://127.0.0.1:40123`."""
@@ -63,7 +63,7 @@ def start(options: list[str]) -> Process:
 
 
 def when_ready(process: Process) -> OfflinePeer:
-    """Wait for the line that says where it listens."""
+    """Wait for the line that names the address on which the process listens, and return the peer."""
     assert process.stdout
     ready, _, _ = select.select([process.stdout], [], [], READY_TIMEOUT_S)
     assert ready, "the offline server is not ready in time"
@@ -73,7 +73,7 @@ def when_ready(process: Process) -> OfflinePeer:
 
 
 def end(process: Process) -> None:
-    """Send SIGTERM, then SIGKILL to that very process."""
+    """End a process with SIGTERM, then with SIGKILL."""
     process.terminate()
     try:
         process.wait(END_TIMEOUT_S)
@@ -86,7 +86,7 @@ def end(process: Process) -> None:
 
 
 class RestartablePeer:
-    """A provider that can die and come back at its address: `start` starts its process, `kill` kills it."""
+    """A scripted peer that can end and come back at its address: `start` starts its process, `kill` kills it."""
 
     def __init__(self, script_file: Path, script: Mapping[str, Any], *arguments: str, start: Start) -> None:
         self._script_file = script_file
@@ -98,12 +98,12 @@ class RestartablePeer:
 
     @property
     def peer(self) -> OfflinePeer:
-        """Return the address, and the pid of the newest process."""
+        """Return the peer with the pid of its newest process."""
         assert self._peer, "it has never been there"
         return self._peer
 
     async def start(self) -> OfflinePeer:
-        """Start, at the address of before."""
+        """Start the process, at its former address if it had one."""
         port = self._peer.url.rpartition(":")[2] if self._peer else "0"
         self._process = await asyncio.to_thread(
             self._start, ["--port", port, "--script", str(self._script_file), *self._arguments]
@@ -111,19 +111,19 @@ class RestartablePeer:
         try:
             self._peer = await asyncio.to_thread(when_ready, self._process)
         except AssertionError:
-            self.kill()  # its port may have been given to somebody else meanwhile
+            self.kill()  # another process may have its port by now
             raise
         return self._peer
 
     async def follow(self, script: Mapping[str, Any], when_back: Mapping[str, Any]) -> None:
-        """Replace the script from the next connection on; after its death it follows `when_back`."""
+        """Replace the script from the next connection on; after the next start the peer follows `when_back`."""
         if self._process is None:
             await self.start()
         self._script_file.write_text(json.dumps(when_back))
         await self.peer.follow(script)
 
     def kill(self) -> None:
-        """Die: connections break, and new ones are refused."""
+        """Kill the process: connections break, and new ones are refused."""
         if self._process:
             self._process.kill()
             end(self._process)

@@ -49,7 +49,7 @@ class World:
 
     @property
     def known(self) -> dict[Any, Any]:
-        """Return every service, by the type that a signature asks for."""
+        """Return the services, each by the type with which a signature asks for it."""
         usual = {Memory: self.memory, Settings: self.settings, Clock: Clock(self.clock)}
         return usual | dict(self.services)
 
@@ -67,8 +67,8 @@ async def run_thinker(
     """Return the answer of the Thinker in the module `thinker` to `query`.
 
     `tools` are the `@tool` functions that its manifest names, `steps` the `@step` functions around its turn. Raises
-    `BadPlugin` for a module that is no Thinker or names a tool that is not given, `ThinkerTimeout` after its deadline,
-    and `NoAnswer` where the server would have none.
+    `BadPlugin` for a module that is no Thinker or names a missing tool, `ThinkerTimeout` after its deadline,
+    and `NoAnswer` where the server would have no answer.
     """
     world = world or World()
     declared = thinker_of(thinker)
@@ -110,7 +110,7 @@ async def run_step(
     options: Mapping[str, Any] | None = None,
     world: World | None = None,
 ) -> Output | None:
-    """Run a `@step` function around `turn` (`Asked` before it, `WholeTurn` after) and return what it gives.
+    """Run a `@step` function around `turn` (`Asked` before it, `WholeTurn` after) and return its output.
 
     Raises `BadPlugin` for a missing service or an output the server would refuse, `TimeoutError` after the step's
     deadline, and whatever the step itself raises; in the server each of these costs the output of this step only.

@@ -1,4 +1,4 @@
-"""A Responder that does what a test asks, and keeps what it was sent."""
+"""A Responder that a test controls, and that keeps everything that it was sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScriptedResponder:
     """A `Responder` with the test as its provider: `say` sends its events, `fail` breaks the connection."""
 
     def __init__(self, capabilities: Capabilities | None = None) -> None:
-        """By default it can do what the newest models can."""
+        """`capabilities` are by default those of the newest models."""
         self.capabilities = capabilities or capabilities_of("gpt-realtime-2")
         self.frames: list[Frame] = []
         self.commands: list[ResponderCommand] = []
@@ -30,16 +30,16 @@ class ScriptedResponder:
 
     @property
     def requests(self) -> list[CreateReply]:
-        """Return the replies asked for so far."""
+        """Return the requests for replies so far."""
         return [command for command in self.commands if isinstance(command, CreateReply)]
 
     def say(self, *events: ResponderEvent) -> None:
-        """Have the provider send `events`, which come in a callback of the event loop, as those of a socket do."""
+        """Send `events` as the provider: they come in a callback of the event loop, like those of a socket."""
         self._sent.extend(events)
         asyncio.get_running_loop().call_soon(self._deliver)
 
     def fail(self, error: ResponderUnavailable) -> None:
-        """Have the connection break."""
+        """Break the connection with `error`."""
         self._error = error
         self._over.set()
 

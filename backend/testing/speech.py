@@ -23,7 +23,7 @@ def speech(text: str, voice: str = "slt") -> bytes:
 
 
 def spoken(text: str, voice: str = "slt") -> bytes:
-    """Return flite saying `text`, silence at both ends included."""
+    """Return flite saying `text`, with the silence at both ends."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speech.wav"
         subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path)], check=True, timeout=30)
@@ -31,7 +31,7 @@ def spoken(text: str, voice: str = "slt") -> bytes:
 
 
 def trimmed(pcm: bytes) -> bytes:
-    """Return it from the first loud sample to the last, with silence in front to whole frames.
+    """Return audio from its first loud sample to its last, with silence in front to whole frames.
 
     Raises `ValueError` on silence.
     """
@@ -40,7 +40,7 @@ def trimmed(pcm: bytes) -> bytes:
 
 
 def silence(ms: int) -> bytes:
-    """Return silence."""
+    """Return `ms` milliseconds of silence."""
     return bytes(2 * (ms * SAMPLE_RATE // 1000))
 
 

@@ -1,4 +1,4 @@
-"""Traces kept in a list."""
+"""A tracer that keeps its spans in a list."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TracedSpan(Span):
     parent: TracedSpan | None = field(default=None, repr=False)
     ended: int = 0
     outcome: Outcome | None = None
-    """None until it has ended."""
+    """The outcome of the span; None until it has ended."""
     tokens: int = 0
-    """Tokens used by it and all within it."""
+    """The tokens used by the span and all spans within it."""
     facts: dict[str, Fact] = field(default_factory=dict)
     words_in: list[Words] = field(default_factory=list)
     words_out: list[Words] = field(default_factory=list)
@@ -59,7 +59,7 @@ class TracedSpan(Span):
 
 
 class FakeTracer(Tracer):
-    """A tracer that keeps its spans, in the order they ended."""
+    """A tracer that keeps its spans, in the order in which they ended."""
 
     def __init__(self) -> None:
         self.spans: list[TracedSpan] = []
@@ -69,7 +69,7 @@ class FakeTracer(Tracer):
 
     @property
     def text(self) -> str:
-        """Return everything that was traced, words too, to be searched for what must not be there."""
+        """Return everything that was traced, with all words, so that a test can search for what must not be there."""
         return repr(self.spans)
 
     def ended(self, kind: Kind) -> list[TracedSpan]:

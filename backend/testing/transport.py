@@ -1,4 +1,4 @@
-"""A caller made of lists, for tests: microphone frames are fed by hand, and so is time."""
+"""A transport for tests without a network: the test feeds microphone frames, and lets time pass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from backend.transports.base import BufferedTransport
 
 
 class FakeTransport(BufferedTransport):
-    """A transport without a wire. `played` is what the caller has heard, a frame a tick."""
+    """A transport without a network. `played` is what the caller has heard, a frame a tick."""
 
     def __init__(self, *, arrived: bool = True) -> None:
-        """`arrived`: the caller is there from the beginning; else from `arrive()` on."""
+        """`arrived`: the caller is there from the beginning; otherwise from `arrive()` on."""
         self.played: list[Frame] = []
         self.closed = False
         super().__init__(queue_frames=100_000)
@@ -20,11 +20,11 @@ class FakeTransport(BufferedTransport):
             self.arrive()
 
     def feed(self, *frames: Frame) -> None:
-        """Let the caller say something."""
+        """Send frames of the caller's microphone."""
         self._queue.enqueue(frames)
 
     def finish(self, error: VoiceError | None = None) -> None:
-        """Let the caller hang up, or be lost."""
+        """Let the caller hang up, or get lost with `error`."""
         self._queue.end(error)
 
     def tick(self, frames: int = 1) -> Frame:

@@ -1,4 +1,4 @@
-"""Waiting for something another process or a socket does: the one place where tests look at the clock."""
+"""Waiting for another process or a socket: the one place where tests look at the clock."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 TIMEOUT_S = 30.0
-"""Seconds to wait for something certain: other tests share the machine, and no time is checked here."""
+"""The most seconds to wait for a certain event: other tests share the machine, and no time is checked here."""
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = TIMEOUT_S) -> None:
-    """Return as soon as `condition()` (plain or async) holds. Raises `AssertionError` when it does not in time."""
+    """Wait until `condition()` (plain or async) holds. Raises `AssertionError` if it does not in time."""
     deadline = asyncio.get_running_loop().time() + within_s
     try:
         async with asyncio.timeout_at(deadline):
             while not await _holds(condition):
-                if asyncio.get_running_loop().time() > deadline:  # a cancellation can get lost in what was asked
+                if asyncio.get_running_loop().time() > deadline:  # `condition` may swallow the timeout's cancellation
                     raise TimeoutError
                 await asyncio.sleep(0.02)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""The user's reminders and notes."""
+"""The assistant Thinker keeps the user's reminders and notes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The types of a Thinker: its manifest, the question it is asked, the answer it gives, the checkpoints it keeps.
+"""The types of a Thinker: manifest, question, answer and checkpoints.
 
-A Thinker is one file in this folder that holds `MANIFEST` and, only where a single conversation between model
-and tools is not enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the routing tool,
-the Responder's guide and the page's labels are derived from the manifest.
+A Thinker is one file in this folder with a `MANIFEST` and, only if a single conversation between model and tools is not
+enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the routing tool, the Responder's guide and
+the page's labels are derived from the manifest.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from backend.users.context_update import ContextUpdate
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
-"""Where an answer comes from: a service just asked, our cache, labelled sample data, or the model's own knowledge."""
+"""The origin of an answer: a live service, the cache, labelled sample data, or the model's own knowledge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question of one `route_to_thinker` call. `user_id` is empty for a caller we do not know."""
+    """The question of one `route_to_thinker` call. `user_id` is empty for an unknown caller."""
 
     domain: str
     query: str
@@ -36,11 +36,11 @@ class Question:
     mode: Mode | None = None
     """The mode that is on; None: the default."""
     conversation_id: str = ""
-    """The conversation it was asked in; empty: none that is kept."""
+    """The conversation of the question; empty: none that is kept."""
     platform: str = ""
-    """Where it was typed, as the client names it; empty by voice."""
+    """The platform of a typed question, as the client names it; empty for voice."""
     rights: ToolRights = ToolRights()  # noqa: RUF009 - nothing in it changes
-    """The rights of the tool calls made for it; by default public tools alone."""
+    """The rights of its tool calls; by default public tools alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class Answer:
     latency_ms: int = 0
     tokens: int = 0
     task_id: str = ""
-    """The background task that goes on with the question; then `text` only says so."""
+    """The id of the background task that goes on with the question; `text` then only says so."""
     interruptible: bool = True
-    """False for what the caller must hear to its end: their voice does not interrupt the reply that speaks it."""
+    """Whether the caller's voice may interrupt the reply that speaks it. False: the caller must hear it to its end."""
     untrusted: bool = False
-    """Text of others went into it."""
+    """Whether text of others went into the answer."""
     update: ContextUpdate | None = None
-    """What the question and its tools teach about the user: the dispatcher adds it to their profile."""
+    """What was learned about the user; the dispatcher adds it to their profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkerProgress:
-    """A step worth showing on the page, e.g. 'calling get_current_weather'. It never holds the user's words."""
+    """A step to show on the page, such as 'calling get_current_weather'. It never holds the user's words."""
 
     detail: str
-    """Empty: the detail shown last still holds."""
+    """The detail; empty: the last one still applies."""
     tool: ToolProgress | None = None
 
 
@@ -77,7 +77,7 @@ OnProgress = Callable[[ThinkerProgress], None]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The description of a domain and of how it is served: everything the rest of the server knows of a Thinker."""
+    """Everything that the rest of the server knows about a Thinker: its domain, and how it is served."""
 
     domain: str
     """The routing name: lower-case letters, digits and underscores."""
@@ -86,36 +86,33 @@ class Manifest:
     description: str
     """When to route here, in a few words that complete 'Use it for …'."""
     example: str
-    """A sentence a caller might say."""
+    """A sentence that a caller might say."""
     prompt: str
     """The model's task; style, date and user data are added to it."""
     examples: tuple[str, ...] = ()
-    """A few more such sentences, as different from each other as they come: every model that routes is shown them."""
+    """A few more examples, as different as possible, for every model that routes."""
     phrases: tuple[str, ...] = ()
-    """Many more, in the words callers use: what routes without a language model learns from them. An extension that
-    routes so has them for the server's own domains."""
+    """Many more examples in callers' words, from which an extension that routes without a language model learns."""
     tier: Literal["fast", "advanced"] = "fast"
-    """Which of the two configured models thinks."""
+    """The choice between the two configured models."""
     tools: tuple[str, ...] = ()
-    """Names of the tools it may call. A Thinker is refused if one does not exist, and left out if none is set up."""
+    """The names of its tools. The Thinker is refused if one does not exist, and left out if none is set up."""
     cache_ttl_s: int = 120
-    """Seconds an answer may be served again; 0: never."""
+    """Seconds an answer may be served again from the cache; 0: never."""
     cache_scope: Literal["user", "time", "date"] = "time"
-    """Who may be served a cached answer: its user alone, or all users of the same time zone, or with the same date.
-    Personalised answers are always kept to their user."""
+    """The users who share cached answers: none, or those with the same time zone or date; never personal ones."""
     deadline_s: float | None = None
-    """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
+    """Seconds an answer may take; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
-    """A sentence the Responder may say while this takes long."""
+    """A sentence that the Responder may say while the answer takes long."""
     history_turns: int = 10
-    """Turns of the conversation (a user's words and the reply) it is shown; 0 where answers are shared between users,
-    for one that rests on a conversation is kept to it."""
+    """Turns of the conversation (a user's words and the reply) that it sees; 0, so that answers can be shared."""
     preferences: tuple[str, ...] = ()
-    """Names of the user's preferences it is shown, e.g. 'default_location'."""
+    """The names of the user's preferences that it sees, such as 'default_location'."""
     summary: bool = False
-    """Whether it is shown the summary of the user's earlier conversations."""
+    """Whether it sees the summary of the user's earlier conversations."""
     background: bool = False
-    """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
+    """Whether it may take minutes, and goes on as a background task when the caller does not wait."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{1,31}", self.domain):
@@ -129,23 +126,23 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """The additions of an extension to a Thinker of another: tools, and the words that go with them.
+    """Tools and prompt sentences that a module, such as an extension's, adds to an existing Thinker.
 
-    A manifest lists what its Thinker cannot do without. What can be missing joins by one of the `ADDITIONS` of a module
-    instead: without the extension neither its tools nor a word about them reach the Thinker.
+    A manifest lists what its Thinker needs. Optional tools join through the `ADDITIONS` of their module instead:
+    without the extension, neither its tools nor words about them reach the Thinker.
     """
 
     domain: str
     tools: tuple[str, ...] = ()
-    """Where none of these is set up, nothing is added."""
+    """The tools to add. If none of them is set up, nothing is added."""
     description: str = ""
     prompt: str = ""
-    """A few sentences that are added to the Thinker's task."""
+    """Sentences that are added to the Thinker's prompt."""
     examples: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
 
     def to(self, manifest: Manifest) -> Manifest:
-        """Return the manifest with what is added."""
+        """Return the manifest with the additions."""
         return replace(
             manifest,
             tools=(*manifest.tools, *self.tools),
@@ -158,10 +155,10 @@ class Addition:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """The results of a run's finished steps, kept so that a later run need not begin again. Values are JSON data.
+    """The results of a run's finished steps, so that a later run need not begin again. Values are JSON data.
 
-    These last as long as the object, and go with the question when it becomes a background task; the task's run keeps
-    them where they outlive its worker.
+    They live as long as the object, and go with the question when it becomes a background task. The task's run stores
+    them, so that they outlive its worker.
     """
 
     values: dict[str, object] = field(default_factory=dict, repr=False)
@@ -170,7 +167,7 @@ class Checkpoints:
     """Whether time is short, so that the Thinker should answer from what it has."""
 
     def load(self, name: str) -> Any | None:
-        """Return the result the step had when it was last done, or None."""
+        """Return the last result of the step, or None."""
         return self.values.get(name)
 
     async def save(self, name: str, value: Any) -> None:

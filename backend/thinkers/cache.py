@@ -1,9 +1,9 @@
 """The answer cache: `cache:{domain}:{hash}` in memory.
 
-The key covers the normalised question and what parts its answers: the user's date, their unit and language, and
-everything personal the Thinker is shown. An answer is kept for everybody unless anything personal went into it: what
-was shown, or what a tool asked of the profile, such as the home of a user who named no place. That one is kept in its
-user's own scope and never served to another; an unknown caller gets no such entry.
+The key covers the normalised question and all that makes its answers differ: the user's date, unit and language, and
+everything personal that the Thinker sees. An answer is kept for all users unless something personal went into it: data
+that the Thinker saw, or that a tool read from the profile, such as the home of a user who named no place. A personal
+answer is kept in its user's own scope and never served to another; an unknown caller gets no such entry.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, Question
 
 CACHE_WITHIN_S = 0.2
-"""Seconds the cache may take; a slower one is passed over."""
+"""Seconds the cache may take; a slower one is skipped."""
 SHARED = "shared"
 OUTCOMES = ("hit", "miss")
 SHAREABLE = ("temperature_unit", "language")
-"""Preferences that part answers without making them personal."""
+"""Preferences that change answers without making them personal."""
 
 _answer_decoder = msgspec.json.Decoder(Answer)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """The key of a question's answer, and the scopes it may be kept in: everybody's, or its user's own."""
+    """The key of a question's answer, and its scopes: all users, or the asking user alone."""
 
     key: str
     user_id: str
@@ -55,9 +55,9 @@ class CacheKey:
 
 
 def key_of(manifest: Manifest, question: Question, situation: Situation, day: str) -> CacheKey | None:
-    """Return the key of a question's answer; None: it is not kept. `day` is the user's date, as in 'tomorrow'.
+    """Return the key of a question's answer; None: it is not kept. `day` is the user's date.
 
-    Where the answer may rest on the time of day, users of one time zone share it; else the date says it all.
+    If the answer may depend on the time of day, users of the same time zone share it, otherwise all on that date.
     """
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [_material(finding) for finding in findings if finding.personal]
@@ -98,9 +98,9 @@ def _material(finding: Note | Exchange) -> list[object]:
 
 
 def normalised(query: str) -> str:
-    """Return the question without what does not change it: letter case, spacing, a final stop, curly quotes.
+    """Return the question without irrelevant differences: letter case, spacing, a final stop, curly quotes.
 
-    An exclamation mark stays, for it may be a factorial; so does a leading point, for it may be a decimal one.
+    An exclamation mark stays, since it may be a factorial, and a leading point, since it may be a decimal point.
     """
     text = unicodedata.normalize("NFKC", query).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?")
@@ -122,7 +122,7 @@ class AnswerCache:
         registry.register(self._served)
 
     async def find(self, key: CacheKey) -> Answer | None:
-        """Return the answer kept for the user, or the one kept for everybody."""
+        """Return the answer kept for the user, or the one kept for all users."""
         began = time.perf_counter()
         loading = asyncio.gather(*(self._memory.cache_get(scope, key.key) for scope in key.scopes))
         kept = filter(None, await briefly(loading, [], within_s=CACHE_WITHIN_S))
@@ -137,7 +137,7 @@ class AnswerCache:
         return replace(found, source="cache", tool_calls=0, tokens=0, latency_ms=latency_ms)
 
     async def keep(self, key: CacheKey, answer: Answer, ttl_s: int, *, personal: bool) -> None:
-        """Keep an answer: for its user alone if it is personal."""
+        """Keep an answer; a `personal` one for its user alone."""
         if scope := key.scope_of(personal=personal):
             storing = self._memory.cache_put(scope, key.key, msgspec.json.encode(answer).decode(), ttl_s)
             await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")

@@ -1,4 +1,4 @@
-"""The one way to ask a Thinker, for voice calls, typed turns and background tasks.
+"""Voice calls, typed turns and background tasks ask Thinkers through the dispatcher alone.
 
     start(call) ──┬─ asked to work in the background ───────────▶ handed off: "I've started on it …"
                   ├─ answer, kept in the cache or thought out ──▶ the answer
@@ -6,8 +6,8 @@
                   └─ anything else that goes wrong ─────────────▶ an error, in words that can be spoken
 
 Every call of `route_to_thinker` is one asyncio task with exactly one outcome. The dispatcher owns the task, the
-deadline, the cache and the hand-off to the background; `run` gathers what the Thinker is shown, the findings of the
-middleware included. Voice and chat differ only in how they show the outcome.
+deadline, the cache and the hand-off to the background; `run` gathers the Thinker's input, including the findings of the
+middleware. Voice and chat differ only in how they show the outcome.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
 
 OnChange = Callable[[ThinkerChanged], None]
-"""Shows how far a call has got, and what its Thinker is doing. Does not wait."""
+"""Shows the progress of a call and its Thinker. Does not wait."""
 
 
 class Handoff(Protocol):
@@ -49,10 +49,10 @@ class Handoff(Protocol):
         """Return whether that Thinker's work can go on in the background for that user."""
 
     async def hand_off(self, question: Question, checkpoints: Checkpoints) -> str:
-        """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
+        """Create a background task from the question, and return the task's id. Raises `VoiceError`."""
 
     def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
-        """Do the same after the call has ended. Never waits."""
+        """Create a background task from the question after the call has ended. Never waits."""
 
 
 @dataclass(eq=False, repr=False)
@@ -65,19 +65,19 @@ class ThinkerCall:
     """The Thinker's name on the page."""
     on_change: OnChange
     on_end: Callable[[ThinkerCall], None] = lambda call: None
-    """Called once with the outcome; not for a call that was cancelled."""
+    """Called once with the outcome, but not for a cancelled call."""
     background: bool = False
     """Whether the user asked for the work to be done in the background."""
     turn: int = 0
-    """The number of the caller's turn it serves; 0 in a chat."""
+    """The number of the caller's turn that it serves; 0 in a chat."""
     into_turn_ms: int = 0
-    """From the caller's last sound of that turn to the tool call, in milliseconds."""
+    """Milliseconds from the caller's last sound of that turn to the tool call."""
     started_at: float = field(default_factory=time.monotonic)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     work: Work = field(default_factory=Work)
-    """The models and tools it has used."""
+    """The models and tools that it has used."""
     task: asyncio.Task[None] | None = None
-    """Awaiting it waits for the outcome; cancelling it stops the model and the tools."""
+    """The task of the call. Await it for the outcome; cancel it to stop the model and the tools."""
     answer: Answer | None = None
     error: str = ""
     """Why there is no answer, in words that can be spoken."""
@@ -87,12 +87,12 @@ class ThinkerCall:
 
     @property
     def has_outcome(self) -> bool:
-        """True once there is an answer or an error; a cancelled call has neither."""
+        """Whether there is an answer or an error; a cancelled call has neither."""
         return self.answer is not None or bool(self.error)
 
     @property
     def working(self) -> bool:
-        """True while its Thinker is at work."""
+        """Whether its Thinker is still at work."""
         return self.task is not None and not self.task.done() and not self.has_outcome
 
     @property
@@ -101,7 +101,7 @@ class ThinkerCall:
         return time.monotonic() - self.started_at
 
     def changed(self, stage: ThinkerStage, progress: ThinkerProgress | None = None) -> ThinkerChanged:
-        """Return the event that reports this call at `stage`, and the step its Thinker is doing."""
+        """Return the event that reports this call at `stage`, with its Thinker's current step."""
         answer = self.answer
         found = answer if answer and not answer.task_id else None
         work = ThinkerWork(
@@ -131,7 +131,7 @@ class ThinkerDispatcher:
     def __init__(
         self, registry: ThinkerRegistry, handoff: Handoff | None = None, cache: AnswerCache | None = None
     ) -> None:
-        """`handoff` takes work that goes on in the background; None: there is no background."""
+        """`handoff` takes work that goes on in the background; None: there are no background tasks."""
         self.registry = registry
         self._handoff = handoff
         self.cache = cache or AnswerCache(registry.dependencies.memory)
@@ -140,25 +140,25 @@ class ThinkerDispatcher:
         return f"ThinkerDispatcher({self.registry!r})"
 
     def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
-        """Return a dispatcher of the same Thinkers and cache that hands long work to the background."""
+        """Return a dispatcher with the same Thinkers and cache that hands long work to the background."""
         return ThinkerDispatcher(self.registry, handoff, self.cache)
 
     def start(self, call: ThinkerCall, find: Find | None = None) -> asyncio.Task[None]:
-        """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`.
+        """Begin to work on `call` in its own task, which raises nothing but `CancelledError`.
 
-        `find` finds the answer in place of one Thinker.
+        `find` replaces the usual way to find the answer.
         """
         with log_ids(conversation=call.question.conversation_id, turn=call.turn, tool_call=call.id):
             call.task = asyncio.create_task(self._run(call, find or self._outcome), name=f"thinker {call.id}")
         return call.task
 
     def hand_off_later(self, call: ThinkerCall) -> None:
-        """Let a cancelled call go on in the background if it may: its caller has hung up on it."""
+        """Let a call that ended because the caller hung up go on in the background, if it may."""
         if self._handoff is not None and self._may_go_on(call.question):
             self._handoff.hand_off_later(call.question, call.checkpoints)
 
     def deadline_of(self, manifest: Manifest) -> float:
-        """Return the seconds that a Thinker has."""
+        """Return the seconds that a Thinker's answer may take."""
         return manifest.deadline_s or self.registry.dependencies.settings.turns.thinker_deadline_s
 
     async def answer(
@@ -169,7 +169,7 @@ class ThinkerDispatcher:
         checkpoints: Checkpoints | None = None,
         patient: bool = False,
     ) -> Answer:
-        """Answer `question` within the Thinker's deadline; if `patient`, the caller sets the limit by cancelling.
+        """Answer `question` within the Thinker's deadline; if `patient`, only a cancellation limits the time.
 
         `checkpoints` hold the steps an earlier run has done, and keep those done now. Raises `ThinkerTimeout` after the
         deadline, `NoAnswer` with words that can be spoken, or `BadRequest` for a domain that no Thinker serves.
@@ -185,9 +185,9 @@ class ThinkerDispatcher:
             raise
         except VoiceError as error:
             raise NoAnswer(f"{label} has no answer. {error}") from error
-        except Exception as error:  # a Thinker file is a plugin: its fault costs an answer, never the call
+        except Exception as error:  # A Thinker file may be a plugin: its fault costs an answer, never the call.
             where = traceback.extract_tb(error.__traceback__)[-1]
-            kind = type(error).__name__  # without the exception's text, which may hold the user's words
+            kind = type(error).__name__  # The exception's text may hold the user's words.
             log.error("Thinker %s is broken: %s at %s:%s", thinker.manifest.domain, kind, where.filename, where.lineno)
             raise NoAnswer(f"{label} has a fault.") from error
 
@@ -229,7 +229,7 @@ class ThinkerDispatcher:
     async def _served(
         self, thinker: Thinker, question: Question, on_progress: OnProgress, checkpoints: Checkpoints
     ) -> Answer:
-        """Return the answer from the cache, or have the Thinker find it."""
+        """Return the answer from the cache or from the Thinker."""
         manifest, dependencies = thinker.manifest, self.registry.dependencies
         run = ThinkerRun(dependencies, manifest, question, on_progress, checkpoints=checkpoints)
         current_span().note(domain=manifest.domain, tier=manifest.tier, cache="off")
@@ -240,6 +240,7 @@ class ThinkerDispatcher:
         if key and (cached := await self.cache.find(key)):
             on_progress(ThinkerProgress("found in the cache"))
             return self._learnt(question, cached)
+        # An answer that all users share on a date must not depend on the time of day.
         if key and key.is_shared and manifest.cache_scope == "date":
             run.show_date_only()
         answer = await thinker.think(run)
@@ -248,7 +249,7 @@ class ThinkerDispatcher:
         return self._learnt(question, answer)
 
     def _learnt(self, question: Question, answer: Answer) -> Answer:
-        """Have the question's topic and what the answer teaches added to the user's profile; return the answer."""
+        """Add the question's topic and the answer's update to the user's profile, and return the answer."""
         took_ms, tokens = answer.latency_ms, answer.tokens
         log.info("thinker_end: %s from %s, %d ms, %d tokens", question.domain, answer.source, took_ms, tokens)
         enqueue, topic = self.registry.dependencies.enqueue, CountQuestion(question.domain, time.time())

@@ -1,8 +1,8 @@
-"""Everything the model knows by itself: facts, explanations, advice, sums.
+"""The knowledge Thinker answers from the model's own knowledge: facts, explanations, advice, sums.
 
-Questions of unknown domains come here, too, so that a routing mistake costs a general answer instead of none. It is
-shown the last four turns and the summary of earlier conversations, which explain what words like 'it' mean: more would
-keep an answer from being served again.
+It also gets questions of unknown domains, so that a routing mistake costs a general answer instead of none. It sees the
+last four turns and the summary of earlier conversations, which explain words like 'it'; with more, answers could not be
+cached.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ledger's entries of a Thinker's call: what it answered, and the tools it called for that."""
+"""A Thinker's call becomes ledger entries: its answer, and its tool calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backend.thinkers.dispatcher import ThinkerCall
 
 
 def entries_of(call: ThinkerCall, entry_id: str, **known: Any) -> Iterator[Entry]:
-    """Yield the entries of a call that is over. `known` are the fields that its conversation has in common."""
+    """Yield the entries of a finished call. `known` are the fields that all entries of its conversation share."""
     answer = call.answer
     details: dict[str, Any] = {"query": call.question.query}
     details |= {"source": answer.source} if answer else {"failed": True}

@@ -1,4 +1,4 @@
-"""The user's own memories, their standing instructions, and the assistant's personality and mode."""
+"""The memory Thinker serves the user's memories, standing instructions, and the assistant's personality and mode."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Current events and headlines, of the day or about a topic, from a live service.
+"""The news Thinker gives current headlines, of the day or about a topic, from a live service.
 
-The better model words them: a headline is short and easily misread. The user's time zone only says which day is
-'today', and the same headlines serve everybody on that date for five minutes: the conversation is not shown.
+The advanced model words them, since a headline is short and easily misread. The user's time zone only decides which day
+is 'today'. The same headlines serve all users on that date for five minutes, so the Thinker sees no conversation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions to think hard about: puzzles, word problems, plans. The thinking is private; only its outcome is given."""
+"""The reason Thinker works on hard questions: puzzles, word problems, plans. Only the outcome leaves it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MANIFEST = Manifest(
     preferences=("name", "time_zone"),
 )
 WITHIN_S = 60.0
-"""Seconds to think in; what there is by then is the answer, within the deadline."""
+"""Seconds the reasoning may take; the best result by then is the answer, within the deadline."""
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """Give the question to the reasoner as one task."""
-    if run.dependencies.without_model:  # a sum can be computed; nothing else can be thought about
+    """Answer with the reasoner, which gets the question as one task."""
+    if run.dependencies.without_model:  # Without a model only sums can be answered.
         return run.answer_from(await run.ask(run.manifest.prompt, run.question.query, tools=("calculate",)))
     reasoner = run.dependencies.reasoner
     if reasoner is None:

@@ -1,7 +1,7 @@
-"""All Thinkers there are, found by walking this package and the plugin folders.
+"""The registry finds all Thinkers in this package, in extensions and in the plugin folders.
 
-Everything that names domains derives from the manifests found here: the routing tool's enum, the guide in the
-Responder's prompt, the page's labels.
+Everything that names domains derives from the manifests: the routing tool's enum, the guide in the Responder's prompt,
+the page's labels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUTE_TOOL = "route_to_thinker"
 CATCH_ALL = "knowledge"
 """The domain to which questions of unknown domains go."""
 QUERY_LIMIT = 2_000
-"""Characters of a question."""
+"""The most characters of a question."""
 FORM = 'Send {"domain": "…", "query": "…"}.'
 
 
@@ -36,7 +36,7 @@ class Thinker:
     manifest: Manifest
     think: Callable[[ThinkerRun], Awaitable[Answer]]
     file: str = ""
-    """Where it was found."""
+    """The file in which it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ThinkerRegistry:
             domain = thinker.manifest.domain
             if other := self._by_domain.get(domain):
                 raise BadPlugin(f"Two Thinkers claim {domain}: {other.file} and {thinker.file}.")
-            dependencies.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
+            dependencies.toolbox.only(thinker.manifest.tools)  # It raises when a tool does not exist.
             self._by_domain[domain] = thinker
 
     def __repr__(self) -> str:
@@ -91,11 +91,11 @@ class ThinkerRegistry:
     ) -> ThinkerRegistry:
         """Register every module of `package`, and those of `further`, that hold a `MANIFEST`.
 
-        `without_model` says in which turns no language model reads the guide. A plugin takes the place of the package's
-        Thinker of its domain; each of its `ADDITIONS` joins the Thinker that it names. A Thinker without any tool that
-        is set up is left out.
+        `without_model` are the source modes in which no language model reads the guide. A plugin replaces the package's
+        Thinker of the same domain; each of its `ADDITIONS` joins the Thinker that it names. A Thinker is left out if
+        none of its tools is set up.
 
-        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
+        Raises `BadPlugin` for a broken file, a repeated domain, or an unknown tool.
         """
         further = tuple(further)
         own = [thinker_of(module) for module in package_modules(package) if hasattr(module, "MANIFEST")]
@@ -108,7 +108,7 @@ class ThinkerRegistry:
         )
 
     def take_over(self, newer: ThinkerRegistry) -> None:
-        """Serve what `newer` found; questions under way go on with the Thinkers and tools they have."""
+        """Serve the Thinkers of `newer`. Running questions go on with the Thinkers and tools that they have."""
         self.dependencies.toolbox.take_over(newer.dependencies.toolbox)
         self._by_domain = newer._by_domain
 
@@ -118,9 +118,9 @@ class ThinkerRegistry:
         return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))
 
     def route_tool(self, turns: SourceMode) -> Json:
-        """Return the function tool that the Responder calls in such turns, in the Realtime API's JSON form.
+        """Return the function tool for the Responder in such turns, in the Realtime API's JSON form.
 
-        Where no language model reads the guide, the schema itself says what each domain is for, by examples.
+        If no language model reads the guide, the schema itself explains each domain by examples.
         """
         domain: Json = {
             "type": "string",
@@ -153,11 +153,11 @@ class ThinkerRegistry:
         }
 
     def guide(self) -> str:
-        """Return when to route where, a line a domain, for a language model's prompt."""
+        """Return the routing guide for a language model's prompt, one line for each domain."""
         return guide(self.manifests)
 
     def parse(self, name: str, arguments: str) -> Route:
-        """Read the Responder's tool call. Raises `BadRequest` with a message the model can act on."""
+        """Read the Responder's tool call. Raises `BadRequest` with a message that the model can act on."""
         if name != ROUTE_TOOL:
             raise BadRequest(f"There is no tool {name[:64]!r}. Call {ROUTE_TOOL} with a domain and a query.")
         try:
@@ -172,7 +172,7 @@ class ThinkerRegistry:
         return Route(manifest, asked.query.strip(), background=asked.background is True)
 
     def serving(self, domain: str) -> Thinker:
-        """Return the Thinker of `domain`, or the one that takes unknown domains. Raises `BadRequest`."""
+        """Return the Thinker of `domain`, or the one for unknown domains. Raises `BadRequest`."""
         thinker = self._by_domain.get(domain) or self._by_domain.get(CATCH_ALL)
         if thinker is None:
             raise BadRequest(f"There is no such domain. It is one of: {self._names()}.")
@@ -187,13 +187,13 @@ class ThinkerRegistry:
 
 
 def _additions(modules: Iterable[ModuleType], toolbox: Registry) -> list[Addition]:
-    """Return what modules add to Thinkers, unless none of its tools is set up."""
+    """Return the additions of modules, without those that have no tool set up."""
     found: Iterator[Addition] = (one for module in modules for one in getattr(module, "ADDITIONS", ()))
     return [one for one in found if not one.tools or not toolbox.left_out.issuperset(one.tools)]
 
 
 def _with_additions(thinkers: list[Thinker], additions: Iterable[Addition]) -> list[Thinker]:
-    """Return the Thinkers with what is added to them. Raises `BadPlugin` for an addition to none."""
+    """Return the Thinkers with their additions. Raises `BadPlugin` for an addition to an unknown Thinker."""
     by_domain = {one.manifest.domain: place for place, one in enumerate(thinkers)}
     for addition in additions:
         if addition.domain not in by_domain:
@@ -209,7 +209,7 @@ def _can_serve(manifest: Manifest, toolbox: Registry) -> bool:
 
 
 def guide(manifests: Iterable[Manifest]) -> str:
-    """Return when to route where, a line a domain; a language model needs no `phrases`."""
+    """Return the routing guide, one line for each domain; a language model needs no `phrases`."""
     return "\n".join(
         f"- {one.domain}: for {one.description}. Example: "
         + " ".join(f"“{said}”" for said in (one.example, *one.examples))
@@ -218,7 +218,7 @@ def guide(manifests: Iterable[Manifest]) -> str:
 
 
 def described(manifest: Manifest) -> Json:
-    """Return one domain of the routing tool's schema, with all that is known to be said to its Thinker."""
+    """Return one domain of the routing tool's schema, with all examples for its Thinker."""
     said = [manifest.example, *manifest.examples, *manifest.phrases]
     return {"const": manifest.domain, "description": manifest.description, "examples": said}
 

@@ -1,7 +1,7 @@
-"""Questions that need several sources: plan, search side by side, look for gaps, write; minutes long if need be.
+"""The research Thinker answers from several sources: plan, search in parallel, look for gaps, write.
 
-The model plans and writes; the searching in between is ours, so that every step can be shown as progress, every
-finding keeps its source, and a model that cannot plan still gets its question looked up.
+The model plans and writes. The server searches, so that every step shows as progress, every finding keeps its source,
+and a question is looked up even if the model cannot plan.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ GAPS = PLAN + (
     'reply {{"searches": []}} when nothing important is.'
 )
 SEARCH_LIMIT = 4
-"""Searches planned in one round."""
+"""The most searches in one round."""
 ROUND_LIMIT = 2
 FINDINGS_LIMIT = 16_000
-"""Characters of findings shown to the writing model."""
+"""The most characters of findings for the writing model."""
 CITATION_LIMIT = 12
 DELAY_STEP_S = 5.0
 """Seconds between two progress messages of a demonstration's delay."""
@@ -92,13 +92,13 @@ async def think(run: ThinkerRun) -> Answer:
             break
         findings |= await _gather(run, searches)
         if all(result.error for result in findings.values()):
-            break  # nothing works: a second plan would not either
+            break  # Every search failed, so a second plan would fail, too.
     await _delay(run)
     return await _write(run, findings)
 
 
 async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Search]:
-    """Return the plan of that round, an earlier run's if there was one."""
+    """Return the plan of that round, from an earlier run if there was one."""
 
     async def plan() -> list[dict[str, str]]:
         return [asdict(search) for search in await _plan(run, findings)]
@@ -107,9 +107,9 @@ async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Sea
 
 
 async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
-    """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere.
+    """Plan the next searches. Without a readable plan, the first round searches for the question itself in all sources.
 
-    So does a question that no model can plan for; its gaps are not looked for.
+    The same holds if no model can plan; then gaps are not looked for.
     """
     question = run.question.query
     if run.dependencies.without_model:
@@ -130,13 +130,13 @@ def _everywhere(question: str) -> list[Search]:
 
 
 def _sources(run: ThinkerRun) -> dict[str, str]:
-    """Return the names of the tools that search, those of extensions too, each with what it searches."""
+    """Return the names of all search tools, including those of extensions, each with its source."""
     tools = map(run.dependencies.toolbox.get_tool, run.manifest.tools)
     return {tool.name: tool.searches for tool in tools if tool and tool.searches}
 
 
 def read_plan(text: str, sources: Sequence[str]) -> list[Search] | None:
-    """Return the searches of a plan; None when the text is none. Without a known source, the first is searched."""
+    """Return the searches of a plan; None when the text is no plan. Without a known source, the first is searched."""
     match = re.search(r"\{.*\}", text, re.DOTALL)
     try:
         steps = json.loads(match[0])["searches"] if match else None
@@ -146,6 +146,7 @@ def read_plan(text: str, sources: Sequence[str]) -> list[Search] | None:
         return None
     searches = []
     for step in steps[:SEARCH_LIMIT]:
+        # Models send plans in other forms, too; those steps are left out.
         if not isinstance(step, dict) or not isinstance(query := step.get("query"), str) or not query.strip():
             continue
         chosen = step.get("sources")
@@ -172,7 +173,7 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> Findings:
 
 
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
-    """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
+    """Make a search once, or return an earlier run's result. The next run repeats a failed search."""
     name = f"{search.source}: {search.query}"
     if (saved := run.checkpoints.load(name)) is not None:
         return msgspec.convert(saved, ToolResult)
@@ -190,6 +191,7 @@ async def _write(run: ThinkerRun, findings: Findings) -> Answer:
     useful = [result for result in findings.values() if result.error is None]
     sample = any(result.sample for result in useful)
     live = any(result.is_live for result in useful)
+    # One sample or failed source makes the answer unfit to be served again.
     run.cacheable = run.cacheable and live and all(result.cacheable for result in useful)
     citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
     return replace(
@@ -210,7 +212,7 @@ async def _written(run: ThinkerRun, findings: Findings) -> Answer:
 
 
 def _listed(run: ThinkerRun, findings: Findings) -> Answer:
-    """Return what each source says, for want of a model that would compare them."""
+    """Return what each source says, without a model that compares them."""
     sources = _sources(run)
     said = [
         f"From {sources[search.source]}: {words}"
@@ -234,7 +236,7 @@ def _quoted(findings: Findings) -> str:
 
 
 async def _delay(run: ThinkerRun) -> None:
-    """Wait, for demonstrations, until the set number of seconds has passed, and show progress meanwhile."""
+    """Wait for the configured seconds of a demonstration, and show progress."""
     until = run.began + run.dependencies.settings.services.research_delay_s
     while (left := until - time.perf_counter()) > 0 and not run.checkpoints.hurried:
         run.progress(f"comparing the sources, {round(left)} seconds to go")

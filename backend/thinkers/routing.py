@@ -1,4 +1,4 @@
-"""The Responder's `route_to_thinker` tool, offered to the chat's agent.
+"""The agent of a chat gets the Responder's tool `route_to_thinker`.
 
 Voice and text thus share one implementation of each domain, with its prompt, tools, cache and deadline.
 """
@@ -17,7 +17,7 @@ from backend.thinkers.registry import ROUTE_TOOL, Route
 from backend.tools.base import Result, Tool, ToolContext, ToolLimits
 
 SLACK_S = 5.0
-"""Seconds the tool has beyond the slowest Thinker's deadline, so that it is the Thinker that says what took long."""
+"""Seconds of the tool's deadline beyond the slowest Thinker's, so that the Thinker reports what took long."""
 GUIDANCE = """For everything that needs facts, current data or thought, call {tool} with the fitting domain and the \
 whole question; never guess what a specialist would know. Small talk, and what was said in this conversation, you \
 answer yourself. The specialists:
@@ -26,7 +26,7 @@ NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
 
 class ThinkerRouting:
-    """The Thinkers of one turn: a typed one, or work that a model of a call has handed over."""
+    """The Thinkers of one typed turn, or of work that a call's model has handed over."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class ThinkerRouting:
         *,
         ids: str = "thinker_",
     ) -> None:
-        """`asked` is the question but for domain and words, `publish` shows progress, `on_end` gets outcomes.
+        """`asked` is the question without domain and words, `publish` shows progress, `on_end` gets outcomes.
 
-        The calls are named `ids` with a number.
+        The ids of the calls are `ids` with a number.
         """
         self._thinkers = thinkers
         self._asked = asked
@@ -72,7 +72,7 @@ class ThinkerRouting:
         )
 
     async def _ask(self, context: ToolContext, route: Route) -> Result:
-        """Raise `NoAnswer`, which the runner reports to the model, if there is none."""
+        """Ask the Thinker. Raises `NoAnswer`, which the runner reports to the model, if there is none."""
         domain = route.manifest.domain
         call = ThinkerCall(
             f"{self._ids}{next(self._numbers)}",

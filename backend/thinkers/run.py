@@ -1,4 +1,4 @@
-"""One run of a Thinker: the question, the user's context, and the usual way of answering.
+"""A run of a Thinker has the question, the user's context, and the usual way to answer.
 
 The usual way is one turn of the agent with the manifest's prompt and tools. A Thinker that needs more defines
 `async def think(run: ThinkerRun) -> Answer` and uses the same parts.
@@ -40,14 +40,14 @@ from backend.users.profile import UserProfile, load_profile
 log = logging.getLogger(__name__)
 
 SUMMARY_LIMIT = 2_000
-"""Characters of the user's summary a Thinker is shown."""
+"""The most characters of the user's summary that a Thinker sees."""
 MEMORY_WITHIN_S = 0.5
-"""How long a Thinker waits for what memory knows; it answers without it after that."""
+"""Seconds a Thinker waits for memory; after that it answers without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkerDependencies:
-    """The dependencies all Thinkers share. The agent's toolbox holds every tool there is."""
+    """The dependencies that all Thinkers share. The agent's toolbox holds all tools."""
 
     agent: Agent
     toolbox: Registry
@@ -58,14 +58,14 @@ class ThinkerDependencies:
     clock: Callable[[], float] = time.time
     modes: Modes = Modes()  # noqa: RUF009 - nothing in it changes
     router: ToolRouter | None = None
-    """Picks the tools of a typed turn, which has many at hand; Thinkers have their manifests' few."""
+    """Picks the tools of typed turns, which have many; Thinkers have the few of their manifests."""
     enqueue: Enqueue | None = None
-    """Takes the writes to memory that no answer waits for; None: nothing is learnt from answers."""
+    """Queues writes to memory that no answer waits for; None: nothing is learned from answers."""
     without_model: bool = False
-    """Whether no language model answers: a tool is called where a question calls for one, and nothing is thought."""
+    """Whether no language model answers, so that a question only gets the result of a tool."""
 
     def mode_of(self, question: Question) -> Mode:
-        """Return the mode that is on for a question."""
+        """Return the active mode of a question."""
         return question.mode or self.modes.named("")
 
     def model_name(self, tier: str, mode: Mode) -> str:
@@ -77,25 +77,25 @@ class ThinkerDependencies:
 
 @dataclass(repr=False)
 class ThinkerRun:
-    """One question being answered by one Thinker."""
+    """A Thinker's work on one question."""
 
     dependencies: ThinkerDependencies
     manifest: Manifest
     question: Question
     on_progress: OnProgress
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
-    """Where long work keeps the results of its steps."""
+    """The stored results of the steps of long work."""
     began: float = field(default_factory=time.perf_counter, init=False)
     cacheable: bool = field(default=True, init=False)
-    """Whether the answer may be served again; anything used for it may forbid that."""
+    """Whether the answer may be cached; anything that it rests on may forbid that."""
     tokens: int = field(default=0, init=False)
     """Tokens used so far, over all turns."""
     untrusted: bool = field(default=False, init=False)
     """Whether text of others has entered the run."""
     personal: bool = field(default=False, init=False)
-    """Whether a tool was asked what is known of the user."""
+    """Whether a tool has read the user's data."""
     update: ContextUpdate | None = field(default=None, init=False)
-    """What the tools teach about the user."""
+    """What the tools have learned about the user."""
     _situation: Situation | None = field(default=None, init=False)
     _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
@@ -119,7 +119,7 @@ class ThinkerRun:
     ) -> ThinkerResponse:
         """Run one turn of the agent with the given task, tools (None: the manifest's), mode (None: the question's).
 
-        A `quiet` turn is not shown as progress: it is a step on the way, which the Thinker words itself.
+        A `quiet` turn shows no progress: it is an intermediate step, which the Thinker reports itself.
         """
         names = self.manifest.tools if tools is None else tools
         agent = replace(
@@ -143,6 +143,7 @@ class ThinkerRun:
         self._take_in(response)
         if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
+        # With tools on offer, an answer without any tool's data is not cached.
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
         return response
 
@@ -174,14 +175,14 @@ class ThinkerRun:
         return result
 
     def _take_in(self, found: ThinkerResponse | ToolResult) -> None:
-        """Note what has entered the run with a turn of the agent, or with a tool's result."""
+        """Note the properties that a turn of the agent or a tool's result gives the run."""
         self.untrusted = self.untrusted or found.untrusted
         self.personal = self.personal or found.personal
         if found.update:
             self.update = merged([self.update, found.update])
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the saved result of a step (JSON data), or do `work` now and save what it gives."""
+        """Return the saved result of a step (JSON data), or do `work` now and save its result."""
         if (saved := self.checkpoints.load(name)) is not None:
             return saved
         value = await work()
@@ -189,12 +190,12 @@ class ThinkerRun:
         return value
 
     def progress(self, detail: str, tool: ToolProgress | None = None) -> None:
-        """Show on the page what is being done, never with the user's words."""
+        """Show the current step on the page, never with the user's words."""
         self.on_progress(ThinkerProgress(detail, tool))
 
     @property
     def context(self) -> ToolContext:
-        """The circumstances of the tool calls made now."""
+        """The context of tool calls at this moment."""
         question = self.question
         rights = question.rights.tainted() if self.untrusted else question.rights
         return ToolContext(
@@ -214,14 +215,14 @@ class ThinkerRun:
         return self.question.mode.name if self.question.mode else ""
 
     async def situation(self) -> Situation:
-        """Return what the manifest wants shown of user and conversation; less of it if memory is slow or down."""
+        """Return the data of user and conversation that the manifest asks for, or less if memory is slow or down."""
         if self._situation is None:
             profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
             self._situation = prepared.add_to(Situation(profile, history=history))
         return self._situation
 
     def show_date_only(self) -> None:
-        """Leave the user's time of day and zone out of what is shown: the answer may be served to others."""
+        """Leave the time of day and the zone out of the prompt, because others may be served the answer."""
         if self._situation is not None:
             self._situation = replace(self._situation, date_only=True)
 
@@ -239,18 +240,19 @@ class ThinkerRun:
         return await self.dependencies.pipeline.before(asked, names=question.mode.steps if question.mode else None)
 
     async def _profile(self) -> UserProfile:
-        """Load what is known of the user: the manifest wants some of it, and every answer their instructions."""
+        """Load the user's profile, of which every answer needs the instructions, and the manifest more."""
         if not (user_id := self.question.user_id):
             return STRANGER
-        warning = f"{self.manifest.domain} goes on without what is known of the user"
+        warning = f"{self.manifest.domain} goes on without the user's profile"
         loading = load_profile(self.dependencies.memory, user_id)
         profile = await briefly(loading, STRANGER, within_s=MEMORY_WITHIN_S, warning=warning)
         summary_chars = SUMMARY_LIMIT if self.manifest.summary else 0
         return profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
 
     async def _history(self) -> list[tuple[str, str]]:
-        """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""
+        """Load the last turns of the conversation: the words of user and assistant, without tool calls."""
         question, turns = self.question, self.manifest.history_turns
+        # Only a known user's conversation is stored.
         if not turns or not question.user_id or not question.conversation_id:
             return []
         memory = self.dependencies.memory

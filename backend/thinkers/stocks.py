@@ -1,8 +1,8 @@
-"""Share prices and how they moved today, from a live service.
+"""The stocks Thinker gives share prices and today's changes, from a live service.
 
-The model asks for all companies of a question in one round, one tool call each. 'My stocks' are the tickers the user
-has asked to watch or asked about, which the tool knows: they and the conversation are not shown, so that answers can be
-shared between users. A quote is served again for a minute at most: it is stale sooner than anything else here.
+The model asks for all companies of a question in one round, one tool call each. 'My stocks' are the tickers that the
+user watches or has asked about, which the tool knows. The Thinker sees neither them nor the conversation, so that users
+can share answers. A quote is cached for at most a minute, since it becomes stale sooner than anything else.
 """
 
 from __future__ import annotations

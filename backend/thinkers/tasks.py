@@ -1,7 +1,7 @@
-"""The user's background tasks: how they are going, what came of them, and stopping one.
+"""The tasks Thinker reports the progress and results of the user's background tasks, and stops them.
 
-It never begins such work itself: the Thinkers that may take minutes do, when they are asked to or run out of time
-(see `thinkers/dispatcher.py`). Nothing is cached, since a task's state changes while the user asks.
+It never begins such work: Thinkers that may take minutes do, on request or at their deadline (see
+`thinkers/dispatcher.py`). Nothing is cached, since a task's state changes while the user asks.
 """
 
 from __future__ import annotations

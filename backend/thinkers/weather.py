@@ -1,9 +1,9 @@
-"""The weather now and in the coming days, from a live service.
+"""The weather Thinker gives the weather now and in the coming days, from a live service.
 
-Where no place is named, the tool takes the user's default location; where that is not known either, the model asks.
-Answers are shared between users but for those that rest on a default location, so that neither the conversation nor
-the location is shown: the Responder's question names the place where the conversation does. A place asked about is
-noted, and the first becomes the default location of a user who has stated none.
+Without a place in the question, the tool uses the user's default location; if that is unknown, the model asks. Users
+share answers, except those that rest on a default location. So the Thinker sees neither the conversation nor the
+location; the Responder puts a place from the conversation into the question. Places of questions are noted, and the
+first becomes the default location of a user who has stated none.
 """
 
 from __future__ import annotations

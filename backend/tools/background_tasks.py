@@ -1,4 +1,4 @@
-"""The user's background tasks, in conversation: listing them, getting results, cancelling. `UserTasks` is injected."""
+"""This tool lists and cancels the user's background tasks, and gets their results. `UserTasks` is injected."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from backend.language.sentences import sentences
 from backend.tools.base import Json, Result, ToolContext, listed, tool
 
 _STATES = {"queued": "waiting", "running": "at work", "canceled": "stopped"}
-"""How states are said that are not said by their name."""
+"""The spoken words for states that are not spoken by their name."""
 SENTENCES = 3
-"""Sentences of a result that are said."""
+"""The most sentences of a result that are spoken."""
 
 
 class UserTasks(Protocol):
     """A user's background tasks, newest first, each as JSON data with `id`, `kind`, `instruction` and `state`."""
 
     async def newest(self, user_id: str) -> list[Json]:
-        """Return open and ended tasks, without their results. Raise `MemoryUnavailable`."""
+        """Return open and ended tasks, without their results. Raises `MemoryUnavailable`."""
         ...
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
@@ -28,7 +28,7 @@ class UserTasks(Protocol):
         ...
 
     async def cancel(self, user_id: str, task_id: str) -> str:
-        """Cancel a task and return `canceled`, `already_done` or `not_found`."""
+        """Cancel a task, and return `canceled`, `already_done` or `not_found`."""
         ...
 
 
@@ -47,7 +47,7 @@ async def background_tasks(
     action: Literal["list", "get", "cancel"],
     task_id: Annotated[str, "Its id, as listed; empty: the newest."] = "",
 ) -> Result:
-    """Raise `BadRequest` when there is no such task, or `MemoryUnavailable`."""
+    """List, get or cancel tasks. Raises `BadRequest` when there is no such task, or `MemoryUnavailable`."""
     newest = await tasks.newest(context.user_id) if tasks else []
     if tasks is None or action == "list" or not newest:
         said = listed([f"{_about(task)}: {_STATES.get(task['state'], task['state'])}" for task in newest])
@@ -69,7 +69,7 @@ async def background_tasks(
 
 
 def _spoken(task: Json) -> str:
-    """Return how far a task is, or what came of it, as it is said."""
+    """Return the spoken progress or result of a task."""
     match task["state"]:
         case "queued" | "running":
             progress = f", {task['progress']}" if task.get("progress") else ""
@@ -80,5 +80,5 @@ def _spoken(task: Json) -> str:
 
 
 def _about(task: Json) -> str:
-    """Return what a task is about, without its last mark."""
+    """Return the instruction of a task without its final punctuation."""
     return str(task["instruction"]).strip().rstrip(".?!")

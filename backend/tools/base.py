@@ -1,4 +1,4 @@
-"""The definition of a tool: an async function, described by its signature.
+"""A tool is an async function that its signature describes.
 
     @tool("get_current_weather", "The weather now and in the coming days.")
     async def get_current_weather(
@@ -41,22 +41,22 @@ from backend.settings.settings import Settings
 from backend.users.context_update import ContextUpdate
 
 DEADLINE_S = 8.0
-"""Seconds a tool may take, unless it declares another deadline."""
+"""Seconds a tool may take by default."""
 LIST_CAP = 4_500
-"""Characters of JSON a list within a result may take."""
+"""The most characters of JSON in a list within a result."""
 SPOKEN_CAP = 800
-"""Characters of what is said of a result."""
+"""The most spoken characters of a result."""
 PAGE_CHARS = 240
-"""Characters of a page that are said."""
+"""The most spoken characters of a page."""
 OUTPUT_CAP = 6_000
-"""Characters of JSON a tool may return to the model, unless it declares another limit."""
+"""The most characters of JSON that a tool may return by default."""
 
 Client = Literal["voice", "chat", "internal", "copilot", "external"]
 """The kind of client that calls a tool: a call, a typed conversation, the server's own work and its operator's
 programs, a program the user works in, or a third party's program. The last two come over MCP only."""
 CLIENTS: tuple[Client, ...] = get_args(Client)
 OURS: frozenset[Client] = frozenset({"voice", "chat", "internal"})
-"""The clients of a tool that declares none: everything of this server, nothing from outside."""
+"""The default clients of a tool: those of this server, none from outside."""
 EVERYONE: frozenset[Client] = frozenset(CLIENTS)
 LOCAL = "local"
 """The source of this server's own tools; the source of another server's tool is that server's name."""
@@ -69,16 +69,16 @@ class ToolRights:
     caller_scope: CallerScope = PUBLIC
     """The tools within the caller's scope; others are neither offered nor run."""
     attended: bool = True
-    """False where no user can be asked: in reasoning and in background work. What needs consent is not done there."""
+    """Whether a user can be asked. In reasoning and background work, calls that need consent are not made."""
     untrusted: bool = False
-    """True once text of others (a web page, an issue, a document) has entered the turn: now whatever writes asks."""
+    """Whether text of others (a web page, an issue) has entered the turn; then all writing calls need consent."""
     unsure: bool = False
-    """True where the user's words may have been misheard: whatever writes is read back first."""
+    """Whether the user's words may have been misheard; then writing calls are read back first."""
     message: str = ""
-    """The id of the user's typed message that is being answered; sent again, it agrees to nothing asked meanwhile."""
+    """The id of the user's typed message. If it is sent again, it does not agree to questions asked since."""
 
     def tainted(self) -> ToolRights:
-        """Return the rights once text of others has entered the turn."""
+        """Return the rights after text of others has entered the turn."""
         return replace(self, untrusted=True)
 
     def alone(self) -> ToolRights:
@@ -88,54 +88,54 @@ class ToolRights:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The circumstances of a tool call: for which user and in which turn. `user_id` is empty for an unknown caller."""
+    """The context of a tool call: its user and turn. `user_id` is empty for an unknown caller."""
 
     user_id: str
     conversation_id: str = ""
     turn: str = ""
-    """The id of the user's turn; a confirmation counts only when it is given in a later one."""
+    """The id of the user's turn. A confirmation counts only in a later one."""
     client: Client = "internal"
-    """The kind of client the call comes through; tools that are not for it do not exist."""
+    """The kind of client of the call. Tools that are not for it do not exist for it."""
     mode: str = ""
     """The name of the active mode; empty: the one the user has chosen."""
     rights: ToolRights = ToolRights()
-    """What may be called, and what must be asked first; by default public tools alone."""
+    """The rights of the call; by default public tools alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a tool. `data` is serialisable as JSON and goes to the model as it is, with the labels added."""
+    """The result of a tool. `data` can be serialised as JSON, and goes to the model with labels added."""
 
     data: Json
     sample: bool = False
-    """True for made-up demonstration data, which is labelled wherever it goes and never cached."""
+    """Whether it is made-up demonstration data, which is always labelled and never cached."""
     note: str = ""
-    """A remark for the model about the data, e.g. why it is a sample."""
+    """A remark for the model about the data, such as why it is a sample."""
     citations: tuple[Citation, ...] = ()
     """The sources of the data, for the user to follow."""
     untrusted: bool = False
-    """True if it holds text of others though its tool usually does not."""
+    """Whether it holds text of others although its tool usually returns none."""
     empty: bool = False
-    """True if a search found nothing: an answer that has nothing else to rest on is the model's own knowledge."""
+    """Whether a search found nothing. An answer that rests on nothing else is the model's own knowledge."""
     update: ContextUpdate | None = None
-    """What is learnt of the user who asked; a sample teaches nothing."""
+    """What was learned about the user who asked; a sample teaches nothing."""
     spoken: str = ""
-    """The data as it is said to the user (`SPOKEN_CAP`). A model may use it; without a model, it is what is said."""
+    """The data in spoken words (`SPOKEN_CAP`). A model may use them; without a model, the user hears them."""
 
 
 Function = Callable[..., Awaitable[Result]]
 ReadArguments = Callable[[str], Json]
 """Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
 SetUp = Callable[[Settings], bool]
-"""A check of the settings: true if everything the tool needs is configured."""
+"""Checks the settings: returns True if everything that the tool needs is configured."""
 ScopeFor = Callable[[Settings], ToolScope]
 """The scope of a tool, where its credentials depend on the settings."""
 Actions = bool | frozenset[str]
-"""Some calls of a tool: all, none, or those with one of these values as the argument `action`."""
+"""Selects calls of a tool: all, none, or those with one of these values of the argument `action`."""
 
 
 async def left_to_client(**_values: object) -> NoReturn:
-    """Stand for the function of a tool that the client of the turn carries out: the turn ends with its call."""
+    """Stand in for the function of a tool that the client carries out. The turn ends with its call."""
     raise RuntimeError("a client's function is called by the client")
 
 
@@ -144,14 +144,14 @@ class ToolLimits:
     """The bounds of one call of a tool."""
 
     deadline_s: float = DEADLINE_S
-    """Seconds until it must have answered."""
+    """Seconds the call may take."""
     output_cap: int = OUTPUT_CAP
-    """Characters of JSON it may return to the model."""
+    """The most characters of JSON that it may return."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool, ready to be offered to a model."""
+    """One tool that a model can be offered."""
 
     name: str
     description: str
@@ -162,39 +162,38 @@ class Tool:
     services: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
     scope: ToolScope = ToolScope.ANONYMOUS
-    """How far a caller must be trusted to see and call it."""
+    """The lowest tier that may see and call the tool."""
     scope_with: Callable[[Settings], ToolScope | None] | None = None
     """Returns the scope with certain settings, and None where it is not set up; the registry asks once."""
     confirm: Actions = False
-    """The calls to which the user must agree first, in a turn of their own."""
+    """The calls to which the user must agree first, in a separate turn."""
     writes: Actions = False
     """The calls that change something."""
     untrusted: bool = False
-    """True if its results hold text of others: pages, issues, documents, another server's data."""
+    """Whether its results hold text of others: pages, issues, documents, another server's data."""
     cache: bool = True
-    """True if an answer that used this tool may be cached."""
+    """Whether an answer that used this tool may be cached."""
     guidance: str = ""
     """Instructions for the model while the tool is offered."""
     persistent: bool = False
-    """True if the tool's calls and results stay in the conversation for later turns. Those of other tools are dropped
-    at the end of their turn: the answer represents them."""
+    """Whether its calls and results stay in the conversation for later turns, beside the answer."""
     always: bool = False
-    """True if the tool is offered in every turn, whatever the router picks."""
+    """Whether the tool is offered in every turn, independently of the router."""
     clients: frozenset[Client] = OURS
     """The kinds of client that may see and call the tool."""
     searches: str = ""
-    """The source that it searches, as in "the web": research makes use of all such tools that it has; empty: none."""
+    """The source that it searches, such as "the web", for research; empty: it is no search tool."""
     source: str = LOCAL
     limits: ToolLimits = ToolLimits()
 
     @property
     def requires_auth(self) -> bool:
-        """True if the tool is not for anonymous callers."""
+        """Whether the tool is not for anonymous callers."""
         return self.scope > ToolScope.ANONYMOUS
 
     @property
     def client_side(self) -> bool:
-        """True if the client of the turn carries it out."""
+        """Whether the client of the turn carries the tool out."""
         return self.function is left_to_client
 
     def is_within(self, caller_scope: CallerScope) -> bool:
@@ -204,7 +203,7 @@ class Tool:
         return self.scope <= caller_scope.scope if caller_scope.tools is None else self.name in caller_scope.tools
 
     def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:
-        """Return True if the user must agree to a call with these arguments, in a turn with these rights."""
+        """Return whether the user must agree to a call with these arguments in a turn with these rights."""
         doubtful = rights.untrusted or rights.unsure
         return _among(self.confirm, values) or (doubtful and _among(self.writes, values))
 
@@ -243,7 +242,7 @@ def tool(
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
-    """Declare the decorated function as a tool. Raise `BadPlugin` when it cannot be one.
+    """Declare the decorated function as a tool. Raises `BadPlugin` when it cannot be one.
 
     `requires_auth` is short for the scope `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
     the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
@@ -320,7 +319,7 @@ class Clock:
 
 
 def fitting(entries: Sequence[T]) -> list[T]:
-    """Return the first entries of a list, as many as a result has room for (`LIST_CAP`)."""
+    """Return as many of the first entries as fit into a result (`LIST_CAP`)."""
     room = LIST_CAP
     chosen = []
     for entry in entries:
@@ -332,18 +331,18 @@ def fitting(entries: Sequence[T]) -> list[T]:
 
 
 def listed(things: Sequence[str], most: int = 5) -> str:
-    """Return the first of several things as they are said one after the other, and how many more there are."""
+    """Return the first of several things as one spoken list, with the number of the others."""
     more = f"; and {len(things) - most} more" if len(things) > most else ""
     return "; ".join(things[:most]) + more
 
 
 def matches(text: str, query: str) -> bool:
-    """Return True if the text holds all words of the query."""
+    """Return whether the text contains all words of the query."""
     return all(word in text.casefold() for word in query.casefold().split())
 
 
 def first_page(pages: Sequence[tuple[str, str]]) -> str:
-    """Return what is said of pages, each a title and a text, that were found: the title and beginning of the first."""
+    """Return the spoken words for found pages (title, text): the title and the beginning of the first."""
     if not pages:
         return "That search found nothing."
     title, text = pages[0]
@@ -352,7 +351,7 @@ def first_page(pages: Sequence[tuple[str, str]]) -> str:
 
 
 def service_type(hint: Any) -> tuple[Any, bool]:
-    """Return the service an annotation asks for, and whether it is optional: `Memory | None` → (Memory, True)."""
+    """Return the service that an annotation names, and whether it is optional: `Memory | None` → (Memory, True)."""
     if get_origin(hint) in (Union, types.UnionType):
         wanted = [part for part in get_args(hint) if part is not types.NoneType]
         if len(wanted) == 1:
@@ -361,13 +360,13 @@ def service_type(hint: Any) -> tuple[Any, bool]:
 
 
 def provided(hint: Any, services: Mapping[Any, Any]) -> bool:
-    """Return True if `injected` can satisfy the annotation."""
+    """Return whether `injected` can satisfy the annotation."""
     kind, optional = service_type(hint)
     return optional or kind in services
 
 
 def injected(hint: Any, services: Mapping[Any, Any]) -> Any:
-    """Return the service, or None for an optional one that is missing. Raise `KeyError` for a missing one."""
+    """Return the service; None for a missing optional one. Raises `KeyError` for another missing one."""
     kind, optional = service_type(hint)
     return services.get(kind) if optional else services[kind]
 
@@ -416,7 +415,7 @@ def _is_argument(hint: Any) -> bool:
 
 
 def _described(hint: Any) -> Any:
-    """Return the annotation with its words as the schema's description: `Annotated[str, "words"]`."""
+    """Return an annotation such as `Annotated[str, "words"]` with its words as the schema's description."""
     if get_origin(hint) is not Annotated:
         return hint
     base, *extras = get_args(hint)
@@ -425,7 +424,7 @@ def _described(hint: Any) -> Any:
 
 
 def without_keywords(schema: Any, unwanted: Callable[[str, Any], bool]) -> Any:
-    """Return a JSON Schema without its keywords that are `unwanted(keyword, value)`; properties of those names stay."""
+    """Return a JSON Schema without keywords that are `unwanted(keyword, value)`; properties with such names stay."""
     if isinstance(schema, list):
         return [without_keywords(part, unwanted) for part in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Exact arithmetic, since models calculate wrongly at times."""
+"""This tool does exact arithmetic, since models sometimes calculate wrongly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import refused
 
 EXPRESSION_LIMIT = 200
-"""Characters of an expression."""
+"""The most characters of an expression."""
 POWER_LIMIT = 64
 """The largest exponent; with `SIZE_LIMIT`, it keeps a small expression from becoming a long computation."""
 SIZE_LIMIT = 10**30
@@ -50,12 +50,12 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
 async def calculate(
     expression: Annotated[str, Field(min_length=1, max_length=EXPRESSION_LIMIT, description="E.g. '50 - 3 * 12'.")],
 ) -> Result:
-    """Raise `ToolFailed` that says what cannot be computed."""
+    """Compute an expression. Raises `ToolFailed`, which says what cannot be computed."""
     return Result({"expression": expression, "value": shown(computed(expression))})
 
 
 def computed(expression: str) -> Number:
-    """Return the value of an expression. Raise `ToolFailed`."""
+    """Return the value of an expression. Raises `ToolFailed`."""
     try:
         tree = ast.parse(expression.strip().replace("×", "*").replace("÷", "/").replace("^", "**"), mode="eval")
         return _value(tree.body)
@@ -66,7 +66,7 @@ def computed(expression: str) -> Number:
 
 
 def shown(value: Number) -> int | float:
-    """Return the number for JSON: whole where it is, else with at most ten significant digits."""
+    """Return the number for JSON: an integer if it is whole, otherwise rounded to ten significant digits."""
     whole = int(value)
     return whole if value == whole else float(f"{float(value):.10g}")
 

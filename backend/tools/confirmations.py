@@ -1,4 +1,4 @@
-"""Open questions whether the user agrees to a tool call, in Redis, so that any process may hear the answer.
+"""Redis keeps open questions for the user's agreement to a tool call, so that any process may get the answer.
 
     user:{id}:confirmations      hash: conversation → the question that is open in it
 
@@ -7,7 +7,7 @@
 
 A question is bound to its user, conversation, tool and canonical arguments, and has an id that cannot be guessed. Only
 `take_answer` and `answer` grant it, and only the user's own words or click lead there; `ask`, which a model can cause
-as often as it likes, never does. Each step is one transaction: an agreement is carried out once.
+any number of times, never grants it. Each step is one transaction, so an agreement is carried out once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from backend.tools.base import Json, ToolContext
 from backend.tools.consent import canonical, is_affirmative, words_of
 
 OPEN_S = 300.0
-"""Seconds a question stays open, and an agreement good."""
+"""Seconds a question stays open, and an agreement valid."""
 OPEN_LIMIT = 20
-"""Conversations of a user with an open question; of more, the oldest question is dropped."""
+"""The most open questions of a user, one for each conversation; beyond that, the oldest is dropped."""
 HEARD_AFTER_S = 2.0
-"""Seconds a person needs at least to hear a question that is spoken: an earlier yes answers something else."""
+"""Seconds a person needs at least to hear a spoken question; an earlier yes answers something else."""
 
 T = TypeVar("T")
 Show = Callable[[str, PageEvent], Awaitable[None]]
@@ -42,16 +42,16 @@ Show = Callable[[str, PageEvent], Awaitable[None]]
 
 
 class Consent(StrEnum):
-    """The outcome of asking for the user's agreement."""
+    """The outcome of a request for the user's agreement."""
 
     GRANTED = "granted"
-    """The user has agreed to this very call; the agreement is used up."""
+    """The user has agreed to exactly this call; the agreement is used up."""
     ASKED = "asked"
     """The question is open from now on."""
     REPEATED = "repeated"
-    """The question has been open for a while; an answer that was spoken may be on its way."""
+    """The question was already open; a spoken answer may be about to arrive."""
     BUSY = "busy"
-    """A question about another call is open, which is answered first: one yes never means two acts."""
+    """A question about another call is open and must be answered first: one yes never means two acts."""
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -64,21 +64,21 @@ class Confirmation(msgspec.Struct, frozen=True):
     arguments: str
     """Canonical JSON."""
     message: str
-    """The id of the typed message in the turn of which it was asked; empty by voice."""
+    """The id of the typed message that led to the question; empty for voice."""
     asked_at: float
     granted_at: float = 0.0
-    """0: not answered."""
+    """0: The Unix second of the agreement; 0: not answered."""
 
     def is_about(self, tool: str, arguments: str) -> bool:
-        """Return whether it asks about this very call."""
+        """Return whether it asks about exactly this call."""
         return (self.tool, self.arguments) == (tool, arguments)
 
     def holds(self, now: float) -> bool:
-        """Return whether the question, or the agreement, has not expired."""
+        """Return whether the question or agreement is still valid."""
         return now - max(self.asked_at, self.granted_at) < OPEN_S
 
     def shown(self) -> ConfirmationAsked:
-        """Return what its user is shown: the call itself, not a model's words about it."""
+        """Return the question for its user: the call itself, not a model's words about it."""
         arguments = {
             name: value for name, value in msgspec.json.decode(self.arguments).items() if value not in ("", None)
         }
@@ -86,7 +86,7 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 
 class Confirmations(RedisStore):
-    """The open questions of all users. Methods may raise `MemoryUnavailable`; then nothing is granted."""
+    """The open questions of all users. Methods may raise `MemoryUnavailable`, and then grant nothing."""
 
     def __init__(self, redis: Redis, show: Show | None = None, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(redis)
@@ -94,7 +94,7 @@ class Confirmations(RedisStore):
         self._clock = clock
 
     async def ask(self, context: ToolContext, tool: str, values: Json) -> tuple[Consent, str]:
-        """Use up the user's agreement to this call, or record the question; return the question's id as well."""
+        """Use up the user's agreement to this call, or record the question. Returns outcome and question id."""
         arguments, name = canonical(values), context.conversation_id
         now = self._clock()
         new = Confirmation(secrets.token_urlsafe(16), name, tool, arguments, context.rights.message, now)
@@ -117,10 +117,10 @@ class Confirmations(RedisStore):
         return outcome, id_
 
     async def take_answer(self, user_id: str, conversation_id: str, words: str, *, message: str = "") -> None:
-        """Take a message of the user, spoken unless it has an id, as the answer to the conversation's question.
+        """Take a message of the user (spoken unless it has an id) as the answer to the conversation's question.
 
-        One that does not agree withdraws the question, and an agreement that was not used. A message that was sent
-        again, or spoken before the question can have been heard, answers nothing.
+        A message that does not agree withdraws the question, and an unused agreement. A message that is sent again, or
+        was spoken before the user can have heard the question, is no answer.
         """
 
         def decide(pipe: Pipe, found: dict[str, Confirmation]) -> ConfirmationAnswered | None:
@@ -136,7 +136,7 @@ class Confirmations(RedisStore):
     async def answer(self, user_id: str, id_: str, *, agreed: bool, conversation: str | None = None) -> None:
         """Answer a question by its id, in `conversation` only if one is given.
 
-        Raises `NotFound` for one that is not open, or another user's.
+        Raises `NotFound` for a question that is not open or is another user's.
         """
 
         def decide(pipe: Pipe, found: dict[str, Confirmation]) -> ConfirmationAnswered | None:
@@ -148,7 +148,7 @@ class Confirmations(RedisStore):
         await self._publish(user_id, await self._change(user_id, decide))
 
     async def of(self, user_id: str, conversation: str | None = None) -> list[ConfirmationAsked]:
-        """Return the user's open questions, or those of one conversation, the oldest first."""
+        """Return the user's open questions, or those of one conversation, oldest first."""
         found = self._read(await self._client.call(lambda redis: redis.hgetall(_key(user_id))))
         asked = [each for each in found.values() if conversation in (None, each.conversation)]
         still_open = [each for each in asked if not each.granted_at]
@@ -169,7 +169,7 @@ class Confirmations(RedisStore):
     def _answer(
         self, pipe: Pipe, user_id: str, known: Confirmation, found: Mapping[str, Confirmation], *, agreed: bool
     ) -> ConfirmationAnswered | None:
-        """Grant or withdraw a question; return what its user is shown, None when nothing has changed."""
+        """Grant or withdraw a question, and return the event for its user; None when nothing has changed."""
         if agreed and known.granted_at:
             return None
         if agreed:
@@ -194,13 +194,13 @@ class Confirmations(RedisStore):
         return await self._client.transact(_key(user_id), read=read, write=decide)
 
     def _read(self, raw: Mapping[bytes, bytes]) -> dict[str, Confirmation]:
-        """Return the questions that have not expired, by conversation."""
+        """Return the valid questions by conversation."""
         now = self._clock()
         decoded = (decode_or_skip("confirmation", value, _decoder.decode) for value in raw.values())
         return {each.conversation: each for each in decoded if each is not None and each.holds(now)}
 
     async def _publish(self, user_id: str, event: PageEvent | None) -> None:
-        """Show the user's pages what has changed; a page that misses it asks `GET /api/confirmations`."""
+        """Show the change on the user's pages. A page that misses it asks `GET /api/confirmations`."""
         if isinstance(event, ConfirmationAnswered):
             kind = SecurityEvent.CONSENT_GIVEN if event.agreed else SecurityEvent.CONSENT_REFUSED
             security_event(kind, None, "the user's answer", user=hashed(user_id), confirmation=event.id[:8])

@@ -1,8 +1,8 @@
-"""Judges whether what a user said agrees to an act they were asked about. Pure, and rather strict than kind.
+"""This module judges whether an utterance agrees to the act that the user was asked about. Pure, and strict.
 
-The whole utterance must consist of words of agreement, words of courtesy, and words that name the act itself. Anything
-else, a condition, a doubt, a change or a question, is no agreement: the user is then asked again, which costs a
-sentence; an unwanted act can cost more.
+The whole utterance must consist of words of agreement, words of courtesy, and words that name the act. Anything else (a
+condition, a doubt, a change, a question) is no agreement. The user is then asked again, which costs a sentence; an
+unwanted act can cost more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 UTTERANCE_LIMIT = 200
-"""Characters of an utterance that can be an agreement; a longer one says something else as well."""
+"""The most characters of an agreement; a longer utterance says something else as well."""
 
 
 def _listed(text: str) -> frozenset[str]:
@@ -33,19 +33,20 @@ ja bitte, oui, d'accord, sí, si, sì, sim, da, hai, tak, evet, vale, claro, cer
 COURTESY = _listed("please, thanks, thank you, now, then, and, well, so, bitte, merci, gracias")
 """Words that neither agree nor refuse."""
 NAMING = _listed("the, a, an, it, that, this, to, of, on, in, for, with, as, my, number")
-"""Words that may stand around those that name the act."""
+"""Words that may stand beside those that name the act."""
 REFUSAL = _listed("""
 no, not, nope, nah, never, don't, dont, do not, stop, wait, cancel, but, instead, except, unless, if, only,
 later, rather, without, nothing, nobody, none, nein, non, isn't, won't, can't, cannot, shouldn't, wouldn't,
 maybe, perhaps, why, what, how
 """)
-"""Words that no agreement holds, even where they stand in the text that would be posted."""
+"""Words that no agreement contains, even if they are part of the text that would be posted."""
 _LONGEST = 3
 
 
 def is_affirmative(utterance: str, act: frozenset[str] = frozenset()) -> bool:
-    """Return True if the whole utterance agrees. `act` are the words that name what was asked about (`words_of`)."""
+    """Return whether the whole utterance agrees. `act` are the words that name the act (`words_of`)."""
     text = unicodedata.normalize("NFC", utterance).casefold().replace("’", "'").strip()
+    # A long or questioning utterance says more than yes.
     if not text or len(text) > UTTERANCE_LIMIT or "?" in text or "？" in text:
         return False
     words = re.findall(r"[\w']+|[👍✅]", text)
@@ -68,7 +69,7 @@ def words_of(tool: str, arguments: Mapping[str, Any]) -> frozenset[str]:
 
 
 def canonical(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as JSON that is the same for the same act."""
+    """Return arguments as canonical JSON, which is the same for the same act."""
     return json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
 
 
@@ -76,6 +77,7 @@ def _known(words: list[str], length: int, act: frozenset[str]) -> bool:
     phrase = " ".join(words)
     if len(words) < length:
         return False
+    # Words that name the act count only one by one, since phrases may hide a condition.
     return phrase in AGREEMENT or phrase in COURTESY or (length == 1 and (phrase in act or phrase in NAMING))
 
 

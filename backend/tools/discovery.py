@@ -1,4 +1,4 @@
-"""The discovery of tools, Thinkers and steps: the modules of a package, and the files of a folder that is none."""
+"""Discovery imports the modules of a package, and the files of a plugin folder, for tools, Thinkers and steps."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from backend.errors import BadPlugin, VoiceError
 T = TypeVar("T")
 
 PLUGIN = "plugin_"
-"""What the name of a plugin's module begins with."""
+"""The beginning of the name of a plugin's module."""
 EXTENSION_FILE = "extension.py"
 """The file that makes a folder an extension."""
 
 
 def package_modules(package: str) -> list[ModuleType]:
-    """Return every module of an importable package, by name. Raise `BadPlugin` when one cannot be imported."""
+    """Return every module of a package, sorted by name. Raises `BadPlugin` when one cannot be imported."""
     home = importlib.import_module(package)
     names = sorted(info.name for info in pkgutil.iter_modules(home.__path__, f"{package}."))
     return [imported_module(name) for name in names]
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
-    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raise `BadPlugin`.
+    """Return every `.py` file of `folder` except tests and names with a leading underscore. Raises `BadPlugin`.
 
-    Of a folder in it that holds an `extension.py`, that file is returned; it imports its neighbours relatively.
+    Of a subfolder with an `extension.py`, only that file is returned; it imports its neighbours relatively.
     """
     besides = ("_", "test_", "conftest.py")
     files = [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
@@ -41,19 +41,19 @@ def folder_modules(folder: Path) -> list[ModuleType]:
 
 
 def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
-    """Return the objects of `kind` that functions of `module` itself carry as their attribute `mark`."""
+    """Return the objects of `kind` in the attribute `mark` of functions that `module` itself defines."""
     functions = (value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__)
     declared = (getattr(function, mark, None) for function in functions)
     return [one for one in declared if isinstance(one, kind)]
 
 
 def file_of(module: ModuleType) -> str:
-    """Return the module's file, for errors; its name where it was made in memory, as tests do."""
+    """Return the module's file for errors, or its name if it exists only in memory, as in tests."""
     return str(getattr(module, "__file__", None) or module.__name__)
 
 
 def imported_module(name: str) -> ModuleType:
-    """Return the module of that name. Raise `BadPlugin` when it cannot be imported."""
+    """Return the module of that name. Raises `BadPlugin` when it cannot be imported."""
     try:
         return importlib.import_module(name)
     except VoiceError:
@@ -63,9 +63,9 @@ def imported_module(name: str) -> ModuleType:
 
 
 class _FromSource(SourceFileLoader):
-    """Compiles the file as it is now.
+    """Always compiles the current file.
 
-    Bytecode is taken for current by size and whole seconds, and a file may be saved twice within one.
+    Python judges bytecode by size and whole seconds, but a file may be saved twice within a second.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -74,7 +74,7 @@ class _FromSource(SourceFileLoader):
 
 
 def _loaded(path: Path) -> ModuleType:
-    """Return the file as a module of its own, loaded once per path and content."""
+    """Return the file as a module, loaded once for each path and content."""
     mark = hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:12]
     name = f"{PLUGIN}{path.stem}_{mark}"
     if name in sys.modules:
@@ -83,7 +83,7 @@ def _loaded(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadPlugin(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and type hints look their module up there
+    sys.modules[name] = module  # Dataclasses and type hints look their module up there.
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -95,7 +95,7 @@ def _loaded(path: Path) -> ModuleType:
 
 
 def _loaded_extension(folder: Path) -> ModuleType:
-    """Return the `extension.py` of a folder, as a module of a package of its own, loaded once per path and content."""
+    """Return the `extension.py` of a folder as a module of its own package, loaded once for each path and content."""
     digest = hashlib.sha256(str(folder.resolve()).encode())
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -108,7 +108,7 @@ def _loaded_extension(folder: Path) -> ModuleType:
 
 
 def _place(path: Path, error: Exception) -> str:
-    """Return the file, with the line of it in which it failed."""
+    """Return the file with the line that failed."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None

@@ -1,8 +1,8 @@
-"""Requests to a service over HTTP, by any verb: answers as types, and failures as errors of this server.
+"""These functions make HTTP requests to services: answers become types, and failures errors of this server.
 
     crater = await fetch_answer(http, "The moon", f"{url}/craters", Crater, method="POST", json={"name": "Tycho"})
 
-A request is made once. Whether one that changes something may be repeated only its caller knows.
+A request is made only once, since only the caller knows whether it may be repeated.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.errors import ToolFailed
 
 TIMEOUT_S = 4.0
-"""Seconds one request may be silent; a caller is waiting."""
+"""Seconds one request may be silent, since a caller waits."""
 BODY_LIMIT = 2_000_000
-"""Bytes read of an answer, at most."""
+"""The most bytes of an answer that are read."""
 
 
 class ServiceUnreachable(ToolFailed):
-    """No usable answer came: no connection, silence, 5xx, a rate limit, or an answer in an undocumented form.
+    """There was no usable answer: no connection, silence, 5xx, a rate limit, or an undocumented form.
 
     `str(error)` gives the reason in words for the user.
     """
 
 
 class ServiceAnswer(BaseModel):
-    """The documented form of a service's answer, as far as it is used; further fields are ignored."""
+    """The used part of a service's documented answer; other fields are ignored."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -50,7 +50,7 @@ async def fetch_answer(
     json: Any = None,
     timeout_s: float = TIMEOUT_S,
 ) -> A:
-    """Return the JSON of the answer as a `form`. `service` names the service in errors. Raise as `fetch_text` does."""
+    """Return the JSON of the answer as a `form`. `service` names the service in errors. Raises like `fetch_text`."""
     accepting = {"accept": "application/json", **(headers or {})}
     text = await fetch_text(http, service, url, params, accepting, method=method, json=json, timeout_s=timeout_s)
     try:
@@ -70,9 +70,9 @@ async def fetch_text(
     json: Any = None,
     timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Return the text of the answer, decoded as UTF-8; `json` is sent as the body, unless it is None.
+    """Return the text of the answer, decoded as UTF-8. `json` is the request's body, unless it is None.
 
-    Raise `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
+    Raises `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
     """
     try:
         async with http.stream(method, url, params=params, headers=headers, json=json, timeout=timeout_s) as response:
@@ -92,14 +92,14 @@ async def fetch_text(
 
 
 def refused(message: str) -> ToolFailed:
-    """Return a failure that another attempt will not repair."""
+    """Return a failure that another attempt cannot repair."""
     error = ToolFailed(message)
     error.retryable = False
     return error
 
 
 async def read_body(service: str, response: httpx2.Response) -> bytes:
-    """Return the whole body. Raise `ServiceUnreachable` when it exceeds `BODY_LIMIT`."""
+    """Return the whole body. Raises `ServiceUnreachable` when it exceeds `BODY_LIMIT`."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

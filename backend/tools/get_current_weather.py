@@ -25,7 +25,7 @@ from backend.users.context_update import ContextUpdate
 
 SERVICE = "The weather service"
 DAYS = 7
-"""Days of forecast that the service gives at most here."""
+"""The most days of a forecast."""
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
 
 _CODES = """
@@ -78,7 +78,7 @@ async def get_current_weather(
         str, Field(max_length=100, description="The one day that is asked about, e.g. 'Saturday'; empty for now.")
     ] = "",
 ) -> Result:
-    """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when there is no such place."""
+    """Return the weather, or a labelled sample without the service. Raises `ToolFailed` for an unknown place."""
     if not (location := location.strip() or (await own.preferences()).default_location):
         raise refused("No place was named, and the user's default location is not known. Ask which place is meant.")
     place: Place | None = None
@@ -194,7 +194,7 @@ def _report(place: Place, forecast: _Forecast, unit: str, day: str) -> Result:
 
 
 def _sample(location: str, unit: str, reason: str) -> Result:
-    """Return made-up weather for when there is no real one; without dates, so that it never looks current."""
+    """Return made-up weather in place of real weather, without dates, so that it never looks current."""
     imperial = unit == "fahrenheit"
     report = {
         "place": {"name": location},
@@ -215,7 +215,7 @@ def _sample(location: str, unit: str, reason: str) -> Result:
 
 
 def _spoken(report: Json, day: str = "") -> str:
-    """Return the weather as it is said: of the day that is asked for, where the forecast knows it, else of now."""
+    """Return the weather in spoken words: of the requested day if the forecast has it, otherwise of now."""
     name, degrees, now = report["place"]["name"], f"degrees {report['unit'].title()}", report["current"]
     if day and (on := _on(day, report)):
         chance = on["precipitation_chance_percent"]
@@ -231,7 +231,7 @@ def _spoken(report: Json, day: str = "") -> str:
 
 
 def _on(day: str, report: Json) -> Json | None:
-    """Return the forecast of a later day; None for today and for a day it does not reach."""
+    """Return the forecast of a later day; None for today and for a day beyond the forecast."""
     now = datetime.fromisoformat(report["current"]["local_time"]).replace(tzinfo=UTC)
     try:
         first, _ = parse_days(day, now, None)
@@ -241,7 +241,7 @@ def _on(day: str, report: Json) -> Json | None:
 
 
 def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return ways to read a spoken place: the name to look up, and its qualifiers; the likeliest first.
+    """Return the readings of a spoken place, likeliest first: the name to look up, and its qualifiers.
 
     'Paris, TX' → ('Paris', ('tx',)); 'Seattle Washington' → itself, then ('Seattle', ('washington',)).
     """
@@ -257,7 +257,7 @@ def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
 def best_match(places: Sequence[Place], qualifiers: Sequence[str]) -> Place | None:
     """Return the first place that fits all qualifiers; the service lists the best-known first.
 
-    Return None when there is none: a namesake elsewhere is not what was asked for.
+    None when no place fits: a namesake elsewhere is not what was asked for.
     """
     return next((place for place in places if all(_fits(place, qualifier) for qualifier in qualifiers)), None)
 

@@ -21,7 +21,7 @@ from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer
 SERVICE = "The news service"
 WINDOW_DAYS = 3
 SAID = 3
-"""Headlines that are said."""
+"""The most headlines that are spoken."""
 
 Category = Literal["business", "entertainment", "general", "health", "science", "sports", "technology"]
 
@@ -40,7 +40,7 @@ SAMPLES = (
     (("science", "space", "climate"), ("A comet passes at a great distance", "Two kinds of moss are found to be one")),
     (("health", "medicine"), ("A walk a day is still good for you", "A hospital opens its new garden")),
 )
-"""Words of a topic, and its made-up headlines; no real event could be taken for one of them."""
+"""The words of a topic, and its made-up headlines, which resemble no real event."""
 
 
 @tool(
@@ -60,7 +60,7 @@ async def get_news_headlines(
     category: Annotated[Category | None, "Used when there is no topic."] = None,
     count: Annotated[int, Field(ge=1, le=5, description="How many headlines.")] = 3,
 ) -> Result:
-    """Return an empty list when there is no news of a topic, and a labelled sample without a key or a service."""
+    """Return headlines; empty without news of the topic. Without a key or the service, a labelled sample."""
     if settings.services.newsapi_api_key is None:
         return _sample(topic or category or "general", count, "no NEWSAPI_API_KEY is set.")
     path, params = _request(topic, category, count, clock)
@@ -76,7 +76,7 @@ async def get_news_headlines(
 
 
 def _request(topic: str | None, category: str | None, count: int, clock: Clock) -> tuple[str, dict[str, str]]:
-    wanted = str(count * 3)  # some are withdrawn or repeated
+    wanted = str(count * 3)  # Some are withdrawn or repeated.
     if topic and topic.strip():
         since = (clock.now() - timedelta(days=WINDOW_DAYS)).date().isoformat()
         params = {"q": topic.strip(), "from": since, "sortBy": "relevancy", "language": "en", "pageSize": wanted}
@@ -110,7 +110,7 @@ def _headlines(articles: list[_Article]) -> list[dict[str, str]]:
 
 
 def _sample(about: str, count: int, reason: str) -> Result:
-    """Return headlines that cannot be taken for news."""
+    """Return sample headlines that cannot be mistaken for news."""
     words = set(re.findall(r"[a-z]+", about.lower()))
     known = next((titles for names, titles in SAMPLES if words & set(names)), ())
     titles = [*(f"{title} (sample)" for title in known), *(f"Sample headline {n} about {about}" for n in range(1, 6))]
@@ -120,7 +120,7 @@ def _sample(about: str, count: int, reason: str) -> Result:
 
 
 def _spoken(headlines: Sequence[Mapping[str, str]]) -> str:
-    """Return the first headlines as they are said, with their sources."""
+    """Return the first headlines in spoken words, with their sources."""
     said = [
         f"{each['title'].rstrip('.')}{f', says {source}' if (source := each['source']) != 'sample' else ''}."
         for each in headlines[:SAID]

@@ -1,4 +1,4 @@
-"""The active mode, or a named one, described for the user: its manner, its model, its instructions."""
+"""This tool describes the active mode, or a named one, to the user: its manner, model and instructions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def get_personality(
     modes: Modes,
     mode: Annotated[str, Field(max_length=32, description="The mode to tell of; empty: the one that is on.")] = "",
 ) -> Result:
-    """Return the description of a mode. Raise `NotFound` for one that does not exist, or `MemoryUnavailable`."""
+    """Return the description of a mode. Raises `NotFound` for an unknown mode, or `MemoryUnavailable`."""
     on = modes.get(context.mode) if context.mode else modes.named("")
     if not context.mode and context.user_id:
         on = modes.chosen(await load_profile(memory, context.user_id))

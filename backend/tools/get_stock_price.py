@@ -25,7 +25,7 @@ from backend.users.context_update import ContextUpdate
 
 SERVICE = "The stock service"
 WATCHED_AT_ONCE = 8
-"""Watched shares looked up together, those added last."""
+"""The most watched shares that are looked up together: the latest ones."""
 TICKER = re.compile(r"[A-Z]{1,5}(?:\.[A-Z]{1,3})?")
 
 
@@ -59,7 +59,7 @@ async def get_stock_price(
         ),
     ] = "",
 ) -> Result:
-    """Return a labelled sample without a key or a service. Raise `ToolFailed` when there is no such share."""
+    """Return a price, or a labelled sample without a key or the service. Raises `ToolFailed` for an unknown share."""
     if symbol := symbol.strip():
         return await _price(http, settings, symbol)
     watched = (await own.preferences()).watched_tickers[-WATCHED_AT_ONCE:]
@@ -70,7 +70,7 @@ async def get_stock_price(
 
 
 def _together(watched: Sequence[str], prices: Sequence[Result | BaseException]) -> Result:
-    """Return the prices as one result. Raise the first failure when all have failed."""
+    """Return the prices as one result. Raises the first failure when all have failed."""
     found = [price for price in prices if isinstance(price, Result)]
     failures = {each: price for each, price in zip(watched, prices, strict=True) if isinstance(price, BaseException)}
     for failure in failures.values():
@@ -139,26 +139,26 @@ class _Finnhub:
     key: str
 
     async def quote(self, symbol: str) -> _Quote | None:
-        """Return the quote; None for a symbol the service does not know, which it answers with zeros."""
+        """Return the quote; None for an unknown symbol, for which the service returns zeros."""
         quote = await self.get("/quote", _Quote, symbol=symbol)
         return quote if quote.price else None
 
     async def profile(self, symbol: str) -> _Profile:
-        """Return name, currency and exchange; empty where the key's plan does not cover the market."""
+        """Return name, currency and exchange; empty if the key's plan does not cover the market."""
         try:
             return await self.get("/stock/profile2", _Profile, symbol=symbol)
         except ToolFailed:
             return _Profile()
 
     async def volume(self, symbol: str) -> float | None:
-        """Return how many shares change hands in a day, in millions; None where that is not known."""
+        """Return the usual daily volume in millions of shares; None if it is not known."""
         try:
             return (await self.get("/stock/metric", _Metrics, symbol=symbol, metric="all")).metric.millions
         except ToolFailed:
             return None
 
     async def get(self, path: str, form: type[A], **params: str) -> A:
-        # the key goes in a header: addresses end up in logs
+        # The key goes into a header, since URLs end up in logs.
         headers = {"X-Finnhub-Token": self.key}
         return await fetch_answer(self.http, SERVICE, self.url.rstrip("/") + path, form, params, headers)
 
@@ -183,7 +183,7 @@ async def _reported(finnhub: _Finnhub, symbol: str, name: str) -> Result | None:
 
 
 def best_share(found: list[Share], company: str) -> Share | None:
-    """Return the share most likely meant: that very symbol, else a common stock of a main market, else the first."""
+    """Return the likeliest share: with exactly that symbol, or a common stock of a main market, or the first."""
 
     def rank(one: Share) -> tuple[bool, bool, bool]:
         return one.symbol != company.upper(), one.type != "Common Stock", "." in one.symbol
@@ -218,7 +218,7 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile, volume: fl
 
 
 def _sample(company: str, reason: str) -> Result:
-    """Return made-up numbers, round enough to be recognised as such."""
+    """Return made-up numbers that are recognisably round."""
     words = re.findall(r"[\w&]+", company.casefold())
     symbol, name, price, percent = next(
         (one for one in SAMPLES if words and words[0] in re.findall(r"[\w&]+", f"{one[0]} {one[1]}".casefold())),
@@ -238,7 +238,7 @@ def _sample(company: str, reason: str) -> Result:
 
 
 def _spoken(report: Json) -> str:
-    """Return a price as it is said: 'Apple is at 201.50 dollars, down 1.2 percent today.'"""
+    """Return a price in spoken words: 'Apple is at 201.50 dollars, down 1.2 percent today.'"""
     currency = "dollars" if report["currency"] == "USD" else report["currency"]
     price = f"{report['price']:.2f}".removesuffix(".00")
     by = f" {abs(report['change_percent']):g} percent" if report["direction"] != "unchanged" else ""

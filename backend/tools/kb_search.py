@@ -1,7 +1,7 @@
-"""The search in the operator's own documents: Markdown and text files in one SQLite file with a full-text index.
+"""This tool searches the operator's documents: Markdown and text files in a SQLite file with a full-text index.
 
-A document is cut at its headings into sections of up to 1,200 characters; a search returns sections, best first by
-BM25. Adding a file again replaces it; adding a folder also drops what was deleted from it since.
+A document is cut at its headings into sections of up to 1,200 characters. A search returns sections, best first by
+BM25. A file that is added again is replaced; a folder that is added again also loses its deleted files.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, first_page, tool
 
 SECTION_LIMIT = 1_200
-"""Characters of a section; longer ones are cut between paragraphs."""
+"""The most characters of a section; longer ones are cut between paragraphs."""
 FILE_LIMIT = 5_000_000
-"""Bytes of a file; larger ones are refused."""
+"""The most bytes of a file; larger ones are refused."""
 SUFFIXES = frozenset({".md", ".markdown", ".txt"})
 BUSY_S = 2.0
 """Seconds to wait while another process writes."""
@@ -46,7 +46,7 @@ async def kb_search(
     query: Annotated[str, Field(min_length=1, max_length=500, description="Keywords or a question.")],
     count: Annotated[int, Field(ge=1, le=8, description="How many passages.")] = 4,
 ) -> Result:
-    """Return an empty list when nothing matches, with a note when there are no documents at all."""
+    """Return passages; empty when nothing matches, with a note when there are no documents at all."""
     path = kb_path(settings)
     note = "" if path.exists() else "No documents have been added to this service."
     found = await asyncio.to_thread(KnowledgeBase(path).search, query, count)
@@ -72,7 +72,7 @@ class Section:
     """A part of a document."""
 
     document: str
-    """The document's title: its first heading, else its file's name."""
+    """The document's title: its first heading, or its file name."""
     heading: str
     text: str
     path: str
@@ -80,12 +80,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBase:
-    """The index at `path`. Methods block; each opens a connection of its own, so any thread may call them."""
+    """The index at `path`. Methods block. Each opens its own connection, so any thread may call them."""
 
     path: Path
 
     def add(self, source: Path) -> int:
-        """Index a file, or all of a folder; return the number of documents. Raise `SetupError`."""
+        """Index a file, or all of a folder, and return the number of documents. Raises `SetupError`."""
         source = source.resolve()
         if not source.exists():
             raise SetupError(f"There is nothing at {source}.", hint="Name a Markdown or text file, or a folder.")
@@ -103,7 +103,7 @@ class KnowledgeBase:
         return len(files)
 
     def search(self, query: str, limit: int) -> list[Section]:
-        """Return the best sections for any of the query's words; none without an index. Raise `ToolFailed`."""
+        """Return the best sections for any of the query's words; empty without an index. Raises `ToolFailed`."""
         words = list(dict.fromkeys(re.findall(r"\w+", query)))[:32]
         if not words or not self.path.exists():
             return []
@@ -122,7 +122,7 @@ class KnowledgeBase:
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=BUSY_S)
         try:
-            database.execute("PRAGMA journal_mode=WAL")  # questions are answered while documents are being added
+            database.execute("PRAGMA journal_mode=WAL")  # Searches must work while documents are added.
             database.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS sections USING fts5("
                 "document, heading, text, path UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
@@ -147,7 +147,7 @@ def sections_of(file: Path) -> Iterator[Section]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield `text` in pieces within the limit, cut between paragraphs where possible."""
+    """Yield `text` in pieces within the limit, cut between paragraphs if possible."""
     piece = ""
     for paragraph in re.split(r"\n\s*\n", text):
         while len(paragraph) > SECTION_LIMIT:
@@ -164,7 +164,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _documents(source: Path) -> Iterator[Path]:
-    """Yield the documents at `source`, without hidden ones and other kinds of file. Raise `SetupError`."""
+    """Yield the documents at `source`, without hidden files and other types. Raises `SetupError`."""
     for file in source.rglob("*") if source.is_dir() else [source]:
         relative = file.relative_to(source) if source.is_dir() else Path(file.name)
         if any(part.startswith(".") for part in relative.parts) or file.suffix.lower() not in SUFFIXES:

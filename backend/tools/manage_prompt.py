@@ -1,7 +1,7 @@
-"""The user's standing instructions ("in one sentence", "call me captain"): added, deleted and listed.
+"""This tool adds, deletes and lists the user's standing instructions ("in one sentence", "call me captain").
 
 They are part of the profile (`users.profile`), and with it are kept, exported, erased, and passed to live calls. They
-stand in every prompt as the user's preference: see `agent.context.standing`.
+stand in every prompt as the user's preferences: see `agent.context.standing`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def manage_prompt(
     ] = "",
     instruction_id: Annotated[str, Field(max_length=20, description="delete: its id, as listed.")] = "",
 ) -> Result:
-    """Raise `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
+    """Change or list the instructions. Raises `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
     _check(action, text, instruction_id)
     user = context.user_id
     if action == "add":

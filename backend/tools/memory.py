@@ -1,10 +1,10 @@
-"""The user's memories: what they asked to have remembered, to be searched, added to, corrected and deleted.
+"""This tool searches, adds, corrects and deletes the user's memories: what they asked to have remembered.
 
-`users.memories` stores them, each user's apart; `users.text_search` decides what fits a question, here as for every
-turn, so that a search finds what an answer would be based on.
+`users.memories` stores them for each user; `users.text_search` decides what fits a question, as in every turn, so that
+a search finds what an answer would rest on.
 
-Deleting one needs no second consent: the user has asked for it, no other user sees these words, and the deleted text
-comes back with the result, so that it can be restored. All memories cannot be deleted in one call.
+A deletion needs no second consent: the user has asked for it, no other user sees the text, and the result contains it,
+so that it can be restored. One call cannot delete all memories.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NEEDED: dict[Action, str] = {
     "delete": "memory_id",
     "get": "memory_id",
 }
-"""The argument that an action cannot do without."""
+"""The required argument of each action."""
 SHOWN = 300
-"""Characters shown of a memory among others; `get` shows the whole."""
+"""The most characters of a memory in a list; `get` shows the whole."""
 USUAL = 10
 SAID = 3
-"""Memories that are said."""
+"""The most memories that are spoken."""
 _YOURS = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are", "i'm": "you're"}
 _YOURS |= {"i've": "you've", "i'll": "you'll", "we": "you", "us": "you", "our": "your", "ours": "yours"}
 _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b", re.IGNORECASE)
@@ -81,7 +81,7 @@ async def memory(
     ] = None,
     limit: Annotated[int | None, Field(ge=1, le=50, description=f"search, list: at most so many; {USUAL}.")] = None,
 ) -> Result:
-    """Raise `BadRequest`, `NotFound`, `ToolFailed` where no memories are kept, or `MemoryUnavailable`."""
+    """Do the action. Raises `BadRequest`, `NotFound`, `ToolFailed` without a store, or `MemoryUnavailable`."""
     if memories is None:
         raise refused("Nothing can be remembered on this server.")
     _check(action, query=query, memory_id=memory_id, text=text, tags=tags)
@@ -148,6 +148,6 @@ def _whole(one: StoredMemory) -> dict[str, str | list[str]]:
 
 
 def to_you(text: str) -> str:
-    """Return what a user said of themselves as it is said to them: "My sister" becomes "Your sister"."""
+    """Return a user's words about themselves, turned to address them: "My sister" becomes "Your sister"."""
     turned = re.sub(r"\byou was\b", "you were", _OWN.sub(lambda found: _YOURS[found[0].lower()], text))
     return turned[:1].upper() + turned[1:] + ("" if turned[-1:] in ".?!…" else ".")

@@ -1,4 +1,4 @@
-"""A tool may ask these facts about the user it is called for. Asking makes its answer that user's own."""
+"""A tool can read the preferences of the user it is called for. Its answer is then that user's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend.tools.fetch import refused
 from backend.users.profile import Preferences, UserProfile, load_profile
 
 WITHIN_S = 0.5
-"""Seconds memory may take; the tool goes on without the profile after that."""
+"""Seconds memory may take; after that the tool goes on without the profile."""
 NO_ZONE = (
     "The user's time zone is not known: clock times are kept as said, without one. Ask where they are, and keep it "
     "with remember_preference."
@@ -28,15 +28,15 @@ Zone = Annotated[
 
 @dataclass(eq=False, repr=False)
 class OwnProfile:
-    """The preferences of a call's user, a service of tools: what is made with them is cached for that user alone."""
+    """A service for tools: the preferences of the call's user. Results that use them are cached for that user alone."""
 
     user_id: str
     memory: Memory | None
     used: bool = field(default=False, init=False)
-    """Whether the tool has asked for them."""
+    """Whether the tool has read them."""
 
     async def preferences(self) -> Preferences:
-        """Return what is known of the user; empty for a caller who is not known, or while memory does not answer."""
+        """Return the user's preferences; empty for an unknown caller, or while memory does not answer."""
         self.used = True
         if not self.user_id or self.memory is None:
             return Preferences()
@@ -45,7 +45,7 @@ class OwnProfile:
         return (await briefly(loading, UserProfile(), within_s=WITHIN_S, warning=warning)).preferences
 
     async def zone(self, said: str) -> ZoneInfo | None:
-        """Return the time zone that applies: the one named, else the user's own, else None. Raise `ToolFailed`."""
+        """Return the time zone that applies: the named one, or the user's own, or None. Raises `ToolFailed`."""
         name = said or (await self.preferences()).time_zone
         zone = zone_of(name) if name else None
         if said and zone is None:

@@ -1,7 +1,7 @@
-"""The registry: all tools, and the forms in which each kind of client sees them.
+"""The registry holds all tools, in the forms in which each kind of client sees them.
 
-They are found in this package and in the modules of extensions and plugins: every `@tool` function of each. Other
-servers' tools join from their sources while the server runs.
+It finds every `@tool` function in this package, extensions and plugins. Tools of other servers join from their sources
+while the server runs.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Registry(Toolbox):
     """The toolbox with every tool."""
 
     def get_tool(self, name: str) -> Tool | None:
-        """Return the tool of that name, if it is available now; an own tool takes precedence."""
+        """Return the tool of that name if it is available now; own tools take precedence."""
         return self._tools().get(name)
 
     get_openai_tools = get_tools_schema = Toolbox.schemas
 
     async def execute(self, tool_name: str, arguments: Mapping[str, Any], user_id: str) -> Any:
-        """Call a tool for a signed-in user, and return its data. Raise `ToolFailed`, with words for a model."""
+        """Call a tool for a signed-in user, and return its data. Raises `ToolFailed` with words for a model."""
         rights = ToolRights(CallerScope(ToolScope.SIGNED_IN), attended=False)
         context = ToolContext(user_id, client="internal", rights=rights)
         result = await self.call_tool(tool_name, arguments, context)
@@ -46,7 +46,7 @@ class Registry(Toolbox):
         return data
 
     def get_mcp_tools(self, client: Client, caller_scope: CallerScope = EVERYTHING) -> list[Json]:
-        """Return the tools `client` may use, in the form of the Model Context Protocol."""
+        """Return the tools that `client` may use, in the form of the Model Context Protocol."""
         return [
             {
                 "name": tool.name,
@@ -62,7 +62,7 @@ class Registry(Toolbox):
         return [tool for tool in self.offered(client) if tool.always]
 
     def get_routed_tools_catalog(self, client: Client | None = None) -> dict[str, str]:
-        """Return what a router chooses from: name and description of every tool that is not always offered."""
+        """Return the name and description of every tool that is not always offered, for a router."""
         return {tool.name: tool.description for tool in self.offered(client) if not tool.always}
 
     def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[Json]:
@@ -80,7 +80,7 @@ class Registry(Toolbox):
         ]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], context: ToolContext = OURSELVES) -> ToolResult:
-        """Make one call under all the rules; an own tool takes precedence over another server's of the same name."""
+        """Make one call under all rules. An own tool takes precedence over another server's of the same name."""
         return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), context)
 
 
@@ -90,9 +90,9 @@ def discover(
     sources: Iterable[ToolSource] = (),
     confirmations: Confirmations | None = None,
 ) -> Registry:
-    """Return all tools that are set up, those in `further` modules, too.
+    """Return all tools that are set up, including those in `further` modules.
 
-    Raise `BadPlugin` on a broken file, a name twice, or a service that is not provided.
+    Raises `BadPlugin` for a broken file, a repeated name, or a service that is not provided.
     """
     found: dict[str, Tool] = {}
     files: dict[str, str] = {}

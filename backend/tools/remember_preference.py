@@ -1,6 +1,6 @@
-"""The preferences that users state: their home, their temperature unit, the shares they watch.
+"""This tool keeps preferences that users state: their home, their temperature unit, the shares they watch.
 
-`users.profile_updates` checks the values, since they will stand in prompts and steer other tools.
+`users.profile_updates` checks the values, since they stand in prompts and steer other tools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def remember_preference(
     value: Annotated[str, Field(min_length=1, max_length=100, description="Its value; an IANA name for time_zone.")],
     forget: Annotated[bool, "True to drop it instead; for watched_tickers, that symbol."] = False,
 ) -> Result:
-    """Raise `ToolFailed` for an invalid value, `MemoryUnavailable` when it cannot be stored."""
+    """Keep or drop a preference. Raises `ToolFailed` for an invalid value, or `MemoryUnavailable`."""
     try:
         if name == "watched_tickers":
             update: ProfileUpdate = WatchTicker(value, watched=not forget)

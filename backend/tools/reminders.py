@@ -1,4 +1,4 @@
-"""Reminders, set, listed and cancelled in conversation."""
+"""This tool sets, lists and cancels reminders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backend.tools.base import Result, ToolContext, listed, tool
 from backend.tools.own_profile import Zone
 
 LISTED = 8
-"""Reminders that a list shows; more would be tedious to hear."""
+"""The most reminders in a list; more would be tedious to hear."""
 
 
 @tool(
@@ -51,7 +51,7 @@ async def reminders(
     reminder_id: Annotated[str, Field(max_length=64, description="Its id, as listed.")] = "",
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadRequest` for an impossible time or an unknown reminder, `TooMany`, or `MemoryUnavailable`."""
+    """Do the action. Raises `BadRequest` for a wrong time or reminder, `TooMany`, or `MemoryUnavailable`."""
     if store is None:
         raise BadRequest("Nobody can be reminded here.")
     owner = context.user_id
@@ -75,7 +75,7 @@ async def reminders(
 
 
 def _when(reminder: ReminderJson) -> str:
-    """Return when a reminder comes, as it is said; without a time zone of the user's, how long it is until then."""
+    """Return a reminder's time in spoken words; without the user's time zone, the time until then."""
     if not reminder.get("when") or not reminder["at"]:
         minutes = max(0, reminder.get("in_s", 0)) // 60
         return f"in {minutes} minutes" if minutes > 1 else "in a minute"
@@ -84,7 +84,7 @@ def _when(reminder: ReminderJson) -> str:
 
 
 def _only_one(reminders: Sequence[ReminderJson], text: str) -> str:
-    """Return the id of the one reminder with these words; without words, of the only one. Raise `BadRequest`."""
+    """Return the id of the one reminder with these words; without words, of the only one. Raises `BadRequest`."""
     words = set(re.findall(r"\w+", text.lower()))
     fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]
     if not fitting:

@@ -1,12 +1,12 @@
-"""The one place where tools are called: every rule about calls is enforced here and nowhere else.
+"""The runner makes all calls of tools, and alone enforces the rules for calls.
 
 In order: the tool exists for this kind of client, it is within the caller's scope, its arguments fit the schema, the
 user has agreed where that is needed, the tool answers within its deadline, and its output stays under its limit. Every
 failure becomes a structured result the model can act on; only cancellation is raised.
 
-The first call of a tool that needs consent is not made: the question is recorded (`confirmations`), and the model is
-asked to ask. Only the user answers it, with a message that agrees or with a click, and the same call made after that is
-carried out once. However often a model repeats a call, that is no answer.
+The first call of a tool that needs consent is not made: the question is recorded (`confirmations`), and the model has
+to ask it. Only the user answers, with a message that agrees or with a click; the same call after that is made once. A
+call that the model merely repeats is no answer.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ NOBODY_THERE = (
 )
 NOT_NOW = "Not done: the user cannot be asked just now."
 HEARD_WITHIN_S = 1.5
-"""Seconds to wait for the words of an answer that was spoken: they may be transcribed after the reply has begun."""
+"""Seconds to wait for the words of a spoken answer, which may be transcribed after the reply has begun."""
 LOOK_S = 0.25
-"""Seconds between two looks."""
+"""Seconds between two checks for a spoken answer."""
 OF_THE_CALL = frozenset({ToolContext, OwnProfile})
-"""The services that are made for each call."""
+"""The services that are created for each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +66,28 @@ class ToolResult:
     name: str
     content: str
     error: str | None = None
-    """None, or the kind of failure: unknown_tool, not_allowed, invalid_arguments, needs_confirmation, timeout,
-    failed, too_many_calls, repeated."""
+    """The kind of failure, such as unknown_tool or needs_confirmation; None: the call succeeded."""
     retryable: bool = False
-    """True if the same call may succeed when made again."""
+    """Whether the same call may succeed if repeated."""
     sample: bool = False
     cacheable: bool = True
-    """True if an answer based on it may be served again: not if it is a sample, nor if it is one user's own data."""
+    """Whether an answer based on it may be cached: not for a sample or one user's own data."""
     persistent: bool = False
-    """True if the call and its result stay in the conversation for later turns. A call that waits for the user's yes
-    always does: it says what was agreed to."""
+    """Whether the call stays in the conversation for later turns, as one that waits for the user's yes must."""
     citations: tuple[Citation, ...] = ()
     elapsed_ms: int = 0
     untrusted: bool = False
-    """True if it holds text of others, which from now on makes every writing tool of the turn ask first."""
+    """Whether it holds text of others, after which every writing tool of the turn needs consent."""
     empty: bool = False
-    """True if a search found nothing."""
+    """Whether a search found nothing."""
     personal: bool = False
-    """True if it rests on what is known of the user: an answer made with it is cached for them alone."""
+    """Whether it rests on the user's own data, so that an answer with it is cached for that user alone."""
     update: ContextUpdate | None = None
-    """What is learnt of the user."""
+    """What was learned about the user."""
 
     @property
     def is_live(self) -> bool:
-        """Return whether it brings something real for an answer to rest on: no failure, no sample, no empty search."""
+        """Return whether an answer can rest on it: it is no failure, sample or empty search."""
         return self.error is None and not self.sample and not self.empty
 
 
@@ -97,7 +95,7 @@ class ToolSource(Protocol):
     """A provider of tools that come and go while the server runs."""
 
     def owns(self, name: str) -> bool:
-        """Return True if a tool of this name would belong to this source, whether or not it is available now."""
+        """Return whether a tool of this name would belong to this source, even if it is not available now."""
         ...
 
     def tools(self) -> Mapping[str, Tool]:
@@ -106,10 +104,10 @@ class ToolSource(Protocol):
 
 
 class Toolbox:
-    """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all.
+    """A set of tools with their services. `remote` are the names taken from `sources`; None: all.
 
-    Without `confirmations` no call is made that needs the user's agreement. `untrusted`
-    are names of tools, here or not, with results that hold text of others.
+    Without `confirmations`, calls that need the user's agreement are not made. `untrusted` are the names of tools, in
+    this box or not, with results that hold text of others.
     """
 
     def __init__(
@@ -129,7 +127,7 @@ class Toolbox:
         self._sources = sources
         self._remote = remote
         self.left_out = left_out
-        """Names of tools that are not set up."""
+        """The names of tools that are not set up."""
         self._untrusted = untrusted | {tool.name for tool in self._own.values() if tool.untrusted}
         for tool in self._own.values():
             for parameter, kind in tool.services.items():
@@ -144,13 +142,13 @@ class Toolbox:
         return f"Toolbox({', '.join(self.names)})"
 
     def __contains__(self, name: object) -> bool:
-        """Return True if the box holds a tool of this name, or a source could provide one."""
+        """Return whether the box holds a tool of this name, or a source could provide one."""
         if not isinstance(name, str):
             return False
         return name in self._own or any(source.owns(name) for source in self._sources)
 
     def knows(self, name: str) -> bool:
-        """Return whether there is, or could be, a tool of this name, also where it is not set up."""
+        """Return whether a tool of this name exists or could, even if it is not set up."""
         return name in self or name in self.left_out
 
     @property
@@ -159,7 +157,7 @@ class Toolbox:
         return tuple(self._tools())
 
     def only(self, names: Iterable[str]) -> Toolbox:
-        """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
+        """Return a box with only these tools. Raises `BadPlugin` for one that no source could provide."""
         names = tuple(name for name in names if name not in self.left_out)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
@@ -172,14 +170,14 @@ class Toolbox:
         return self._with(own, wanted)
 
     def plus(self, *tools: Tool) -> Toolbox:
-        """Return a box with these tools added. Raise `BadPlugin` for a service that is not provided."""
+        """Return a box with these tools added. Raises `BadPlugin` for a service that is not provided."""
         own = (*self._own.values(), *tools)
         return self._with(own, self._remote)
 
     def register(
         self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]], **options: Any
     ) -> None:
-        """Add a tool to this box: `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
+        """Add a tool to this box. `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
 
         `options` are those of `Tool`, such as `scope` and `writes`. Boxes made of this one before do not have it. Raise
         `BadPlugin` for a name that is taken, or a schema that is none.
@@ -196,7 +194,7 @@ class Toolbox:
         self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
 
     def take_over(self, newer: Toolbox) -> None:
-        """Hold the tools of `newer`; calls under way, and boxes made of this one before, go on with theirs."""
+        """Hold the tools of `newer`. Running calls, and boxes that were derived before, keep theirs."""
         self._own, self._services = newer._own, newer._services
         self._untrusted, self.left_out = newer._untrusted, newer.left_out
 
@@ -213,7 +211,7 @@ class Toolbox:
         return [tool.schema() for tool in self.offered(client, caller_scope)]
 
     def brings_untrusted(self, name: str) -> bool:
-        """Return whether results of the tool of that name hold text of others, be it in this box or not."""
+        """Return whether results of that tool, which need not be in this box, hold text of others."""
         return name in self._untrusted or any(source.owns(name) for source in self._sources)
 
     def is_client_tool(self, name: str) -> bool:
@@ -222,7 +220,7 @@ class Toolbox:
         return tool is not None and tool.client_side
 
     async def run(self, name: str, arguments: str, context: ToolContext) -> ToolResult:
-        """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
+        """Make one call; `arguments` is the model's JSON. Raises nothing but `CancelledError`."""
         started = time.perf_counter()
         tool = self._tools().get(name)
         if tool is None or context.client not in tool.clients:
@@ -237,7 +235,7 @@ class Toolbox:
             try:
                 outcome = _packed(tool, outcome, elapsed_ms=round(seconds * 1000))
             except (AttributeError, TypeError, ValueError, RecursionError) as error:
-                outcome = _broken(tool, error)  # data that JSON cannot hold
+                outcome = _broken(tool, error)  # JSON cannot hold the data.
         if metrics := self._services.get(WorkMetrics):
             metrics.tool_called(tool.name, outcome.error, seconds)
         if work := current_work.get():
@@ -263,7 +261,8 @@ class Toolbox:
         return await self._called(tool, values, {ToolContext: context, OwnProfile: own})
 
     async def _without_consent(self, tool: Tool, values: Json, context: ToolContext) -> ToolResult | None:
-        """Return why the call is not made now; None once the user has agreed to it."""
+        """Return why the call is not made yet; None once the user has agreed."""
+        # Without a store, a present user or an identity, no one can agree.
         if self._confirmations is None or not context.rights.attended or not context.user_id:
             return failure(tool.name, "not_allowed", NOBODY_THERE)
         try:
@@ -276,7 +275,7 @@ class Toolbox:
         return failure(tool.name, "needs_confirmation", message, persistent=True, confirmation_id=id_)
 
     async def _called(self, tool: Tool, values: Json, own: Mapping[Any, Any]) -> Result | ToolResult:
-        """Call the tool with its arguments and services; `own` are those of this call."""
+        """Call the tool with its arguments and services; `own` are the services of this call."""
         services = {
             name: own[kind] if kind in OF_THE_CALL else injected(kind, self._services)
             for name, kind in tool.services.items()
@@ -306,7 +305,7 @@ class Toolbox:
         )
 
     def _tools(self) -> dict[str, Tool]:
-        """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""
+        """Return the own tools and those of the sources now; own tools take precedence."""
         tools = dict(self._own)
         for source in self._sources:
             for name, tool in source.tools().items():
@@ -316,7 +315,7 @@ class Toolbox:
 
 
 async def _asked(confirmations: Confirmations, context: ToolContext, tool: str, values: Json) -> tuple[Consent, str]:
-    """Ask for the user's agreement; an answer that was spoken just now is waited for."""
+    """Ask for the user's agreement, and wait for an answer that was just spoken."""
     outcome, id_ = await confirmations.ask(context, tool, values)
     until = time.monotonic() + HEARD_WITHIN_S
     while outcome in (Consent.REPEATED, Consent.BUSY) and context.client == "voice" and time.monotonic() < until:
@@ -341,6 +340,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         **({"spoken": textwrap.shorten(result.spoken, SPOKEN_CAP, placeholder=" …")} if result.spoken else {}),
         **({"citations": as_json(result.citations)} if result.citations else {}),
     }
+    # A tool that gets the context may answer for its caller alone.
     return ToolResult(
         name=tool.name,
         content=_capped(_json(data), tool.limits.output_cap),
@@ -356,7 +356,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
 
 
 def _capped(content: str, cap: int) -> str:
-    """Return `content`, or its beginning inside JSON that marks it as such."""
+    """Return `content`, or its beginning in JSON that marks it as cut."""
     if len(content) <= cap:
         return content
     note = f"Only the first part of {len(content)} characters."
@@ -365,16 +365,16 @@ def _capped(content: str, cap: int) -> str:
         shortened = _json({"truncated": True, "note": note, "beginning": content[:room]})
         if len(shortened) <= cap or room == 0:
             return shortened
-        room = max(0, room - (len(shortened) - cap))  # quoting made it longer again
+        room = max(0, room - (len(shortened) - cap))  # Quoting made it longer again.
 
 
 def _json(value: Any) -> str:
-    """Return JSON text. Raise `ValueError` for NaN and infinities, which JSON does not have."""
+    """Return JSON text. Raises `ValueError` for NaN and infinities, which JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
 
 
 def _no_result(tool: Tool, returned: object) -> ToolResult:
-    """Log where the function is that returned something else."""
+    """Log the place of a function that returned something else."""
     code = inspect.unwrap(tool.function).__code__
     kind = type(returned).__name__
     log.error("tool %s must return a Result, not a %s: %s:%s", tool.name, kind, code.co_filename, code.co_firstlineno)

@@ -1,4 +1,4 @@
-"""Reads the arguments of a tool that is described by a JSON Schema and not by a Python signature."""
+"""This module reads the arguments of tools that a JSON Schema describes, not a Python signature."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError as SchemaViolation
 
 NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
-"""Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
+"""Keywords that only the tool's own server checks: a foreign regular expression could block this server for minutes."""
 PROBLEMS_LIMIT = 5
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str:
-    """Return why a model cannot be asked to fill in this schema; '' if it can."""
-    from jsonschema import Draft202012Validator  # takes a second to import: only where it is needed
+    """Return why a model cannot fill in this schema; '' if it can."""
+    from jsonschema import Draft202012Validator  # imported only here, since it takes a second
     from jsonschema.exceptions import SchemaError
 
     if schema.get("type") != "object":
@@ -32,7 +32,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
 
 
 def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
-    """Return a check by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+    """Return a check by a foreign JSON Schema, which fetches nothing and runs no regular expression."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
     from referencing.exceptions import Unresolvable
@@ -50,7 +50,7 @@ def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
         try:
             problems = [_described(problem) for problem in validator.iter_errors(values)]
         except (Unresolvable, RecursionError):
-            return values  # a schema we cannot follow: its own server checks
+            return values  # This server cannot follow the schema; the tool's own server checks.
         if problems:
             raise BadRequest("; ".join(problems[:PROBLEMS_LIMIT]))
         return values
@@ -59,7 +59,7 @@ def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
 
 
 def _described(problem: SchemaViolation) -> str:
-    """Return the place of a problem and what is required; jsonschema's own message would repeat the value."""
+    """Return the place of a problem and the requirement; jsonschema's own message would repeat the value."""
     where = ".".join(str(part) for part in problem.absolute_path) or "arguments"
     if problem.validator == "required":
         missing = [name for name in problem.validator_value if name not in problem.instance]

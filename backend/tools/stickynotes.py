@@ -1,4 +1,4 @@
-"""The user's notes: things to come back to, of which they are reminded at a time if they name one.
+"""This tool keeps the user's notes: things to come back to, with a reminder if they name a time.
 
 A note is a reminder that stays until it is resolved.
 """
@@ -20,10 +20,9 @@ from backend.tools.fetch import refused
 from backend.tools.own_profile import NO_ZONE, When, Zone
 
 TEXT_LIMIT = 500
-"""Characters of one note."""
+"""The most characters of one note."""
 Note = dict[str, str | bool]
-"""A note as the model sees it: `id`, `text`, if it has a time `due` (ISO 8601) and `when` (in words), `is_due` if it
-has come, and `state` if it is resolved."""
+"""A note for the model: `id`, `text`, and, if set, `due` (ISO 8601), `when` (in words), `is_due`, `state`."""
 
 
 @tool(
@@ -51,7 +50,7 @@ async def stickynotes(
     resolved: Annotated[bool, "For list: resolved ones, too."] = False,
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadRequest` for an action that lacks something, or for a time; `TooMany`, or `MemoryUnavailable`."""
+    """Do the action. Raises `BadRequest` for a missing or wrong argument, `TooMany`, or `MemoryUnavailable`."""
     if store is None:
         raise refused("Notes cannot be kept here.")
     user = context.user_id
@@ -86,7 +85,7 @@ def _result(done: str, note: Note, spoken: str) -> Result:
 
 
 def _said(note: Note) -> str:
-    """Return a note as it is said: its text, and when it is due."""
+    """Return a note in spoken words: its text, and its time."""
     return f"{note['text']}, for {_time(note)}" if "due" in note else str(note["text"])
 
 

@@ -1,7 +1,7 @@
-"""The web search, through a SearXNG server of the operator or Brave Search.
+"""This tool searches the web through a SearXNG server of the operator or Brave Search.
 
-The APIs are documented at docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. Where neither is set
-up, or the one set up does not answer, the call fails: there is no such thing as a sample of the web.
+The APIs are documented at docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. If neither is set
+up, or the one in use does not answer, the call fails: there is no sample of the web.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def web_search(
     query: Annotated[str, Field(min_length=1, max_length=400, description="What to search for.")],
     count: Annotated[int, Field(ge=1, le=10, description="How many results.")] = 5,
 ) -> Result:
-    """Raise `ToolFailed` when no provider is set up, `ServiceUnreachable` when it gives no usable answer."""
+    """Return pages. Raises `ToolFailed` without a provider, or `ServiceUnreachable` without a usable answer."""
     params: dict[str, str | int]
     if settings.services.searxng_url:
         params = {"q": query, "format": "json", "safesearch": 1}
@@ -77,4 +77,4 @@ class _SearchResults(ServiceAnswer):
 
 class _Brave(ServiceAnswer):
     type: Literal["search"]
-    web: _SearchResults = _SearchResults(results=[])  # left out when nothing was found
+    web: _SearchResults = _SearchResults(results=[])  # It is left out when nothing was found.

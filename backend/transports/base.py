@@ -1,4 +1,4 @@
-"""The protocol of a transport, which carries a caller's audio both ways, and the queue each implementation receives by.
+"""The protocol of a transport, which carries a caller's audio both ways, and the receive queue of all implementations.
 
 Implementations are `webrtc` (the browser), `websocket` (networks without UDP) and `testing.transport` (tests). All of
 them keep outgoing audio in a `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
@@ -19,81 +19,81 @@ from backend.turns.events import Heard, PlaybackEvent
 OnFrame = Callable[[Frame], object]
 """Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""
 OnPlayback = Callable[[PlaybackEvent], None]
-"""Called on the event loop when an item's first frame leaves and when the queue drains."""
+"""Called on the event loop when an item's first frame is sent and when the queue drains."""
 QUEUE_FRAMES = 50
-"""Frames kept for a receiver that is not there yet (one second); the oldest are dropped first."""
+"""The most frames kept for a receiver that is not there yet (one second); the oldest are dropped first."""
 
 
 class Transport(Protocol):
-    """One caller. Every method but `receive_frames` and `close` returns immediately and is called on the event loop."""
+    """One caller's audio. Methods are called on the event loop; all that are not coroutines return immediately."""
 
     async def receive_frames(self, on_frame: OnFrame) -> None:
-        """Call `on_frame` with the caller's microphone in order, losses concealed, beginning with the last second.
+        """Call `on_frame` with the caller's frames in order, losses concealed, beginning with the last second.
 
-        Returns when the caller has hung up. Raises `TransportLost` when the network is gone (no packet for 10 s) or the
+        Returns when the caller has hung up. Raises `TransportLost` if the network is gone (no packet for 10 s) or the
         connection never came up (10 s), `MediaFailed` for a fault in an encoder, a decoder or a slot, and whatever
-        `on_frame` raises. One receiver at a time.
+        `on_frame` raises. There is one receiver at a time.
         """
 
     async def wait_arrived(self) -> None:
-        """Wait until the caller is there: what came from its address proves that it got our answer.
+        """Wait until the caller is there: a message from its address proves that it got our answer.
 
-        That is a WebSocket, or over WebRTC the first valid connectivity check. Never returns for one that never comes.
+        The proof is a WebSocket, or over WebRTC the first valid connectivity check. Without one this never returns.
         """
 
     async def wait_ended(self) -> None:
-        """Wait until the caller has hung up, or the network or the media failed: `receive_frames` then says which."""
+        """Wait until the caller has hung up, or the network or the media failed; `receive_frames` raises the error."""
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        """Call `on_playback` whenever an item's first frame leaves, and when the queue drains."""
+        """Call `on_playback` whenever an item's first frame is sent, and when the queue drains."""
 
     def watch_played(self, on_played: OnPlayed) -> None:
-        """Call `on_played` every 20 ms with the frame that leaves, None for silence; it must not wait for anything."""
+        """Call `on_played` every 20 ms with the frame that is sent, None for silence; it must not wait."""
 
     def play(self, item: str, pcm: bytes) -> bool:
-        """Queue 24 kHz mono PCM16 of `item`, any length. False: the queue is full and `pcm` was dropped."""
+        """Queue 24 kHz mono PCM16 of `item`, any length; return False if the queue is full and `pcm` was dropped."""
 
     def hold(self) -> None:
-        """Play silence from the next frame on, keeping what is queued."""
+        """Play silence from the next frame on, and keep the queue."""
 
     def resume(self) -> None:
         """Go on where `hold` stopped; no sample is lost or repeated."""
 
     def duck(self) -> None:
-        """Play on, turned down by `media.playout.DUCK_DB`: what is sent has that level 40 ms after the call at most."""
+        """Turn playback down by `media.playout.DUCK_DB`, at most 40 ms after the call, and play on."""
 
     def unduck(self) -> None:
         """Return to full volume, within 100 ms."""
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued and end a hold or a ducking; return, oldest first, each item not played to its end.
+        """Drop the queue and end a hold or a ducking; return, oldest first, each item not played to its end.
 
-        What was dropped is kept for `restore` until something else is played or the next flush drops something.
+        The dropped audio is kept for `restore` until other audio is queued or the next flush drops some.
         """
 
     def restore(self) -> bool:
         """Queue again what the last flush dropped, from the very sample where it stopped; its item starts once more.
 
-        Its played time goes on counting. False: there is nothing to restore, or something was played since.
+        Its played time goes on counting. Return False if nothing can be restored, or other audio was queued since.
         """
 
     def forget(self) -> None:
-        """Release what the last flush dropped: it is not going to be restored."""
+        """Release the audio that the last flush dropped, which will not be restored."""
 
     @property
     def inbox_frames(self) -> int:
-        """Return how many frames of the caller's are not received yet."""
+        """Return the number of the caller's frames that are not received yet."""
 
     @property
     def queued_ms(self) -> int:
-        """Return the milliseconds of reply that the caller has not got yet, as far as is known."""
+        """Return the milliseconds of reply audio that the caller has not got yet, as far as is known."""
 
     async def close(self) -> None:
         """Release sockets and tasks within 5 s; `receive_frames` returns. Safe to call twice."""
 
 
 class ReceiveQueue:
-    """Frames on their way from the network to one receiver: handed on immediately, in order, and ended once.
+    """The frames from the network to one receiver, which gets them immediately and in order.
 
     While there is no receiver, the newest `limit` frames are kept.
     """
@@ -107,15 +107,15 @@ class ReceiveQueue:
         self._end = asyncio.Event()
         self._arrival = asyncio.Event()
         self.ended = False
-        """True once nothing more can be enqueued."""
+        """True if nothing more can be enqueued."""
 
     def __len__(self) -> int:
         return len(self._kept)
 
     async def receive_frames(self, on_frame: OnFrame) -> None:
-        """Call `on_frame` with what is kept, then with every frame as it is enqueued, until the end.
+        """Call `on_frame` with the kept frames, then with every frame as it is enqueued, until the end.
 
-        Raises the error the queue ended with, and whatever `on_frame` raises.
+        Raises the error with which the queue ended, and whatever `on_frame` raises.
         """
         while self._kept:
             on_frame(self._kept.popleft())
@@ -131,7 +131,7 @@ class ReceiveQueue:
             raise self._error
 
     def enqueue(self, frames: Iterable[Frame]) -> None:
-        """Hand frames to the receiver, or keep the newest; after the end they are dropped."""
+        """Pass frames to the receiver, or keep the newest; after the end, drop them."""
         if self.ended:
             return
         if (on_frame := self._on_frame) is None:
@@ -144,7 +144,7 @@ class ReceiveQueue:
             self._release(error)
 
     def arrive(self) -> None:
-        """The caller is there, though no frame may have come yet. The first call counts."""
+        """Note that the caller is there, even if no frame has come yet. The first call counts."""
         self._arrival.set()
 
     async def wait_arrived(self) -> None:
@@ -156,13 +156,13 @@ class ReceiveQueue:
         await self._end.wait()
 
     async def room(self) -> None:
-        """Wait until everything has been received, for networks that can be made to wait."""
+        """Wait until all kept frames have been received, for networks that can be made to wait."""
         while self._kept and not self.ended:
             self._room.clear()
             await self._room.wait()
 
     def end(self, error: VoiceError | None = None) -> None:
-        """Enqueue no more frames: the receiver gets what is kept, then the end or `error`. The first call counts."""
+        """End the queue: the receiver gets the kept frames, then the end or `error`. The first call counts."""
         if self.ended:
             return
         self.ended = True
@@ -172,7 +172,7 @@ class ReceiveQueue:
         self._room.set()
 
     def close(self) -> None:
-        """End immediately and forget what is kept."""
+        """End immediately and forget the kept frames."""
         self._kept.clear()
         self._error = None
         self.end()
@@ -188,7 +188,7 @@ class ReceiveQueue:
 
 
 class BufferedTransport:
-    """What all transports do alike, by a queue for the receiver and a playout for the caller: see `Transport`."""
+    """The base of all transports: a queue for the receiver and a playout for the caller; see `Transport`."""
 
     def __init__(self, queue_frames: int = QUEUE_FRAMES) -> None:
         self._queue = queue = ReceiveQueue(queue_frames)

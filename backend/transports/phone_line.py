@@ -1,6 +1,6 @@
-"""A telephone line's abilities beside carrying audio: keys that the caller presses, transfer, hanging up.
+"""The abilities of a telephone line beyond audio: keys that the caller presses, transfer, hanging up.
 
-Where the transport of a call is a `PhoneLine`, too, the call engine offers the Responder the tools for it.
+If the transport of a call is also a `PhoneLine`, the call offers the Responder the tools for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OnKey = Callable[[str], None]
 
 @runtime_checkable
 class PhoneLine(Protocol):
-    """The telephone side of a call. What talks to a network is bounded in time, and raises `LineFailed`."""
+    """The telephone side of a call. Every coroutine is bounded in time, and raises `LineFailed`."""
 
     @property
     def transfers(self) -> bool:
@@ -49,5 +49,5 @@ class PhoneLine(Protocol):
 
 
 def phone_line(transport: Transport) -> PhoneLine | None:
-    """Return the telephone side of a call; None for one that comes another way."""
+    """Return the telephone side of a call; None for a call without a telephone line."""
     return transport if isinstance(transport, PhoneLine) else None

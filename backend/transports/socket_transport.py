@@ -1,7 +1,7 @@
-"""A call's audio over an accepted WebSocket, by the media clock; what the messages look like is a subclass's.
+"""A call's audio over an accepted WebSocket, by the media clock; a subclass decides the form of the messages.
 
-TCP makes an unhurried sender wait instead of losing its audio, so frames that the call has not taken yet stop the
-reading here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+TCP makes a sender wait instead of losing audio, so reading stops here while the call has not taken the frames; WebRTC
+has to drop them. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from backend.turns.events import Heard, PlaybackEvent, PlaybackStarted
 log = logging.getLogger(__name__)
 
 LOST_AFTER_S = 30.0
-"""Seconds without any message."""
+"""Seconds without any message after which the caller counts as gone."""
 SEND_WITHIN_S = 2.0
-"""Seconds a message may take to leave; a network that slow carries no conversation."""
+"""Seconds in which a message must be sent; a slower network carries no conversation."""
 AHEAD_S = 2.0
-"""Seconds of audio a client may send ahead of time before silence is due after it."""
+"""The most seconds of audio that a client may send ahead of time."""
 QUEUE_FRAMES = 100
-"""Two seconds: the longest message and as much again."""
+"""The most frames that wait: two seconds, the longest message and as much again."""
 NORMAL = 1000
 ORDERLY = frozenset({1000, 1001})
-"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1). 1005, no code at all, is not among them: uvicorn
-says that of a broken TCP connection too."""
+"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1). 1005, no code at all, is not among them, because
+uvicorn reports it for a broken TCP connection, too."""
 
 
 class SocketTransport(BufferedTransport, ABC):
-    """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
+    """One call over an accepted WebSocket, made on the event loop; call `close` at the end. See `Transport`."""
 
     waits_for_receiver = True
-    """Whether reading stops while there is no receiver; otherwise reading goes on, and the newest frames are kept."""
+    """True: reading stops while there is no receiver. False: reading goes on, and the newest frames are kept."""
     queue_frames = QUEUE_FRAMES
     orderly = ORDERLY
 
     def __init__(
         self, socket: WebSocket, *, lost_after_s: float | None = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
     ) -> None:
-        """With `lost_after_s` None a caller may be silent for any time; the server's pings show whether it is there."""
+        """With `lost_after_s` None a caller may send nothing for any time; the server's pings show if it is there."""
         super().__init__(self.queue_frames)
         self._socket = socket
         self._lost_after_s = lost_after_s
@@ -72,19 +72,19 @@ class SocketTransport(BufferedTransport, ABC):
         self._arrive()
 
     def _arrive(self) -> None:
-        """Note that the caller is there: it has answered, with its session's token."""
+        """Note that the caller is there: it has sent its session's token."""
         self._queue.arrive()
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         self._on_playback = on_playback
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued, and tell the client to drop what it has."""
+        """Drop the queue, and send the client the order to drop its buffer."""
         self._flushed = True
         return super().flush()
 
     def restore(self) -> bool:
-        """Queue what was flushed again; a flush that the client does not know yet is not sent."""
+        """Queue the flushed audio again; an order to flush that was not sent yet is dropped."""
         restored = super().restore()
         self._flushed = self._flushed and not restored
         return restored
@@ -97,7 +97,7 @@ class SocketTransport(BufferedTransport, ABC):
         await self._leave(NORMAL, "ended")
 
     async def _run(self, work: Coroutine[None, None, None]) -> None:
-        """Run `work`; a fault of ours in it ends the call, rather than leave it silent in one direction."""
+        """Run `work`; a fault in it ends the call, which would otherwise go on silent in one direction."""
         try:
             await work
         except Exception as error:
@@ -110,7 +110,7 @@ class SocketTransport(BufferedTransport, ABC):
                 async with asyncio.timeout(self._lost_after_s):
                     received = await self._socket.receive()
             except TimeoutError:
-                self._end(TransportLost("Nothing comes from the caller any more."))
+                self._end(TransportLost("The caller sends nothing more."))
                 return
             if received["type"] == "websocket.disconnect":
                 self._open = False
@@ -125,11 +125,11 @@ class SocketTransport(BufferedTransport, ABC):
 
     @abstractmethod
     async def _begin(self) -> None:
-        """Send what comes before the first slot."""
+        """Send the messages before the first slot."""
 
     @abstractmethod
     async def _send_slot(self) -> None:
-        """Send what is due every 20 ms."""
+        """Send the messages of one slot, every 20 ms."""
 
     @abstractmethod
     async def _say_bye(self, reason: str) -> None:
@@ -140,7 +140,7 @@ class SocketTransport(BufferedTransport, ABC):
         await self._give_way()
 
     async def _give_way(self) -> None:
-        """Wait for the receiver and for other calls: a client that sends too fast must not take all our time."""
+        """Wait for the receiver and for other calls: a client that sends too fast must not use all the time."""
         if self.waits_for_receiver:
             await self._queue.room()
         await asyncio.sleep(0)
@@ -155,7 +155,7 @@ class SocketTransport(BufferedTransport, ABC):
             self._dtx.delivered(len(frames), _now())
 
     def _fill(self) -> None:
-        """Put silence where the client sends no audio."""
+        """Enqueue the silence that is due where the client sends no audio."""
         self._queue.enqueue(self._dtx.expire(_now()))
         self._set_alarm()
 
@@ -200,7 +200,7 @@ class SocketTransport(BufferedTransport, ABC):
                 await self._say_bye(reason)
                 await self._socket.close(code, reason)
         except (OSError, RuntimeError, WebSocketDisconnect):
-            return  # the caller is gone already, which is what was wanted
+            return  # the caller is gone already
 
 
 def _now() -> float:

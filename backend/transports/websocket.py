@@ -1,4 +1,4 @@
-"""The WebSocket transport: a call without UDP, in frames as `websocket_framing` describes, by the same media clock."""
+"""The WebSocket transport: a call without UDP, in the messages of `websocket_framing`, by the same media clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from backend.transports.websocket_framing import (
 
 
 class WebSocketTransport(SocketTransport):
-    """One call of a client that speaks this server's own framing."""
+    """One call of a client that uses this server's own framing."""
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
         data = received.get("bytes")

@@ -2,7 +2,7 @@
 
 Client → server: a binary message is PCM16, little-endian, up to one second; or JSON
 `{"type": "audio", "pcm": "<base64>"}`, `{"type": "ping"}` (keeps a silent call alive), `{"type": "bye"}`.
-The first may be `{"type": "token", "token": …}`: the session's token, of one who has no cookie.
+The first may be `{"type": "token", "token": …}`: the session's token, from a client without a cookie.
 Server → client: `{"type": "ready"}` once; `{"type": "audio", "item": …, "pcm": "<base64 of one frame>"}` on the
 server's clock, only while something plays; `{"type": "flush"}`: drop what is buffered; `{"type": "bye", "reason": …}`.
 """
@@ -16,7 +16,7 @@ import msgspec
 from backend.media.frame import SAMPLE_RATE, Frame
 
 MAX_PCM_BYTES = SAMPLE_RATE * 2
-"""One second."""
+"""The most bytes of PCM16 in one message: one second."""
 MAX_TEXT_CHARS = MAX_PCM_BYTES * 4 // 3 + 200
 UNSUPPORTED = 1003
 TOO_BIG = 1009
@@ -31,7 +31,7 @@ class Audio(msgspec.Struct, frozen=True, tag="audio"):
 
 
 class Ping(msgspec.Struct, frozen=True, tag="ping"):
-    """A sign that the caller is there, silent."""
+    """A sign that a silent caller is still there."""
 
 
 class SentToken(msgspec.Struct, frozen=True, tag="token"):
@@ -51,7 +51,7 @@ class _ReplyAudio(msgspec.Struct, frozen=True, tag="audio"):
 
 @dataclass(frozen=True, slots=True)
 class MessageRefused:
-    """A message that is not allowed: close with `code` and say why."""
+    """A message that is not allowed: the connection is closed with `code` and `reason`."""
 
     code: int
     reason: str

@@ -37,18 +37,18 @@ class CallOptions(ValueObject):
     thinkers: bool = True
     """The server offers its Thinkers, speaks fillers by itself, and stays silent when it is not addressed."""
     voice: str = ""
-    """Empty: the value of the server's settings."""
+    """The voice of the assistant; empty: the voice of the server's settings."""
     detects_turns: bool = True
-    """We find where the caller's turns begin and end; otherwise the client hands them in."""
+    """The server detects where the caller's turns begin and end; otherwise the client hands them in."""
     answers: bool = True
-    """A turn that was found is answered; otherwise the client asks for each reply."""
+    """A turn that the server detected is answered; otherwise the client asks for each reply."""
     style: EndpointingStyle | None = None
-    """None: the server's own."""
+    """The endpointing style of this call; None: the style of the server's settings."""
     idle_nudge_s: float = 0
     """Seconds of silence after which the caller is asked whether they are still there; 0: never."""
 
     def limits(self, usual: TurnLimits) -> TurnLimits:
-        """Return the limits of a call with these options; a client is never hung up on for being silent."""
+        """Return the limits of a call with these options; a client may stay silent without a limit."""
         limits = replace(
             usual,
             style=self.style or usual.style,

@@ -1,4 +1,4 @@
-"""The commands that the turn machine returns: imperative, data only; the call engine carries them out."""
+"""The commands that the turn machine returns: only data, named in the imperative. The call engine carries them out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from backend.turns.value_object import ValueObject
 
 
 class Purpose(StrEnum):
-    """The reason a reply is wanted, most urgent first."""
+    """The reasons for wanting a reply, the most urgent first."""
 
     ANSWER = "answer"
     RESULT = "result"
     NOTICE = "notice"
-    """Something that was not asked for just now; see `notices`."""
+    """News that the caller has not asked for just now: see `notices`."""
     GREETING = "greeting"
     FILLER = "filler"
     NUDGE = "nudge"
@@ -25,7 +25,7 @@ class Purpose(StrEnum):
 
 
 class Clip(StrEnum):
-    """The sentences the server can play by itself when the Responder cannot speak; recorded in `call/clips/`."""
+    """The sentences that the server plays when the Responder cannot speak. Their recordings are in `call/clips/`."""
 
     SORRY = "sorry"
     MOMENT = "moment"
@@ -48,9 +48,9 @@ CLIP_WORDS = {
 
 
 WAIT_FOR_USER = "wait_for_user"
-"""The tool by which the Responder stays silent: what was said was not addressed to it."""
+"""The tool that the Responder calls to stay silent, because the words were not addressed to it."""
 DELEGATE = "delegate"
-"""The call of a model that hands work over by itself: its arguments are what was `said` and `announced`."""
+"""The tool call of a model that delegates by itself. It gives what the caller `said` and the model `announced`."""
 
 
 # --- to the Responder ---------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class ClearInput(ValueObject):
 
 
 PICTURE = "[picture]"
-"""Stands for a picture where the conversation is kept in words."""
+"""The text that stands for a picture where only the words of a conversation are kept."""
 
 
 class AddUserText(ValueObject):
@@ -73,13 +73,13 @@ class AddUserText(ValueObject):
 
     text: str
     pictures: tuple[str, ...] = field(default=(), repr=False)
-    """Each as a data URL."""
+    """The pictures of the message, each as a data URL."""
     item: str = ""
-    """The id that the caller's program gave it; empty: none."""
+    """The id that the caller's program gave the message; empty: none."""
 
     @property
     def words(self) -> str:
-        """The message as it is kept; a picture is kept only as a note that there was one."""
+        """The message in words, with `PICTURE` for each picture."""
         return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
@@ -88,7 +88,7 @@ class AddNote(ValueObject):
 
     text: str
     item: str = ""
-    """The id that the caller's program gave it; empty: none."""
+    """The id that the caller's program gave the note; empty: none."""
 
 
 class CreateReply(ValueObject):
@@ -97,11 +97,11 @@ class CreateReply(ValueObject):
     purpose: Purpose
     request: str
     hint: str = ""
-    """Instructions for this one reply, beyond those of its purpose."""
+    """Instructions for this one reply, in addition to those of its purpose."""
 
 
 class CreateOutOfBand(ValueObject):
-    """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
+    """Begin a response outside of the conversation, for the caller's program; the response is not spoken."""
 
     request: str
     response: Mapping[str, Any]
@@ -109,7 +109,7 @@ class CreateOutOfBand(ValueObject):
 
 
 class CancelReply(ValueObject):
-    """Stop generating `reply` (None: whichever is active)."""
+    """Stop generating `reply` (None: the active reply)."""
 
     reply: str | None
 
@@ -134,14 +134,14 @@ class SubmitResult(ValueObject):
     call: str
     output: str
     silent: bool = False
-    """The result is not to be spoken; a model that speaks what it is given has to be instructed so."""
+    """The result is not to be spoken; a model that speaks every result needs an instruction not to."""
 
 
 # --- to the link that connects the Responder ----------------------------------------------------------
 
 
 class LeaveResponder(ValueObject):
-    """Go on with another provider: the connection to this one stands, and it says nothing. `ResponderLost` comes."""
+    """Change to another provider, because this one is connected but mute. `ResponderLost` comes back."""
 
 
 # --- to the transport ---------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class PlayClip(ValueObject):
 
     @property
     def item(self) -> str:
-        """The name under which its playback is reported."""
+        """The item id under which the playback of this recording is reported."""
         return f"{CLIP_ITEM}{self.clip}"
 
 
@@ -186,11 +186,11 @@ class UnduckPlayback(ValueObject):
 
 
 class FlushPlayback(ValueObject):
-    """Throw away what is queued; `PlaybackFlushed` comes back."""
+    """Discard the queued audio; `PlaybackFlushed` comes back."""
 
 
 class RestorePlayback(ValueObject):
-    """Queue again what the last flush threw away; if that is gone, `PlaybackDrained` of `item` comes back."""
+    """Queue again the audio that the last flush discarded; if it is gone, `PlaybackDrained` of `item` comes back."""
 
     item: str
     played_ms: int
@@ -200,7 +200,7 @@ class RestorePlayback(ValueObject):
 
 
 class ReadUtterance(ValueObject):
-    """Read what the caller has said since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
+    """Classify the speech since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
 
     partial: bool = False
 
@@ -223,9 +223,9 @@ class RunThinker(ValueObject):
     unsure: bool = False
     """The words that led to the call may have been misheard."""
     turn: int = 0
-    """The number of the caller's turn that it serves."""
+    """The number of the caller's turn that the call serves."""
     into_turn_ms: int = 0
-    """From the caller's last sound of that turn to the call."""
+    """Milliseconds from the caller's last sound of that turn to the tool call."""
 
 
 class CancelThinker(ValueObject):
@@ -242,7 +242,7 @@ class Remember(ValueObject):
 
 
 class NoticeDelivered(ValueObject):
-    """The caller has heard `notice`: it need never be spoken again."""
+    """Record that the caller has heard `notice`, which is never spoken again."""
 
     notice: str
 

@@ -1,9 +1,8 @@
-"""How likely words are a complete turn: a logistic classifier over the last words and the grammar of the sentence.
+"""A logistic classifier that estimates, from the last words and the sentence's grammar, whether a turn is complete.
 
-`features` names what is true of the words ("last:today", "phrases:SVN"); `languages/en_weights.json` says how much each
-speaks for a complete turn. `scripts/train_completeness.py` learns the weights from the sentences in
-`tests/turns/caller_sentences.txt`, each cut where a caller may pause. To judge better, add sentences or name a
-better feature, and train again.
+`features` yields the features of the words ("last:today", "phrases:SVN"); `languages/en_weights.json` has the weight of
+each. `scripts/train_completeness.py` learns the weights from the sentences in `tests/turns/caller_sentences.txt`, each
+cut where a caller may pause. To improve the estimate, add sentences or a better feature, and train again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PHRASES = {
     "time": "T",
     "place": "L",
 }
-"""The kind of phrase a word belongs to, by its class; the classes that are not here may stand anywhere."""
+"""The kind of phrase that a word belongs to, by its class; words of all other classes may stand in any phrase."""
 
 
 _LEARNT = json.loads((Path(__file__).parent / "languages" / "en_weights.json").read_bytes())
@@ -44,10 +43,10 @@ _TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
 
 
 def completeness(words: list[str], sentence_end: float | None = None) -> float:
-    """Return the logit that a turn of these words is complete: 0 is even odds, positive rather complete.
+    """Return the logit that a turn of these words is complete: 0 means even odds, a positive value a likely end.
 
-    `sentence_end`: log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known. It is
-    left out after a number: the model hardly knows sentences that end in "for four".
+    `sentence_end` is the log10 probability of a sentence end here, by pocketsphinx's trigram model; None: not known.
+    After a number it is ignored, since the model hardly knows sentences that end in "for four".
     """
     score = sum(_WEIGHTS.get(name, 0.0) for name in {"bias", *features(words)})
     if sentence_end is None or classify(words[-1]) == "number":
@@ -57,7 +56,7 @@ def completeness(words: list[str], sentence_end: float | None = None) -> float:
 
 
 def features(words: list[str]) -> Iterator[str]:
-    """Yield what is true of the words (lower case, without punctuation)."""
+    """Yield the features of the words (lower case, without punctuation)."""
     classes = classes_of(words)
     opening = next((index for index, word in enumerate(words) if word not in LEADS), len(words) - 1)
     kind = kind_of(words)
@@ -70,7 +69,7 @@ def features(words: list[str]) -> Iterator[str]:
     yield from _last_verb(words[opening:], classes[opening:], kind)
     for before, (pronoun, subject) in zip(classes, pairwise(words[1:]), strict=False):
         if before == "noun" and pronoun in ("that", "which") and classify(subject) == "subject":
-            yield f"relative:{classes[-1]}"  # what it ends in has its object: "a number that I do not have"
+            yield f"relative:{classes[-1]}"  # the last verb has its object already: "a number that I do not have"
 
 
 def _ending(words: list[str], classes: list[str], kind: str) -> Iterator[str]:
@@ -93,7 +92,7 @@ def _phrases(classes: Sequence[str]) -> str:
     for index, name in enumerate(classes):
         kind = _PHRASES.get(name, "")
         if kind == "J" and (found[-1:] == "N" or _PHRASES.get("".join(classes[index + 1 : index + 2])) == "N"):
-            kind = "N"
+            kind = "N"  # an adjective beside a noun belongs to the noun's phrase
         if kind != found[-1:] or kind not in "NXT":
             found += kind
     return found

@@ -1,7 +1,7 @@
 """The end-of-turn wait: how long a caller's silence must last before the reply may sound, and the reason for it.
 
 `end_of_turn_wait` is pure: what is known at a pause goes in, milliseconds since the last voice and a reason come out.
-It is asked when the pause begins and again when more is known (the words, a short utterance's reading). The first row
+It is called when the pause begins and again when more is known (the words, a short utterance's class). The first row
 that fits decides; its waits are in `WAIT_MS`.
 
     reason              | fits when                                                             | balanced | patient
@@ -24,10 +24,10 @@ that fits decides; its waits are in `WAIT_MS`.
     sentence goes on    | the classifier thinks it incomplete: "could you tell me"              |     1150 |    1700
     trailing off        | it is sure of that: "I need the", "my number is"                      |     1800 |    2500
 
-The last seven rows go by a classifier over the words (`backend.turns.completeness`): `SURE`, `DOUBTFUL`, `OPEN`. Where
-the reason is `IN_DOUBT`, a caller who has made pauses within turns is not cut off in a pause of their usual length
-(`own pauses`), up to `OWN_PAUSES_MOST_MS`, or after a short order that could be corrected (`OWN_PAUSE_IN_ORDER_MS`).
-The eager style waits 300 ms for everything. What each row is worth: `python -m benchmarks.turn_sense.waits`.
+A classifier over the words (`backend.turns.completeness`) decides the last seven rows: `SURE`, `DOUBTFUL`, `OPEN`. If
+the reason is in `IN_DOUBT`, the caller's own pauses may lengthen the wait (`own pauses`): to their usual length, up to
+`OWN_PAUSES_MOST_MS`, and after a short order that could be corrected to `OWN_PAUSE_IN_ORDER_MS`. The eager style waits
+300 ms for everything. `python -m benchmarks.turn_sense.waits` measures what each row is worth.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class PauseContext(ValueObject):
     sentence_end: float | None = None
     """The trigram model's log10 probability of a sentence end after the last words. None: not known."""
     reading: str | None = None
-    """The words the utterance classifier made of a short utterance. None: it made none."""
+    """The words that the utterance classifier found in a short utterance. None: it found none."""
 
 
 class TurnWait(ValueObject):
@@ -126,16 +126,16 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
-"""The same wait while no words are known and our question asked for a number or an address."""
+"""The wait, as in `WAIT_MS`, while no words are known and our question asked for a number or an address."""
 SURE = {"question": 0.9, "yes-no question": 0.9, "request": 1.75, "statement": 1.9, "fragment": 0.9}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
 DOUBTFUL, OPEN = -0.5, -2.0
-"""Log odds below which a sentence goes on, and below which it surely does."""
+"""Log odds below which a sentence probably goes on, and below which it surely does."""
 OWN_PAUSES_MOST_MS = (870, 1600)
 OWN_PAUSE_IN_ORDER_MS = 960
 """The wait after a short order or statement that could be corrected, if the caller has paused within a turn before."""
 PAUSING_MS = 300
-"""Shorter pauses are breaths."""
+"""Pauses shorter than this, in milliseconds, are breaths."""
 IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.CORRECTABLE, Reason.MAY_GO_ON})
 """Reasons with a wait that the caller's own pauses may lengthen; what is surely complete is not among them."""
 
@@ -148,14 +148,14 @@ _QUICK = ENGLISH.pattern("end_of_turn", "quick")
 _ASKED_WHOLE = ENGLISH.pattern("end_of_turn", "asked_whole")
 """Questions that end in their verb, since they begin with its object: "how much does it cost"."""
 _SHORT = 7
-"""Words of a short order; the end of a longer one is one of several things that it says."""
+"""The most words of a short order; a longer order says several things."""
 _SHORT_ANSWER = 4
-"""Words of a short answer: "in the morning" answers, "for the party we need coffee" begins."""
+"""The most words of a short answer: "in the morning" is one, "for the party we need coffee" begins a longer one."""
 _ORDERING = ENGLISH.words("end_of_turn", "ordering")
 _THINGS = frozenset(("noun", "number", "quantifier", "adjective", "determiner"))
 """The classes of the words for things ordered."""
 _ASSENT = ENGLISH.pattern("end_of_turn", "assent")
-"""The beginning of dictating what was asked for."""
+"""The words with which a caller begins to dictate what we asked for."""
 _HESITATION = ENGLISH.pattern("end_of_turn", "hesitation")
 _FILLER = ENGLISH.pattern("end_of_turn", "filler")
 _CORRECTION = ENGLISH.pattern("end_of_turn", "correction")
@@ -190,7 +190,7 @@ def expected_answer(our_words: str) -> AskedFor:
 
 
 def end_of_turn_wait(context: PauseContext, style: EndpointingStyle) -> TurnWait:
-    """Return how long to wait, 300 to 3000 ms. Eager never waits longer than balanced, nor balanced than patient."""
+    """Return the wait, 300 to 3000 ms, and its reason. Eager waits no longer than balanced, balanced than patient."""
     if style is EndpointingStyle.EAGER:
         return TurnWait(WAIT_MS[Reason.EAGER][0], Reason.EAGER)
     patient = style is EndpointingStyle.PATIENT
@@ -206,13 +206,13 @@ def end_of_turn_wait(context: PauseContext, style: EndpointingStyle) -> TurnWait
 
 
 def _own_pauses_ms(context: PauseContext, *, patient: bool) -> int:
-    """Return how long to wait by this caller's pauses so far; 0 where they say nothing."""
+    """Return the wait, in milliseconds, by this caller's pauses so far; 0 where they do not lengthen it."""
     pauses = sorted(context.caller_pauses_ms)
     sentence = last_sentence(context.words or "")
-    pausing = pauses and pauses[-1] >= PAUSING_MS
+    pausing = pauses and pauses[-1] >= PAUSING_MS  # a caller who pauses may still correct the end of a short order
     order_ms = OWN_PAUSE_IN_ORDER_MS if pausing and len(sentence) <= _SHORT and could_be_corrected(sentence) else 0
     if len(pauses) < 2:
-        return order_ms
+        return order_ms  # one pause shows that this caller corrects short orders, but no usual length
     usual = pauses[-(-len(pauses) * 4 // 5) - 1]
     return max(order_ms, min(usual + 100, OWN_PAUSES_MOST_MS[patient]))
 
@@ -286,7 +286,7 @@ def _dictation(words: list[str], expected: AskedFor) -> Reason | None:
         return Reason.SPELLING
     digits, groups, tokens = _digits(words)
     named = expected is AskedFor.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
-    if groups and (named or groups > 2 or digits > 4 or letters):
+    if groups and (named or groups > 2 or digits > 4 or letters):  # fewer digits may be any amount: "two pizzas"
         if _MONTH.search(said):
             return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
         if digits in (10, 11) or digits >= 16:
@@ -294,7 +294,7 @@ def _dictation(words: list[str], expected: AskedFor) -> Reason | None:
         may_be_all = digits in _MAY_BE_ALL and "card" not in words
         return Reason.NUMBER_MAY_GO_ON if may_be_all else Reason.NUMBER
     if expected is AskedFor.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
-        return Reason.NUMBER
+        return Reason.NUMBER  # the words only lead up to the number, or are the day and month of a date
     return Reason.SPELLING if addressing else None
 
 
@@ -307,7 +307,7 @@ def _digits(words: list[str]) -> tuple[int, int, int]:
             digits += len(word)
         elif word in _ONES:
             tens = index > 0 and words[index - 1] in _TENS and word not in ("zero", "oh", "o")
-            digits += 0 if tens else 1
+            digits += 0 if tens else 1  # "forty two" is one group of two digits
             groups -= tens
         elif word in _TEENS or word in _TENS:
             digits += 2

@@ -1,6 +1,6 @@
 """The events that the turn machine receives: frozen, in the past tense, without behaviour.
 
-Times in milliseconds are durations; the moment an event happened is the `now` it is received with.
+Times in milliseconds are durations. An event happens at the `now` with which it is received.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ResponderEvent(Event):
 
 
 class SpeechEvent(ResponderEvent):
-    """The base of what endpointing reports, ours or the provider's."""
+    """The base of what endpointing reports, the server's or the provider's."""
 
 
 class PlaybackEvent(Event):
@@ -41,13 +41,13 @@ class SpeechStarted(SpeechEvent):
 
 
 class SpeechPaused(SpeechEvent):
-    """The voice fell silent; it may go on (the hangover runs). `voiced_ms` of speech so far."""
+    """The voice fell silent after `voiced_ms` of speech. It may go on: the hangover runs."""
 
     voiced_ms: int
 
 
 class SpeechResumed(SpeechEvent):
-    """The voice went on before the hangover ran out. `voiced_ms` of speech so far."""
+    """The voice went on before the hangover ran out. It has lasted `voiced_ms` of speech so far."""
 
     voiced_ms: int
 
@@ -60,19 +60,19 @@ class SpeechStopped(SpeechEvent):
 
 
 class VoiceOffAxis(SpeechEvent):
-    """The voice under way was found to be off-axis or not: off-axis is another person, or a caller turned away."""
+    """The present voice was found to be off-axis or not. Another person's is, and a caller's who has turned away."""
 
     off_axis: bool
 
 
 class OnsetHinted(SpeechEvent):
-    """The caller's voice may be beginning, though the detector is not sure; or the hint came to nothing."""
+    """`hinted`: the caller's voice may be beginning, though the detector is not sure. Otherwise the hint was wrong."""
 
     hinted: bool
 
 
 class UtteranceRead(Event):
-    """The utterance classifier's answer to `ReadUtterance`; `kind` is None when it had none in time."""
+    """The utterance classifier's answer to `ReadUtterance`; `kind` is None where it did not answer in time."""
 
     kind: UtteranceKind | None
     words: str = ""
@@ -93,19 +93,19 @@ class InterruptionsSwitched(Event):
 
 
 class UserTranscribed(ResponderEvent):
-    """The provider's transcript of one committed utterance; may arrive after the reply has begun."""
+    """The provider's transcript of user item `item`, which may arrive after the reply has begun."""
 
     item: str
     text: str
-    """Empty where there were no words: a laugh, a cough."""
+    """The transcript; empty where there were no words: a laugh, a cough."""
     failed: bool = False
     """The provider could not tell what was said."""
     unsure: bool = False
-    """It doubts its transcript."""
+    """The provider doubts its transcript."""
 
 
 class UserTranscriptGrew(ResponderEvent):
-    """A piece of that transcript."""
+    """More text of the transcript of user item `item`: see `UserTranscribed`."""
 
     item: str
     delta: str
@@ -126,22 +126,22 @@ class TextTyped(Event):
 
 
 class OptionsChanged(Event):
-    """The caller's program has chosen other limits, or whether turns are `answered` without being asked."""
+    """The caller's program has chosen other limits, or whether turns are `answered` without a request."""
 
     limits: TurnLimits
     answered: bool
 
 
 class InputHandedIn(Event):
-    """The caller's program ended a turn by itself: the audio sent so far is one. It asks for the reply, if any."""
+    """The caller's program made the audio sent so far a turn. It asks for the reply itself, if it wants one."""
 
 
 class InputCommitWanted(Event):
-    """The caller's program wants what was said so far to be an item; the end of the turn is still detected."""
+    """The caller's program wants an item of what was said so far; the end of the turn is still detected."""
 
 
 class InputDropped(Event):
-    """The caller's program does not want the audio to be heard that was sent since the last turn."""
+    """The caller's program discards the audio that was sent since the last turn."""
 
 
 class MessageAdded(Event):
@@ -152,7 +152,7 @@ class MessageAdded(Event):
     pictures: tuple[str, ...] = field(default=(), repr=False)
     """The pictures of a user's message, as in `TextTyped`."""
     item: str = ""
-    """The id by which the program knows it; empty: none."""
+    """The id that the program gave the message; empty: none."""
 
 
 class ToolAnswered(Event):
@@ -163,7 +163,7 @@ class ToolAnswered(Event):
 
 
 class ReplyRequested(Event):
-    """The caller's program asks for a reply; `hint` are instructions for this one."""
+    """The caller's program asks for a reply; `hint` holds instructions for this one reply."""
 
     hint: str = ""
 
@@ -177,7 +177,7 @@ class OutOfBandRequested(Event):
 
 
 class ReplyCalledOff(Event):
-    """The caller's program cancels the reply that is spoken or on its way."""
+    """The caller's program cancels the reply that is spoken, prepared or wanted."""
 
 
 class ReplyStarted(ResponderEvent):
@@ -186,7 +186,7 @@ class ReplyStarted(ResponderEvent):
     reply: str
     request: str | None = None
     unasked: bool = False
-    """It was not asked for: the model speaks by itself."""
+    """The reply was not asked for: the model speaks by itself."""
 
 
 class ReplyAudio(ResponderEvent):
@@ -198,7 +198,7 @@ class ReplyAudio(ResponderEvent):
 
 
 class ReplyText(ResponderEvent):
-    """Some of the words spoken in that audio."""
+    """Some of the words that assistant item `item` speaks in reply `reply`."""
 
     reply: str
     item: str
@@ -206,17 +206,14 @@ class ReplyText(ResponderEvent):
 
 
 class MessageFinished(ResponderEvent):
-    """The provider has sent all of assistant item `item`; the reply may go on with another message, or calls."""
+    """The provider has sent all of assistant item `item`; the reply may go on with another message or tool calls."""
 
     reply: str
     item: str
 
 
 class ToolCalled(ResponderEvent):
-    """A completed function call of reply `reply`; `arguments` is the model's JSON, unchecked.
-
-    Arrives before the `ReplyFinished` of its reply.
-    """
+    """A complete tool call of reply `reply`, before its `ReplyFinished`; `arguments` is the model's JSON, unchecked."""
 
     reply: str
     call: str
@@ -225,7 +222,7 @@ class ToolCalled(ResponderEvent):
 
 
 class TokenUsage(ValueObject):
-    """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
+    """The input and output tokens of a reply, by kind. Cached tokens are part of the input."""
 
     text_in: int = 0
     audio_in: int = 0
@@ -249,13 +246,13 @@ class ReplyFinished(ResponderEvent):
     input_tokens: int = 0
     output_tokens: int = 0
     usage: TokenUsage = TokenUsage()
-    """The same tokens by kind; those that the provider does not distinguish are text."""
+    """The tokens by kind; tokens that the provider does not distinguish count as text."""
     retry_after_s: float = 0.0
-    """Seconds after which it may be asked for again, where the provider names a time."""
+    """Seconds after which the reply may be asked for again, where the provider names a time."""
     audio_sent_ms: int = 0
-    """Milliseconds of the caller's audio sent since the reply before."""
+    """Milliseconds of the caller's audio sent since the last reply."""
     audio_received_ms: int = 0
-    """Milliseconds of audio that came of this reply."""
+    """Milliseconds of audio received of this reply."""
 
 
 class ReplyRefused(ResponderEvent):
@@ -264,11 +261,11 @@ class ReplyRefused(ResponderEvent):
     request: str
     code: str
     retry_after_s: float = 0.0
-    """As in `ReplyFinished`."""
+    """Seconds after which the reply may be asked for again, where the provider names a time."""
 
 
 class OutOfBandProgress(ResponderEvent):
-    """The provider went on with a response outside of the conversation; `event` is its own event, for the program."""
+    """The provider sent `event` of a response outside of the conversation; the caller's program gets it as it is."""
 
     request: str
     event: Mapping[str, Any]
@@ -285,7 +282,7 @@ class OutOfBandRefused(ResponderEvent):
 
 
 class ProviderComplained(ResponderEvent):
-    """Any other error event: the call goes on."""
+    """The provider sent an error event of no other kind; the call goes on."""
 
     code: str
     message: str
@@ -294,8 +291,8 @@ class ProviderComplained(ResponderEvent):
 class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
 
-    The reply that speaks it cannot be interrupted unless `interruptible`. `late` is said unasked if the caller has
-    moved on; empty: nothing is said then.
+    The reply that speaks it cannot be interrupted unless `interruptible`. If the caller has taken another turn since,
+    `late` is spoken as a notice; empty: nothing is spoken then.
     """
 
     call: str
@@ -303,11 +300,11 @@ class ThinkerFinished(Event):
     interruptible: bool = True
     late: str = ""
     silent: bool = False
-    """For the model alone."""
+    """The answer is for the model alone and is not spoken."""
 
 
 class ThinkerFailed(Event):
-    """Tool call `call` has no answer: bad arguments, unknown name, failure or deadline."""
+    """Tool call `call` failed: bad arguments, an unknown name, an error or a missed deadline."""
 
     call: str
     reason: str
@@ -320,7 +317,7 @@ class ThinkerDismissed(Event):
 
 
 class LateAnswerWanted(Event):
-    """The caller wants to hear the answer of tool call `call` that came too late; `output` holds it."""
+    """The caller wants to hear the late answer to tool call `call`, which `output` holds."""
 
     call: str
     output: str
@@ -344,13 +341,13 @@ class NoticeWithdrawn(Event):
 
 
 class PlaybackStarted(PlaybackEvent):
-    """The first frame of `item` left for the caller."""
+    """The first frame of `item` was sent to the caller."""
 
     item: str
 
 
 class PlaybackDrained(PlaybackEvent):
-    """The queue is empty; `played_ms` of `item`, the last one, have been played."""
+    """The playback queue is empty; `played_ms` of `item`, the last one, have been played."""
 
     item: str
     played_ms: int
@@ -364,7 +361,7 @@ class Heard(ValueObject):
 
 
 class PlaybackFlushed(Event):
-    """Queued audio was thrown away; `items` lists, oldest first, every item not played to its end."""
+    """Queued audio was discarded; `items` lists, oldest first, every item not played to its end."""
 
     items: tuple[Heard, ...]
 
@@ -376,7 +373,7 @@ class ResponderLost(Event):
 
 
 class ResponderRestored(Event):
-    """A new connection stands, with the history put back; `responder` and `model` name it, where known."""
+    """A new connection stands and has the history again; `responder` and `model` name its Responder, where known."""
 
     responder: str = ""
     model: str = ""
@@ -389,16 +386,16 @@ class ResponderGone(Event):
 
     reason: str
     refused: bool = False
-    """The provider does not accept us: a wrong key, say, or no credit."""
+    """The provider refuses this server, for a wrong key or missing credit, say."""
 
 
 class HangUpRequested(Event):
-    """The server or a user ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes', 'budget'."""
+    """The server or a user ends the call, for a `reason` like 'deleted', 'shutdown', 'max_minutes' or 'budget'."""
 
     reason: str
 
 
 class TransportClosed(Event):
-    """The caller is gone; `reason` is e.g. 'disconnected', 'network_lost'."""
+    """The caller is gone, for a `reason` like 'disconnected' or 'network_lost'."""
 
     reason: str

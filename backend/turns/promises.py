@@ -1,7 +1,7 @@
-"""Promises: a reply that only announces work ("Let me look that up.") and says nothing else. Pure, English.
+"""Promises: replies that only announce work, like "Let me look that up." Pure, English.
 
-A model that announces work and then calls no tool leaves the caller in silence. So does one that stops after the
-announcement; both are followed up. An announcement before an answer, or one that ends in a question, is none.
+A model that announces work and then calls no tool, or stops, leaves the caller in silence; such a reply is followed up.
+An announcement before an answer is no promise, nor is one that ends in a question.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from backend.turns.languages import ENGLISH
 
 LONGEST_WORDS = 25
-"""The most words of a promise; a longer reply has said something besides."""
+"""The most words of a promise; a longer reply says more than that."""
 _PROMISE = ENGLISH.pattern("promises", "promise")
 _LEAD = ENGLISH.pattern("promises", "lead")
 _SENTENCE = re.compile(r"[^.!?\u2026]+[.!?\u2026]*")
@@ -20,7 +20,7 @@ _KEEPING = ENGLISH.pattern("promises", "keeping")
 
 
 def is_promise(words: str) -> bool:
-    """Return whether each sentence, courtesies aside, announces work, and at least one does."""
+    """Return whether each sentence announces work, apart from courtesies, and at least one does."""
     if len(words.split()) > LONGEST_WORDS or words.rstrip().endswith("?"):
         return False
     promised = False

@@ -1,53 +1,54 @@
-"""The turn machine, one pure machine of who has the floor, made of four with a table each in `machine/`.
+"""The turn machine: a pure state machine of who has the floor. It consists of four machines in `machine/`.
 
-`receive(event, now)` and `expire(now)` return commands; `deadline()` says when `expire` wants to be called.
-There is no socket, clock or task in here; `now` is any monotonic time in seconds.
+`receive(event, now)` and `expire(now)` return commands; `deadline()` says when to call `expire`. There is no socket,
+clock or task in here; `now` is any monotonic time in seconds.
 
-    machine         says                                                    its theory and table
+    machine         decides                                                 its theory and table
     -------------   -----------------------------------------------------   -----------------------
     floor           who may speak                                           `floor/table.py`
     pending turn    whether the caller's turn may go on, and how long       `pending_turn/table.py`
     barge-in        what a voice over a reply wants                         `barge_in/table.py`
-    reply           what the provider does for us                           `reply/table.py`
+    reply           which reply is asked for, played, retried               `reply/table.py`
 
-Each event passes the four tables in that order; a table says what it does in the state its machine is in, and nothing
-where it is empty. `ANYTIME` has the events that no state of these decides. The machines meet in few places. A reply is
-asked for only when the floor is free, and taking the floor cancels the reply. The floor is HELD while a voice holds the
-reply, and PAUSING while a turn is pending in silence: what the prepared reply sends is then deferred. After the tables,
-what was deferred happens, notices are settled, and the most urgent reply that is wanted is asked for.
+Each event passes the four tables in that order. A table has the rule for an event in each state of its machine; in a
+state without a rule the event does nothing. `ANYTIME` has the events that depend on no state. The machines meet in few
+places. A reply is asked for only when the floor is free, and taking the floor cancels the reply. The floor is HELD
+while a voice holds the reply, and PAUSING while a turn is pending in silence: the events of the prepared reply are then
+deferred. After the tables the deferred events are handled, notices are settled, and the most urgent reply that is
+wanted is asked for.
 
-What happens to a Thinker's answer is this, and nothing else:
+This is what happens to a Thinker's answer:
 
     the answer comes                             it is
     ------------------------------------------   ------------------------------------------------------------------
     while the caller has taken no new turn       fresh: submitted, and spoken when the floor is free, all calls of
                                                  one reply together
-    later                                        stale: submitted for the model to know, and spoken unasked as a notice
+    later                                        stale: submitted for the model alone, and spoken unasked as a notice
                                                  when the floor is free and quiet, until `late_answer_max_s` after its
-                                                 question; where it has no words for that, it is not spoken
+                                                 question; an answer without words for that is not spoken
     later, and the same was asked again          stale, and not spoken: the other answer is
     later, and the caller has said "never mind"  stale, and not spoken
     later, and the caller asks for it            spoken as soon as the floor is free, after the answer to what the
                                                  caller is just saying; a further turn makes it stale again
-    never: the caller has dismissed the call     answered with just that, when the call is dismissed
+    never: the caller has dismissed the call     the call's result says so, when the call is dismissed
     fresh, but a new turn begins before it       stale; the caller may ask for it
     is spoken
 
-    file in machine/          what it is about
+    file in machine/          what its rules are about
     -----------------------   ---------------------------------------------------------------------------------
-    state, tables             all that is known at one moment, and the smallest actions; how a table is written
+    state, tables             the whole state, and the smallest moves; how a table is written
     floor/speech              a cough, a murmur, an interruption, noise, a segment of a turn
-    floor/typed, playback     typed words; what was heard of replies, and what of them was cut
+    floor/typed, playback     typed words; what was heard of replies, and what was cut
     pending_turn/segments     a segment of a turn takes the floor, and ends
     pending_turn/waiting      the turn's second moment, and the reply prepared for it
     pending_turn/words        the transcripts of the segments; `early_words`: the words of what is being said
-    barge_in/candidate        a short utterance over a reply, until it is known what it was
-    barge_in/hints            turned down for a voice that may be beginning, or is not the caller's
+    barge_in/candidate        a short utterance over a reply, until it is known whether it wants the floor
+    barge_in/hints            playback turned down for a voice that may be beginning, or is not the caller's
     reply/replies, failures   asked for, streaming, finished, refused, overdue; replies that do not come whole
     tool_calls, thinkers      the ledger of tool calls; answers in time, dismissals; `late_answers`: answers too late
     connection, silence       the line breaks and comes back; fillers, nudges, an answer owed too long
-    ending, client            the last sentence of a call; what the caller's program decides itself
-    actions                   what several of these do; hanging up
+    ending, client            the last sentence of a call; what the caller's program decides
+    moves                     moves that several of these share; hanging up
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ from backend.turns.notices import Notices
 
 
 class TurnMachine:
-    """The turn-taking of one conversation."""
+    """The turn machine of one conversation."""
 
     def __init__(self, limits: TurnLimits | None = None) -> None:
         self._state = State(limits or TurnLimits())
@@ -91,7 +92,7 @@ class TurnMachine:
     def receive(self, event: ev.Event, now: float) -> list[Command]:
         """Handle `event`, and return the commands to carry out."""
         state = self._state
-        if isinstance(event, ev.ReplyAudio):  # the sound of a reply settles nothing and asks for nothing
+        if isinstance(event, ev.ReplyAudio):  # the audio of a reply settles nothing and asks for nothing
             if state.floor.holder is not Floor.CLOSED:
                 replies.on_audio(state, event, now)
         elif state.floor.holder is not Floor.CLOSED:
@@ -105,11 +106,11 @@ class TurnMachine:
         return commands
 
     def deadline(self) -> float | None:
-        """Return when `expire` wants to be called next, if nothing else happens."""
+        """Return when to call `expire` next if no event comes before; None: not at all."""
         return min((at for at, _ in _deadlines(self._state)), default=None)
 
     def expire(self, now: float) -> list[Command]:
-        """Do what is due by `now`, and return the commands to carry out."""
+        """Take the steps that are due by `now`, and return the commands to carry out."""
         state = self._state
         while act := _due(state, now):
             act(state, now)
@@ -128,7 +129,7 @@ class TurnMachine:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether the call is between two turns: nothing is said, owed, worked on or still to come."""
+        """True between two turns: nothing is said, owed, worked on or still to come."""
         return self._state.at_rest
 
     @property
@@ -187,13 +188,13 @@ ANYTIME: Mapping[type[ev.Event], Rule[Any]] = {
     ev.ResponderGone: connection.on_gone,
     ev.ProviderComplained: _on_provider_complained,
 }
-"""The rules of events that no state of the four machines decides."""
+"""The rules of events that depend on no state of the four machines."""
 NO_RULE = (ev.OutOfBandProgress, ev.OutOfBandRefused)
-"""Events that the call engine handles by itself: nothing of them is spoken."""
+"""The events that the call engine handles by itself, because nothing of them is spoken."""
 
 
 def _dispatch(s: State, event: ev.Event, now: float) -> None:
-    """Pass `event` through the tables of the four machines; each sees what the one before has done."""
+    """Pass `event` through the tables of the four machines; each sees what the machine before has done."""
     kind = type(event)
     if rule := ANYTIME.get(kind):
         rule(s, event, now)
@@ -212,7 +213,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
 
 
 def _go_on(s: State, now: float) -> None:
-    """Handle what was deferred while the turn might have gone on, and settle the notices that were spoken."""
+    """Handle the events that were deferred while the turn might go on, and settle the notices that were spoken."""
     while s.pending.replay and s.floor.holder is not Floor.CLOSED:
         _dispatch(s, s.pending.replay.pop(0), now)
     if s.notices.reply is not None:
@@ -220,12 +221,12 @@ def _go_on(s: State, now: float) -> None:
 
 
 def _ask(s: State, now: float) -> None:
-    """Show the words that came early, and ask for the most urgent reply that is wanted, or for one with notices."""
+    """Show the early words, and ask for the most urgent reply that is wanted, or for one that speaks notices."""
     if s.pending.early_words is not None:
         early_words.show(s)
     news = s.notices.waiting and s.notices.reply is None
     if s.replies.wanted or s.calls.asked_for or news:
-        replies.ask_next(s, now)
+        replies.ask_next(s, now)  # something is to be said
 
 
 def _deadlines(s: State) -> Deadlines:
@@ -256,6 +257,6 @@ def _deadlines(s: State) -> Deadlines:
 
 
 def _due(s: State, now: float) -> Act | None:
-    """Return the first thing that is due; doing it takes its deadline away."""
+    """Return the first step that is due, or None; the step removes its own deadline."""
     at, act = min(_deadlines(s), key=lambda entry: entry[0], default=(now, None))
     return act if at <= now else None

@@ -7,23 +7,23 @@ from itertools import pairwise
 from backend.page_events import AnswerMeasured, TurnMeasured
 
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "end_of_turn_ms", "played_ms")
-"""The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
-provider began it; until its first audio; until the turn was believed over, where that came last; until the first frame
-left. They add up to `first_sound_ms`.
+"""The legs of a turn in order: until the first moment, at which the turn may be over; until the reply was asked for;
+until the provider began it; until its first audio; until the turn was believed over, where that came last; until the
+first frame was sent. They add up to `first_sound_ms`.
 
-Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
-first sound where no word came before that."""
+`first_token_ms` is a part of `first_audio_ms`: from the reply's beginning to its first word, or to its first audio if
+no word came before."""
 
 
 SOUNDS_LIMIT = 64
-"""Items of one turn that have their first sound kept."""
+"""The most items of one turn of which the first sound is kept."""
 
 
 class TurnClock:
-    """Marks the legs of one turn as they are reached; without all of them there is no report of them.
+    """The clock of one turn, which marks its legs as they are reached and reports them when all are complete.
 
-    The time to the answer is measured besides. Whether a reply was one shows at its end: one that calls a tool was only
-    its preamble.
+    It also measures the time to the answer. Whether a reply was the answer shows at its end: a reply that calls a tool
+    was only a preamble.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,13 @@ class TurnClock:
         self._marks: list[float] = []
         self._token_at: float | None = None
         self.began = 0.0
-        """The moment of the caller's last sound of this turn; of a typed one, that it came."""
+        """The moment of the caller's last sound of this turn, or of a typed turn's arrival."""
         self._sounds: dict[str, float] = {}
         self._answer = ""
         self._is_measured = True
 
     def begin(self, turn: int, now: float, hangover_ms: int) -> None:
-        """Begin with a turn that ended `hangover_ms` ago and was recognised as ended `now`."""
+        """Begin a turn that ended `hangover_ms` before `now`, when its end was detected."""
         self.turn = turn
         self.began = now - hangover_ms / 1000
         self._marks = [self.began, now]
@@ -46,13 +46,13 @@ class TurnClock:
         self._answer, self._is_measured = "", False
 
     def sounds(self, item: str, now: float) -> AnswerMeasured | None:
-        """Mark the first sound of an item; return the time to the answer if it is its beginning."""
+        """Mark the first sound of an item; return the time to the answer if the answer begins with it."""
         if not self._is_measured and len(self._sounds) < SOUNDS_LIMIT:
             self._sounds.setdefault(item, now)
         return self._measured()
 
     def answered_by(self, item: str) -> AnswerMeasured | None:
-        """Note with which item the answer begins, which is known at its end; return its time once it has sounded."""
+        """Note the item with which the answer begins, known at its end; return the time to it if it has sounded."""
         self._answer = self._answer or item
         return self._measured()
 
@@ -63,7 +63,7 @@ class TurnClock:
         return AnswerMeasured(self.turn, round((self._sounds[self._answer] - self.began) * 1000))
 
     def reach(self, leg: str, now: float) -> bool:
-        """Mark `leg`, and return True; one that is out of order is ignored."""
+        """Mark `leg` and return True; ignore a leg that is out of order and return False."""
         position = LEGS.index(leg) + 1
         if len(self._marks) != position:
             return False
@@ -102,5 +102,5 @@ class TurnClock:
             self._token_at = now
 
     def drop(self) -> None:
-        """Make no report of this turn."""
+        """Drop the marks of this turn, so that it is not reported."""
         self._marks = []

@@ -1,13 +1,13 @@
-"""Short utterances: what kind of remark a few words are, by the words alone. Pure.
+"""The kinds of short utterances, by their words alone. Pure.
 
-While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot tell them
-apart, words can. `kind_of` serves every source of words: an extension's reader, which has a
-grammar made of this table, and a provider's transcript.
+While a reply plays, "yeah" agrees with it and "wait" ends it, and both last half a second: duration cannot distinguish
+them, words can. `kind_of` serves every source of words: an extension's utterance classifier, which has a grammar made
+of this table, and a provider's transcript.
 
-To teach the server a phrase, add it to `utterances` in `languages/en.toml`; nothing else is needed. An utterance has
-a kind when phrases of the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that
-no phrase covers makes it `OTHER` ("okay but why"). Where phrases of several kinds meet, the one that asks for the
-floor wins: `OTHER`, then `COMMAND`, `AGREEMENT`, `HESITATION`.
+To teach the server a phrase, add it to `utterances` in `languages/en.toml`. An utterance has a kind when phrases of
+the table cover it from its first word to its last ("yeah, okay", "no no, stop"); one word that no phrase covers makes
+it `OTHER` ("okay but why"). Where phrases of several kinds meet, the first kind in this order counts: `OTHER`,
+`COMMAND`, `AGREEMENT`, `HESITATION`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def kind_of(words: str) -> UtteranceKind:
 
 
 def phrases(kind: UtteranceKind) -> Iterator[str]:
-    """Yield the phrases of a kind, in lower case, words apart by one space."""
+    """Yield the phrases of a kind, in lower case, their words separated by one space."""
     return (" ".join(phrase) for phrase, each in _phrases().items() if each is kind)
 
 
@@ -83,7 +83,7 @@ def _normalised(words: str) -> Phrase:
 
 
 def _covering(words: Phrase) -> list[Phrase] | None:
-    """Return phrases of the table that are these words in order, the longest first; None: there are none."""
+    """Return phrases of the table that cover the words in order, longest first; None if some word is not covered."""
     found: list[Phrase] = []
     at = 0
     while at < len(words):

@@ -1,4 +1,4 @@
-"""The base of all that is only data: events, commands and what they are made of."""
+"""The base of classes that are only data: events, commands and their parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import dataclass_transform
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class ValueObject:
-    """Every class under this one is a frozen dataclass."""
+    """The base of data classes: each subclass becomes a frozen dataclass."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)

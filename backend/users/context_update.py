@@ -1,4 +1,4 @@
-"""A Thinker's answer teaches about the user who asked: a typed update of their profile."""
+"""A Thinker's answer can update the profile of the user who asked."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from backend.users.profile_updates import (
 class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """An update of the asking user's profile; an empty field changes nothing.
 
-    It holds facts from the question and its tools, never from the user's profile, since it is kept with an answer that
-    others may get.
+    It holds facts from the question and the tools, never from the user's profile, since other users may get the answer
+    with which it is kept.
     """
 
     set_name: str = ""
     set_default_location: str = ""
-    """A home that takes the place of the one that is known."""
+    """A home that replaces the known one."""
     set_temperature_unit: str = ""
     """Either `celsius` or `fahrenheit`."""
     add_watched_tickers: tuple[str, ...] = ()
     new_facts: tuple[str, ...] = ()
     """Facts about the user, in a few words each."""
     places: tuple[str, ...] = ()
-    """Places of weather questions. They are noted; the first is the home of a user who has stated none."""
+    """The places of weather questions. They are noted, and the first becomes the home of a user who has stated none."""
 
     def updates(self) -> Iterator[ProfileUpdate]:
         """Yield the changes of the profile. Raises `BadRequest` for a value that no profile may hold."""
@@ -52,7 +52,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
         yield from (AssumePreference("default_location", place) for place in self.places[:1])
 
     def allowed(self) -> tuple[ProfileUpdate, ...]:
-        """Return the changes; none where one of the values is not allowed, since it came with a service's answer."""
+        """Return the changes; none if a value is not allowed, as may happen with a service's answer."""
         try:
             return tuple(self.updates())
         except BadRequest as error:
@@ -61,7 +61,7 @@ class ContextUpdate(msgspec.Struct, frozen=True, array_like=True, omit_defaults=
 
 
 def merged(updates: Iterable[ContextUpdate | None]) -> ContextUpdate | None:
-    """Return one update with all that these hold, a later text in place of an earlier one; None: there is nothing."""
+    """Return one update that joins these, where later texts replace earlier ones; None: there are no changes."""
     given = [update for update in updates if update is not None]
     return reduce(_both, given) if given else None
 

@@ -1,9 +1,9 @@
-"""Extraction of names and homes that callers state in passing. Pure: words in, updates out.
+"""Extraction finds names and homes that callers state in passing. Pure: words in, updates out.
 
-It is better to miss one than to get one wrong: a wrong name is spoken aloud. So an introduction is needed ("my name
-is", "call me", "I live in"), what follows must look like a name, and the clause must not deny, suppose, report or ask.
-"I'm" introduces a name in "I'm Dana" and none in "I'm hungry": after it the name must begin with a capital, be no
-nationality and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
+A missed name is better than a wrong one, which would be spoken aloud. So an introduction is needed ("my name is", "call
+me", "I live in"), the words after it must look like a name, and the clause must not deny, suppose, report or ask. "I'm"
+introduces a name in "I'm Dana" but not in "I'm hungry": after it the name must begin with a capital, be no nationality
+and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ NATIONS_AND_FAITHS = _set(
 BEGINS_A_PLACE = _set(
     "new san santa los las saint port fort cape rio hong tel abu kuala buenos costa south north west east long"
 )
-"""Words a place can begin with, but not end with."""
+"""Words that can begin a place, but not end one."""
 NO_PLACES = (NO_NAMES - BEGINS_A_PLACE) | _set(
     """
     fear hope peace pain poverty constant town city downtown village country hotel house apartment flat london's
@@ -99,19 +99,19 @@ NO_PLACES = (NO_NAMES - BEGINS_A_PLACE) | _set(
 
 
 def stated(text: str) -> tuple[SetPreference, ...]:
-    """Return the updates that one utterance of a speaker about themselves leads to."""
+    """Return the updates from what speakers say about themselves in one utterance."""
     text = " ".join(text.replace("’", "'").split())
     found: list[tuple[PreferenceName, str | None]] = [("name", _name(text)), ("default_location", _home(text))]
     updates = []
     for name, value in found:
         if value:
-            with suppress(BadRequest):  # the pattern let through what memory would not keep
+            with suppress(BadRequest):  # The pattern accepts more than memory does.
                 updates.append(SetPreference(name, value))
     return tuple(updates)
 
 
 def _name(text: str) -> str | None:
-    """Return the name a speaker asks to be called by, else the one given, else that of "I'm …", the last of each."""
+    """Return the name that the speaker asks to be called, or the stated one, or that of "I'm …"; the last of each."""
     for introduction in (ASKED_TO_BE_CALLED, NAMED, IS_ON_THE_LINE):
         for found in reversed(list(introduction.finditer(text))):
             if name := _introduced(text, found):
@@ -133,7 +133,7 @@ def _home(text: str) -> str | None:
 
 
 def _introduced(text: str, found: re.Match[str], *, strict: bool = False) -> str | None:
-    """Return the name after an introduction; a strict one needs a capital, and must end its clause."""
+    """Return the name after an introduction. A `strict` one must begin with a capital and end its clause."""
     if _turned(text, found.start()):
         return None
     name, after = _words(text, found.end(), NAME_WORDS, NO_NAMES)
@@ -151,13 +151,13 @@ def _turned(text: str, at: int) -> bool:
 def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str, str]:
     """Return the name that begins at `at`, and the text after it; ('', …) when there is none.
 
-    Where capitals are written, they and the particles between them make the name: "Rio de Janeiro", "the Hague".
+    In a text with capitals, capitalised words and the particles between them form the name: "Rio de Janeiro".
     """
     end = at
     for found in _following(text, at, limit):
         word = found[0]
         if word in PARTICLES or word == "The":
-            continue  # part of the name if a capital comes after it
+            continue  # It is part of the name if a capitalised word follows.
         if word.casefold() in none_of or not word[0].isupper():
             break
         end = found.end()
@@ -165,8 +165,9 @@ def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str
 
 
 def _uncapitalised(text: str, at: int, none_of: frozenset[str]) -> tuple[str, str]:
-    """Return one word as the name where a recogniser writes no capitals: the next one may be anything."""
+    """Return one word as the name if the recogniser writes no capitals, since the next word may be anything."""
     words = _following(text, at, 2)
+    # Such a word is no name, or it has a capital, which `_words` reads.
     if not words or words[0][0].casefold() in none_of | PARTICLES or words[0][0][0].isupper():
         return "", text[at:]
     taken = words if words[0][0] in BEGINS_A_PLACE else words[:1]

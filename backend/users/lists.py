@@ -1,7 +1,6 @@
-"""A short list of a user's records under one key: read as a whole, and changed as a whole or not at all.
+"""A user's short list of records is one value, which is read and changed as a whole.
 
-A record that cannot be decoded is skipped and counted, and stays where it is. Fields that are not known here are
-ignored.
+An undecodable record is skipped and counted, and stays in place. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ T = TypeVar("T")
 
 
 class UserLists(RedisStore, Generic[T]):
-    """The lists `user:{id}:{name}` of all users, each kept `ttl_s` seconds after its last change; None: for good.
+    """The lists `user:{id}:{name}` of all users, each kept `ttl_s` seconds after its last change; None: without limit.
 
-    The list of the empty user id is empty and stays so. Every method may raise `MemoryUnavailable`.
+    The list of the empty user id is always empty. Every method may raise `MemoryUnavailable`.
     """
 
     name: ClassVar[str]
@@ -38,19 +37,17 @@ class UserLists(RedisStore, Generic[T]):
         self._clock = clock
 
     async def read(self, user_id: str) -> list[T]:
-        """Return the list in the order it was written in."""
+        """Return the list in its written order."""
         raw = await self._client.call(lambda redis: redis.get(self._key(user_id))) if user_id else None
         return self._decoded(raw)[0]
 
     async def export(self, user_id: str) -> list[Any]:
-        """Return the records for the user's export; unreadable ones come as they are stored."""
+        """Return the records for the user's export; undecodable ones in their stored form."""
         records, unreadable = self._decoded(await self._client.call(lambda redis: redis.get(self._key(user_id))))
         return [*records, *({"unreadable": readable(bytes(one))} for one in unreadable)]
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
-        """Return the result of `change`, a pure function of the list. It runs again after a write in between. Its
-        errors pass through, and nothing is written.
-        """
+        """Write and return the result of `change`, a pure function that may run again. Its errors stop the write."""
         if not user_id:
             return []
         key = self._key(user_id)
@@ -68,14 +65,14 @@ class UserLists(RedisStore, Generic[T]):
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     def on_changed(self, pipe: Pipe, user_id: str, old: list[T], new: list[T]) -> None:
-        """Queue on `pipe` other changes that belong to the list; by default none."""
+        """Queue further changes that belong to the list on `pipe`; by default there are none."""
 
     async def erase(self, user_id: str) -> None:
         """Delete the user's list."""
         await self._client.call(lambda redis: redis.delete(self._key(user_id)))
 
     def _decoded(self, raw: bytes | None) -> tuple[list[T], list[msgspec.Raw]]:
-        """Return the records that can be read, and the others as they are stored."""
+        """Return the decoded records, and the undecodable ones in their stored form."""
         try:
             stored = [] if raw is None else msgspec.json.decode(raw, type=list[msgspec.Raw])
         except msgspec.DecodeError as error:

@@ -1,8 +1,8 @@
-"""Memories: what a user wants remembered, in their own words, as short texts with tags.
+"""Memories are short texts with tags that a user wants remembered, in their own words.
 
 All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that no other user can name
-them and a search reads all together. They are kept for good, or as long after their last change as everything known
-of a user. The empty user id has no memories.
+them and a search reads all together. They are kept without limit, or for the server's retention time after their last
+change. The empty user id has no memories.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from backend.users.lists import UserLists, one_line
 from backend.users.text_vectors import digest, vectors_key
 
 LIMIT = 200
-"""Memories of one user; the oldest is dropped."""
+"""The most memories of one user; beyond that, the oldest is dropped."""
 TEXT_LIMIT = 1_000
-"""Characters of one memory."""
+"""The most characters of one memory."""
 TAG_LIMIT = 8
 TAG_CHARS = 40
 
@@ -46,7 +46,7 @@ class Memories(UserLists[StoredMemory]):
     kind = StoredMemory
 
     async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
-        """Keep a memory; of more than `LIMIT` the oldest is dropped.
+        """Keep a memory. Beyond `LIMIT` the oldest is dropped.
 
         Raises `BadRequest` for a text or tags that cannot be kept, or the empty user id.
         """
@@ -67,7 +67,7 @@ class Memories(UserLists[StoredMemory]):
     async def update(
         self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
     ) -> StoredMemory | None:
-        """Change the text or the tags of a memory; None when there is no such memory. Raises `BadRequest`."""
+        """Change the text or the tags of a memory, and return it; None when it does not exist. Raises `BadRequest`."""
         new_text = None if text is None else _text(text)
         new_tags = None if tags is None else _tags(tags)
 
@@ -79,7 +79,7 @@ class Memories(UserLists[StoredMemory]):
         return _named(await self.change(user_id, lambda kept: list(map(changed, kept))), memory_id)
 
     async def delete(self, user_id: str, memory_id: str) -> bool:
-        """Delete a memory, and return whether there was one."""
+        """Delete a memory, and return whether it existed."""
         found = False
 
         def without(kept: list[StoredMemory]) -> list[StoredMemory]:
@@ -91,7 +91,7 @@ class Memories(UserLists[StoredMemory]):
         return found
 
     def on_changed(self, pipe: Pipe, user_id: str, old: list[StoredMemory], new: list[StoredMemory]) -> None:
-        """Delete the vectors of texts that are gone."""
+        """Delete the vectors of removed texts."""
         if gone := {one.text for one in old} - {one.text for one in new}:
             pipe.hdel(vectors_key(user_id), *map(digest, gone))
 

@@ -20,7 +20,7 @@ DEFAULT = "default"
 
 BUILT_IN = Path(__file__).with_name("modes.toml")
 FILE_LIMIT = 256 * 1024
-"""Bytes a modes file may have."""
+"""The most bytes of a modes file."""
 HINT = f"Correct the file named in MODES_FILE; {BUILT_IN.name} in backend/users shows every field."
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)]
@@ -39,9 +39,9 @@ class Mode(BaseModel):
     prompt: Text = ""
     personality: Text = ""
     steps: tuple[str, ...] | None = None
-    """Names of the steps around a turn; None: all that fit."""
+    """The names of the steps around a turn; None: all that fit."""
     tools: tuple[str, ...] | None = None
-    """Names of the tools a chat offers; None: routing, and those that no Thinker has."""
+    """The names of the tools in a chat; None: routing, and the tools that no Thinker has."""
 
     def words(self) -> str:
         """Return the mode's part of a prompt; empty when it has none."""
@@ -74,11 +74,11 @@ class Modes:
         return self._by_name[name]
 
     def named(self, name: str) -> Mode:
-        """Return the mode of that name, else the default: a user's choice may be older than the file."""
+        """Return the mode of that name, or the default, since a user's choice may be older than the file."""
         return self._by_name.get(name, self._by_name[DEFAULT])
 
     def chosen(self, profile: UserProfile) -> Mode:
-        """Return the mode the user has chosen, else the default."""
+        """Return the mode that the user has chosen, or the default."""
         return self.named(profile.mode)
 
 

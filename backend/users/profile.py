@@ -17,13 +17,13 @@ from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, Unwatch
 
 INSTRUCTION_LIMIT = 10
-"""Standing instructions of a user. One more is refused: none that the user relies on may be dropped."""
+"""The most standing instructions of a user. One more is refused, since the user relies on the earlier ones."""
 INSTRUCTION_CHARS = 300
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
 CallPreferenceName = Literal[
     "voice", "speech_speed", "responder", "turn_patience", "interruptions", "captions", "theme"
 ]
-"""The preferences for the user's calls and page; users choose them, and no model does."""
+"""The preferences for calls and the page, which only users choose, never a model."""
 CALL_PREFERENCES = frozenset(get_args(CallPreferenceName))
 
 
@@ -40,11 +40,11 @@ class Preferences:
     time_zone: str = ""
     """An IANA name, e.g. Europe/Oslo."""
     language: str = ""
-    """The language to be spoken to in, by its English name or its own; empty: the one the user speaks."""
+    """The language of answers, by its English name or its own; empty: the one that the user speaks."""
     voice: str = ""
-    """The assistant's voice, by the name it has with the provider."""
+    """The provider's name of the assistant's voice."""
     speech_speed: str = ""
-    """How fast the assistant speaks: a number, 1 being usual."""
+    """The speed of the assistant's speech, as a number; 1 is normal."""
     responder: str = ""
     """The preferred provider of calls, by its name in RESPONDERS."""
     turn_patience: str = ""
@@ -58,14 +58,14 @@ class Preferences:
 
     @property
     def speed(self) -> float:
-        """How fast the assistant speaks; 0: none is chosen."""
+        """The speed of the assistant's speech; 0: none is chosen."""
         try:
             return float(self.speech_speed or 0)
-        except ValueError:  # written by another version
+        except ValueError:  # Another version wrote it.
             return 0.0
 
     def of_user(self) -> dict[str, object]:
-        """Return the preferences that say something about the user, without those for calls and the page."""
+        """Return the preferences about the user, without those for calls and the page."""
         return {name: value for name, value in _set(self).items() if name not in CALL_PREFERENCES}
 
 
@@ -86,14 +86,14 @@ class UserProfile:
     facts: tuple[str, ...] = ()
     summary: str = ""
     summary_updated_at: float = 0.0
-    """Unix time in seconds at which the summary was written; 0: there is none, or that is not known."""
+    """The Unix time in seconds of the summary; 0: there is none, or its time is unknown."""
     turn_count_at_summary: int = 0
-    """Turns of the user in the conversation that the summary was last written from."""
+    """The user's turns in the conversation from which the summary was last written."""
     signals: Signals = field(default_factory=Signals)
     mode: str = ""
     """The name of the mode the user has chosen; empty: none."""
     instructions: tuple[str, ...] = ()
-    """How the user always wants to be answered, in their own words, oldest first."""
+    """The user's standing instructions for answers, in their own words, oldest first."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"UserProfile({len(_set(self.preferences))} preferences, {len(self.facts)} facts, {self.signals})"
@@ -108,13 +108,13 @@ class UserProfile:
         return _carried(UserProfile, before, _set(self))
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
-        """Return a profile with only these preferences, the instructions and so many characters of the summary."""
+        """Return a profile with only these preferences, the instructions and `summary_chars` of the summary."""
         chosen = {name: value for name, value in _set(self.preferences).items() if name in preferences}
         known = msgspec.convert(chosen, Preferences)
         return UserProfile(known, summary=self.summary[:summary_chars], instructions=self.instructions)
 
     def shown(self) -> dict[str, object]:
-        """Return what a model is shown of the user as JSON data: preferences without the time zone, facts, summary."""
+        """Return the user's data for a model as JSON data: preferences without the time zone, facts, summary."""
         shown = replace(self.preferences, time_zone="").of_user()
         if self.facts:
             shown["facts"] = list(self.facts)
@@ -124,7 +124,7 @@ class UserProfile:
 
 
 async def load_profile(memory: Memory, user_id: str) -> UserProfile:
-    """Return the profile memory has. Raises `MemoryUnavailable`."""
+    """Return the stored profile. Raises `MemoryUnavailable`."""
     return UserProfile.read(await memory.user_context(user_id))
 
 
@@ -158,7 +158,7 @@ def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -
 
 
 def _set(part: object) -> dict[str, Any]:
-    """Return what is set of a part of the profile, as JSON data."""
+    """Return the set fields of a part of the profile as JSON data."""
     data = part if isinstance(part, dict) else msgspec.to_builtins(part)
     plain = {name: _set(value) if isinstance(value, dict) else value for name, value in data.items()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items() if value}

@@ -1,10 +1,10 @@
-"""The profile learner of one call: what it learns of its caller, and how the Responder is briefed on changes.
+"""The profile learner of a call learns about the caller, and briefs the Responder on changes.
 
-It learns names and homes from what the caller says, and has a summary written every few turns and at the end. All of
-it goes to memory through the outbox, or to `Summaries`; nothing here waits.
+It learns names and homes from the caller's words, and requests a summary every few turns and at the end. Everything
+goes to memory through the outbox, or to `Summaries`; nothing here waits.
 
-Whenever the caller's profile changes, in this process or another, the Responder is briefed again a moment later, when
-further changes may have come.
+When the caller's profile changes, in any process, the Responder is briefed again a moment later, so that one briefing
+covers several changes.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from backend.users.summaries import Summaries
 log = logging.getLogger(__name__)
 
 SUMMARY_EVERY = 10
-"""Turns of the caller after which the summary is written again."""
+"""The number of the caller's turns after which the summary is written again."""
 SUMMARY_TURNS = 30
-"""Turns, each a question and its answer, that a summary covers."""
+"""The most turns (a question and its answer) that a summary covers."""
 REFRESH_AFTER_S = 0.25
 """Seconds from a change to the new briefing, which covers changes in between."""
 
 IngestUtterance = Callable[[str, str, str], None]
 """Takes the user's id, the words, and where they were said ("voice" or "chat"). Never waits."""
 Refresh = Callable[[UserProfile], None]
-"""Briefs the Responder on a changed profile if that makes a difference."""
+"""Briefs the Responder on a changed profile, if the change matters to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ProfileLearner:
         self._unwatch = self._watch(self._user_id, self._on_profile)
 
     def on_message(self, role: str, text: str) -> None:
-        """Take a message that was really said or heard: `role` is "user" or "assistant"."""
+        """Take a message that the user said or heard. `role` is "user" or "assistant"."""
         self._said.append(PastMessage(cast(Literal["user", "assistant"], role), text))
         if role != "user":
             return

@@ -1,8 +1,8 @@
-"""The changes of a user's profile: each is checked when it is made, and its `apply` is pure.
+"""Updates change a user's profile. Each is checked when it is created, and its `apply` is pure.
 
 Preferences are overwritten, at most 20 facts are kept (deduplicated) and 10 standing instructions (one more is
-refused), the rolling summary is merged, signals are counted. Making an update is strict, for what it holds will stand
-in prompts and steer tools.
+refused), the rolling summary is merged, signals are counted. The checks are strict, because the values stand in prompts
+and steer tools.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from backend.users.profile import (
 )
 
 SPEEDS = (0.5, 1.5)
-"""The slowest and the fastest speech that can be chosen."""
+"""The slowest and the fastest speed of speech."""
 
 VALUE_LIMIT = 100
-"""Characters of a preference."""
+"""The most characters of a preference."""
 WATCHED_LIMIT = 20
-"""Shares a user can watch; the oldest is dropped."""
+"""The most shares that a user can watch; beyond that, the oldest is dropped."""
 FACT_LIMIT = 20
-"""Facts kept of a user; the oldest is dropped."""
+"""The most facts about a user; beyond that, the oldest is dropped."""
 FACT_CHARS = 200
 PLACES_ASKED = "Has asked about the weather in: "
-"""The beginning of the fact that names the places asked about."""
+"""The beginning of the fact that lists the places of weather questions."""
 PLACES_KEPT = 4
 SUMMARY_CHARS = 1_500
 QUESTION_TOPIC_LIMIT = 50
-"""Topics counted for a user; the rarest is dropped."""
+"""The most topics that are counted for a user; beyond that, the rarest is dropped."""
 
 FactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
 SummaryText = Annotated[str, StringConstraints(strip_whitespace=True, max_length=SUMMARY_CHARS)]
@@ -63,7 +63,7 @@ class ProfileUpdate(Protocol):
     """A change of a profile."""
 
     def apply(self, profile: UserProfile) -> UserProfile:
-        """Return the profile after the update. Raises `BadRequest` for an instruction there is no room for."""
+        """Return the profile after the update. Raises `BadRequest` for an instruction beyond the limit."""
         ...
 
 
@@ -90,7 +90,7 @@ class SetPreference(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AssumePreference:
-    """Take a value, say a browser's time zone, until the user states one. Raises `BadRequest` if not allowed."""
+    """Use a value, such as a browser's time zone, until the user states one. Raises `BadRequest` if not allowed."""
 
     name: PreferenceName
     value: str
@@ -116,7 +116,7 @@ class DropPreference(_OwnChange):
 
 @dataclass(frozen=True, slots=True)
 class WatchTicker(_OwnChange):
-    """Watch one share, or watch it no more. Raises `BadRequest` for what is no symbol."""
+    """Begin or stop watching one share. Raises `BadRequest` for an invalid symbol."""
 
     symbol: str
     watched: bool = True
@@ -133,7 +133,7 @@ class WatchTicker(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddFact(_OwnChange):
-    """Add a fact about the user, in a few words; one that is known already becomes the newest."""
+    """Add a fact about the user, in a few words. A known fact becomes the newest."""
 
     text: FactText
     op: Literal["add_fact"] = "add_fact"
@@ -144,7 +144,7 @@ class AddFact(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotePlace:
-    """Note a place that the user asked the weather of: one fact names the latest ones. Raises `BadRequest`."""
+    """Note the place of a weather question; one fact lists the latest places. Raises `BadRequest`."""
 
     place: str
 
@@ -168,7 +168,7 @@ class DropFact(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteSummary(_OwnChange):
-    """Replace the summary by the user's own words; an empty text deletes it."""
+    """Replace the summary with the user's own words; an empty text deletes it."""
 
     text: SummaryText
     op: Literal["write_summary"] = "write_summary"
@@ -180,10 +180,10 @@ class WriteSummary(_OwnChange):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeSummary:
-    """Replace the summary `over` by `text`, which covers it and what has happened since.
+    """Replace the summary `over` with `text`, which covers it and the time since.
 
-    Where the stored summary is no longer `over`, another call has merged its own meanwhile: then both are kept, and the
-    next merge makes one of them.
+    If the stored summary is no longer `over`, another call has changed it: both are kept, and the next merge joins
+    them.
     """
 
     text: str
@@ -191,7 +191,7 @@ class MergeSummary:
     at: float = 0.0
     """Unix time in seconds."""
     turns: int = 0
-    """Turns of the user in the conversation it was written from."""
+    """The user's turns in the conversation from which it was written."""
 
     def apply(self, profile: UserProfile) -> UserProfile:
         if not self.text.strip():
@@ -202,7 +202,7 @@ class MergeSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddInstruction(_OwnChange):
-    """Add a standing instruction: how the user wants to be answered from now on. A known one stays where it is.
+    """Add a standing instruction for answers from now on. A known one keeps its place.
 
     Raises `BadRequest` for an empty or too long text.
     """
@@ -234,7 +234,7 @@ class DropInstruction(_OwnChange):
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    """Choose a mode; the maker of the update has checked that it exists."""
+    """Choose a mode. The caller has checked that it exists."""
 
     name: str
 
@@ -299,7 +299,7 @@ def _with_fact(facts: tuple[str, ...], fact: str) -> tuple[str, ...]:
 
 
 def _with_place(facts: tuple[str, ...], place: str) -> tuple[str, ...]:
-    """Return the facts with this place added to the one about places; a fact for each would crowd out the others."""
+    """Return the facts with this place in the one fact about places: one for each would displace the others."""
     old = next((fact for fact in facts if fact.startswith(PLACES_ASKED)), "")
     places = [one for one in old.removeprefix(PLACES_ASKED).removesuffix(".").split("; ") if one and one != place]
     fact = f"{PLACES_ASKED}{'; '.join([*places, place][-PLACES_KEPT:])}."
@@ -319,6 +319,7 @@ def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ..
 
 def _merged(stored: str, over: str, text: str) -> str:
     new = shortened(text, SUMMARY_CHARS)
+    # In all these cases there is only one summary to keep.
     if not new or not stored or stored == over:
         return new or stored
     if new in stored:
@@ -343,7 +344,7 @@ def _normal(fact: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return one line of at most `limit` characters, cut after a sentence where there is one, else after a word."""
+    """Return one line of at most `limit` characters, cut after a sentence if possible, otherwise after a word."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
@@ -363,7 +364,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 def checked_value(name: PreferenceName | CallPreferenceName, value: str) -> str:
-    """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
+    """Return a preference's value in its stored form. Raises `BadRequest`."""
     value = value.strip()
     if not value or len(value) > VALUE_LIMIT:
         raise BadRequest(f"A preference has 1 to {VALUE_LIMIT} characters.")

@@ -1,4 +1,4 @@
-"""Find the short texts that fit a question: by the words they share with it, by their meaning, and by both. Pure."""
+"""Ranking finds the short texts that fit a question by shared words, by meaning, or by both. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
-"""The meaning of a text, as numbers; of any length but 0."""
+"""The embedding of a text; its length is never 0."""
 _WORD = re.compile(r"[^\W_]+")
 STOP_WORDS = frozenset(
     {
@@ -27,20 +27,20 @@ STOP_WORDS = frozenset(
 )  # fmt: skip
 """Words that say nothing about a question's subject."""
 MIN_SCORE = 0.12
-"""The share (0 to 1) of a question's weight that must be found in a text."""
+"""The least share (0 to 1) of a question's weight that a fitting text contains."""
 MIN_SIMILARITY = 0.35
-"""Cosine from which two vectors are about the same."""
+"""The cosine from which two vectors count as similar."""
 RANK_CONSTANT = 60
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text without stop words, case and endings that only inflect them."""
+    """Return the words of a text without stop words, case and inflections."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return [_stem(word) for word in _WORD.findall(plain) if word not in STOP_WORDS and len(word) > 1]
 
 
 def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
-    """Return the places of the texts that share the question's words, best first; rare words count more."""
+    """Return the indices of the texts that share words with the question, best first. Rare words count more."""
     wanted = frozenset(words(question))
     if not wanted:
         return []
@@ -53,7 +53,7 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
 
 
 def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> list[int]:
-    """Return the places of the texts with vectors that point where the question's does, the best first.
+    """Return the indices of the texts with vectors similar to the question's, best first.
 
     A text without a vector, or with one of another length, is left out.
     """
@@ -70,9 +70,9 @@ def by_vectors(question: Vector, texts: Sequence[Vector | None], limit: int) -> 
 
 
 def by_both(words: Sequence[int], vectors: Sequence[int], limit: int) -> list[int]:
-    """Return the places of two rankings as one, by reciprocal rank: what both have comes first.
+    """Return two rankings merged by reciprocal rank: indices that both contain come first.
 
-    The first of either is never lost while there is room for two. See Cormack et al., SIGIR 2009, for the constant.
+    The first of each is never lost if there is room for two. See Cormack et al., SIGIR 2009, for the constant.
     """
     scores: dict[int, float] = {}
     for ranking in (words, vectors):
@@ -87,9 +87,9 @@ def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
 
 
 def _found(wanted: frozenset[str], texts: Sequence[str]) -> list[set[str]]:
-    """Return the wanted words each text holds.
+    """Return the wanted words that each text contains.
 
-    Most texts hold none, so one search finds the words that begin like a wanted one, and only those are looked at.
+    Most texts contain none, so one search finds words that begin like a wanted one, and only those are examined.
     """
     beginnings = "|".join(re.escape(word) + (f"|{re.escape(word[:-1])}ies" * word.endswith("y")) for word in wanted)
     candidate = re.compile(rf"(?<![^\W_])(?:{beginnings})[^\W_]*")

@@ -1,7 +1,7 @@
 """The rolling summary: every few turns, and after a call, the fast model summarises what is known and what was said.
 
-Each session with something new has one task at most, bounded in time. A call never waits for it; the end of the server
-waits briefly. A summary that fails is lost, and the next one covers the same turns.
+Each session with something new has at most one task, bounded in time. A call never waits for it; an ending server waits
+briefly. A failed summary is lost, and the next one covers the same turns.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ log = logging.getLogger(__name__)
 WITHIN_S = 20.0
 """Seconds one summary may take."""
 STOP_WITHIN_S = 2.0
-"""Seconds cancelled work gets to tidy up."""
+"""Seconds cancelled work may take to clean up."""
 AT_ONCE = 4
-"""Summaries being written at the same time; others wait."""
+"""The most summaries that are written at the same time; others wait."""
 WAITING_LIMIT = 200
-"""Sessions with a summary under way; beyond that none is begun."""
+"""The most sessions with a pending summary; beyond that none is begun."""
 TEXT_LIMIT = 600
-"""Characters shown of one thing said."""
+"""The most characters of one message in the material."""
 ANSWER_LIMIT = 8_000
-"""Characters of an answer; a longer one is rejected."""
+"""The most characters of an answer; a longer one is rejected."""
 
 TASK = """\
 You keep the notes that a voice assistant has of one caller. You are given the notes so far and the latest part of a \
@@ -57,9 +57,9 @@ Facts that are known already need not be repeated. When there is nothing to note
 
 
 ECHO_WORDS = 4
-"""From this many words on, text that stands in the task counts as an echo of it."""
+"""The number of words from which a text that stands in the task counts as an echo of it."""
 ECHO_RUN = 7
-"""So many words in a row that stand in the task make any text an echo of it."""
+"""The number of consecutive words of the task that make any text an echo of it."""
 
 
 def _words(text: str) -> list[str]:
@@ -73,13 +73,13 @@ def _echoes(text: str) -> bool:
 
 
 class SummaryDraft(msgspec.Struct):
-    """The summary a model made of a conversation, and facts, of which those of another form are left out."""
+    """A model's summary of a conversation, and facts; facts in another form are left out."""
 
     summary: str
     facts: Any = ()
 
     def __post_init__(self) -> None:
-        """Leave out what only repeats the task: weak models answer with its words, which no user should see."""
+        """Drop text that only repeats the task: weak models answer with its words, which no user should see."""
         found = self.facts if isinstance(self.facts, list) else []
         self.facts = tuple(fact for fact in found if isinstance(fact, str) and not _echoes(fact))[:FACT_LIMIT]
         self.summary = " ".join(each for each in sentences(self.summary) if not _echoes(each))
@@ -95,7 +95,7 @@ class Summaries:
     memory: Memory
     tracer: Tracer = NO_TRACER
     failed: int = 0
-    """Summaries that failed."""
+    """The number of failed summaries."""
     _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
     _said: dict[str, tuple[PastMessage, ...]] = field(default_factory=dict, init=False)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
@@ -107,9 +107,9 @@ class Summaries:
         return len(self._tasks)
 
     def request(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
-        """Have the latest turns of a session, `said`, merged into the user's profile. Never waits.
+        """Request a summary of a session's latest turns, `said`, in the user's profile. Never waits.
 
-        A summary under way is finished first; of the requests waiting behind it, only the last is carried out.
+        A running summary is finished first; of the requests that wait behind it, only the last is carried out.
         """
         if self.model is None:
             return
@@ -124,17 +124,17 @@ class Summaries:
             task.add_done_callback(lambda task: self._done(session_id, task))
 
     def drop(self, session_id: str) -> None:
-        """Write no more summaries of this session: it is to be deleted."""
+        """Stop the summaries of this session, which is being deleted."""
         if task := self._tasks.get(session_id):
             task.cancel()
 
     async def forget(self, user_id: str) -> None:
-        """Write no more summaries of this user, and return when none is under way."""
+        """Stop the summaries of this user, and return when none is running."""
         theirs = [self._tasks[session] for session, owner in self._owners.items() if owner == user_id]
         await cancel_all(theirs, within_s=STOP_WITHIN_S)
 
     async def close(self, within_s: float) -> None:
-        """Finish the summaries under way within `within_s` seconds; the rest is lost."""
+        """Finish the running summaries within `within_s` seconds; the rest is lost."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=within_s)
         await cancel_all(list(self._tasks.values()), within_s=STOP_WITHIN_S)
@@ -144,7 +144,7 @@ class Summaries:
             await self._summarise(session_id, user_id, said)
 
     def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(session_id) is task:  # and not one begun since
+        if self._tasks.get(session_id) is task:  # Another may have begun since.
             del self._tasks[session_id], self._owners[session_id]
             self._said.pop(session_id, None)
 
@@ -194,14 +194,14 @@ class Summaries:
 
 
 def material(known: UserProfile, said: Sequence[PastMessage]) -> str:
-    """Return the profile and the conversation as quoted data, for the model to work from."""
+    """Return the profile and the conversation as quoted data for the model."""
     notes = {"summary": known.summary, "facts": list(known.facts)}
     lines = [{"role": "caller" if one.role == "user" else "assistant", "text": one.text[:TEXT_LIMIT]} for one in said]
     return f"The notes so far (data):\n{quoted(notes)}\n\nThe conversation, oldest first (data):\n{quoted(lines)}"
 
 
 def draft_from(answer: str) -> SummaryDraft | None:
-    """Return the summary and facts in an answer, or None when it holds none."""
+    """Return the summary and facts in an answer; None when it has none."""
     found = re.search(r"\{.*\}", answer, re.DOTALL) if len(answer) <= ANSWER_LIMIT else None
     try:
         return msgspec.json.decode(found[0], type=SummaryDraft) if found else None

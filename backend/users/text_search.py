@@ -1,8 +1,7 @@
-"""Searches a user's texts by words and, where there is an embedding model, by meaning as well.
+"""The text search finds a user's texts by words and, if there is an embedding model, by meaning.
 
-This is the one search of everything that is remembered: what a turn is shown unasked, and what is searched for. Each
-text is embedded once, ever. A model that is slow or gone leaves the words; what it is still making then is there for
-the next question.
+Turns and the search tool use the same search of everything that is remembered. Each text is embedded only once. If the
+model is slow or unavailable, only words count; vectors that come late serve the next question.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from backend.users.text_vectors import TextVectors
 log = logging.getLogger(__name__)
 
 EMBED_WITHIN_S = 0.6
-"""Seconds the embedding model may take while a user waits; then words must do."""
+"""Seconds the embedding model may take while a user waits; after that only words count."""
 BATCH = 64
-"""New texts of one request."""
+"""The most new texts of one request."""
 FILLS_LIMIT = 16
-"""Users with texts that are embedded at the same time; others wait for their next question."""
+"""The most users with texts that are embedded at the same time; others wait for their next question."""
 
 
 class TextSearch:
-    """Without an `embedder`, only words count."""
+    """Searches users' texts. Without an `embedder`, only words count."""
 
     def __init__(self, embedder: Embedder | None = None, vectors: TextVectors | None = None) -> None:
         self._embedder = embedder if vectors else None
@@ -44,9 +43,9 @@ class TextSearch:
     async def fitting(
         self, user_id: str, question: str, texts: Sequence[str], limit: int, *, whole: bool = False
     ) -> list[int]:
-        """Return the places in `texts`, newest first, of at most `limit` that fit `question`, best first.
+        """Return the indices of at most `limit` of the `texts` (newest first) that fit `question`, best first.
 
-        `whole` says that these are all texts of the user: vectors of others are then deleted. Never raises.
+        `whole` says that these are all texts of the user, so that vectors of others are deleted. Never raises.
         """
         ranked = by_words(question, texts, limit)
         if self._embedder is None or self._vectors is None or not texts or not user_id:
@@ -76,13 +75,14 @@ class TextSearch:
         await asyncio.gather(*self._filling.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        """Give up texts that are being embedded in the background."""
+        """Stop embedding in the background."""
         await cancel_all(list(self._filling.values()))
 
     def _fill(
         self, embedder: Embedder, vectors: TextVectors, user_id: str, texts: Sequence[str]
     ) -> asyncio.Task[None] | None:
-        """Begin to embed and keep texts, unless that is under way; None: there is nothing to wait for."""
+        """Begin to embed and keep texts, unless that already runs; None: there is nothing to wait for."""
+        # One request for each user at a time, and few in all, keep the model's load low.
         if user_id not in self._filling and texts and len(self._filling) < FILLS_LIMIT:
             fill = asyncio.create_task(_embed(embedder, vectors, user_id, texts), name="embed texts")
             self._filling[user_id] = fill

@@ -1,4 +1,4 @@
-"""The vectors of a user's texts, each made once and kept with their memories.
+"""The vectors of a user's texts are made once and kept with the memories.
 
 `user:{id}:vectors` is a hash: a digest of the text → the model's mark, and the vector as 16-bit floats. A vector of
 another model counts as missing. It is deleted when its memory is changed or deleted, and with all of the user's data;
@@ -18,19 +18,19 @@ from backend.storage.client import RedisStore
 from backend.users.ranking import Vector
 
 LIMIT = 1_000
-"""Vectors of one user; of more, all are made again."""
+"""The most vectors of one user; beyond that, all are made again."""
 KEPT_S = 30 * 86_400
-"""Seconds after the last new vector, at most."""
+"""The most seconds that vectors are kept after the last new one."""
 MARK_BYTES = 4
 
 
 def vectors_key(user_id: str) -> str:
-    """Return where a user's vectors are."""
+    """Return the key of a user's vectors."""
     return f"user:{user_id}:vectors"
 
 
 def digest(text: str) -> bytes:
-    """Return the field of a text's vector."""
+    """Return the hash field of a text's vector."""
     return sha256(text.encode()).digest()[:16]
 
 

@@ -1,1 +1,1 @@
-"""Every provider driven through everything that can go wrong, judged by what a caller hears."""
+"""Every provider driven through every kind of failure, judged by the caller's ear."""

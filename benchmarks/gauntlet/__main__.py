@@ -1,13 +1,13 @@
-"""Drive every provider through everything that can go wrong: `make gauntlet`, or `python -m benchmarks.gauntlet`.
+"""Drive every provider through every kind of failure: `make gauntlet`, or `python -m benchmarks.gauntlet`.
 
     --only qwen,gemini      these providers
     --happening rate        the happenings with these words in their name
     --short                 with the short times of the tests
-    --events                the page's events in calls that went wrong
+    --events                the page's events in failed calls
     --markdown              the table as documents have it
 
-Each cell of the table is the longest silence that a caller heard while something was owed, in seconds, with what else
-was wrong. The exit status is 1 if anything was.
+Each cell of the table is the longest silence that a caller heard while an answer was owed, in seconds, with all other
+faults. The exit status is 1 if a cell has a fault.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--happening", default="", help="words of the happenings' names")
     parser.add_argument("--short", action="store_true", help="with the short times of the tests")
     parser.add_argument("--markdown", action="store_true", help="print the table as documents have it")
-    parser.add_argument("--events", action="store_true", help="print the page's events in calls that went wrong")
+    parser.add_argument("--events", action="store_true", help="print the page's events in failed calls")
     options = parser.parse_args()
     only = set(filter(None, options.only.split(",")))
     providers = [each for each in PROVIDERS if not only or each.name in only]

@@ -1,4 +1,4 @@
-"""One call of the gauntlet: what its caller does, and what is judged of it."""
+"""One call of the gauntlet: its caller's actions, and the judgement."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ WITHIN_S = 30.0
 
 @dataclass
 class GauntletCall:
-    """A placed call with its caller's moves, and the stretches of time in which something was owed."""
+    """A placed call with its caller's actions, and the spans in which an answer was owed."""
 
     call: PlacedCall
     peer: RestartablePeer
     away_s: float
-    """How long the provider is away, or says nothing, where it is a matter of that."""
+    """Seconds for which the provider is away or mute, in happenings that need it."""
     owed: list[tuple[float, float]] = field(default_factory=list)
     back_s: float | None = None
-    """Seconds from the provider's return until the line stood."""
+    """Seconds from the provider's return until the connection stood."""
     _began: float = 0.0
     _asked: float = 0.0
     _apologies: int = 0
@@ -53,7 +53,7 @@ class GauntletCall:
             self.owed.append((self._asked, max(self._asked, watch.began or _now())))
 
     async def hears_apology(self, within_s: float = WITHIN_S) -> None:
-        """Wait until the caller is asked to say it again."""
+        """Wait until the caller is asked to repeat."""
         self._apologies += 1
         wanted = self._apologies
         try:
@@ -65,17 +65,17 @@ class GauntletCall:
         await self.call.hears_nothing_for(0.5)
 
     async def is_heard(self) -> None:
-        """Wait until the provider has sent the words of the question, or that it sends none."""
+        """Wait until the provider has sent the words of the question, or the message that there are none."""
         await self.call.event("transcript", WITHIN_S, role="user")
 
     async def outage(self) -> None:
-        """Let the provider be away for the time set, beginning now; returns when it is back and the line stands."""
+        """Keep the provider away for the set time, from now on; returns when it is back and connected."""
         self.peer.kill()
         await asyncio.sleep(self.away_s)
         await self.comes_back()
 
     async def comes_back(self) -> None:
-        """Let the provider come back, and wait for the line."""
+        """Let the provider come back, and wait for the connection."""
         await self.peer.start()
         back = _now()
         await until(lambda: self.call.events_of("responder_changed")[-1]["state"] == "connected", WITHIN_S)
@@ -83,7 +83,7 @@ class GauntletCall:
 
     @property
     def apologies(self) -> int:
-        """How often the caller was asked to say it again."""
+        """How often the caller was asked to repeat."""
         return [told["content"] for told in self.call.events_of("transcript")].count(APOLOGY)
 
 
@@ -92,23 +92,23 @@ Drive = Callable[[GauntletCall], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that goes wrong, what the caller does meanwhile, and what has to be heard of it."""
+    """One happening: the failure, the caller's actions meanwhile, and the sounds that must be heard."""
 
     name: str
     script: Mapping[str, Any]
-    """How the call's connection behaves: see docs/offline.md."""
+    """The script of the call's connection: see docs/offline.md."""
     drive: Drive
     answers: Mapping[int, int]
     """The pitches to be heard exactly once each, in Hz, and for how many milliseconds at most."""
     also: tuple[int, ...] = ()
-    """Those to be heard at least once."""
+    """The pitches to be heard at least once."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """Why that cannot happen, by the protocol with which it cannot."""
+    """Why it cannot happen, by the protocol with which it cannot."""
     alone: bool = False
-    """It concerns the provider as a whole, and every call with it."""
+    """It affects the provider as a whole, and every call with it."""
     away_s: float = 0.0
     short_s: float = 0.0
-    """The same in the short form; 0: it is not part of that, if it is a happening of its own."""
+    """The same in the short form; 0: the short form leaves it out, if it is a happening of its own."""
     mute: bool = False
     """The provider says nothing for that time, and stays connected."""
 
@@ -123,7 +123,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What was heard in one call."""
+    """The sounds of one call."""
 
     provider: str
     happening: str
@@ -135,11 +135,11 @@ class Cell:
     cannot: str = ""
     trouble: str = ""
     told: tuple[str, ...] = ()
-    """What the page got, a line an event."""
+    """The page's events, a line each."""
 
     @property
     def is_right(self) -> bool:
-        """Whether all is as it should be."""
+        """Whether everything was as required."""
         back = self.back_s is None or self.back_s <= BACK_WITHIN_S
         return self.silence_s <= SILENCE_MOST_S and not (self.lost or self.doubled or self.trouble) and back
 

@@ -1,4 +1,4 @@
-"""What one caller hears: answers, which are tones of known pitches, and the silences in between."""
+"""The hearing of one caller: answers, which are tones of known pitches, and the silences between them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from backend.media.frame import FRAME_MS, SAMPLE_RATE
 from responder_thinker.caller import ReceivedFrame
 
 PURITY = 0.7
-"""Share of a frame's power that lies at the tone it is taken for."""
+"""Share of a frame's power at the tone for which it counts."""
 SAME_WITHIN_S = 1.0
-"""A tone that was away for longer is heard another time; less may be a caller's computer that is busy."""
+"""Seconds of absence after which a tone counts as heard again; less may be a busy computer of the caller."""
 
 
 class ToneWatch:
-    """Waits for a tone after a moment, looking at each frame once: a caller who looks at all of them again is late."""
+    """Waits for a tone after a moment, looking at each frame once: looking at all of them again would be late."""
 
     def __init__(self, frames: Sequence[ReceivedFrame], hz: int, since: float) -> None:
         self._frames = frames
@@ -27,7 +27,7 @@ class ToneWatch:
         while self._seen and frames[self._seen - 1].at > since:
             self._seen -= 1
         self.began: float | None = None
-        """When it was first heard."""
+        """The moment at which it was first heard."""
 
     def look(self) -> bool:
         """Return whether it has been heard by now."""
@@ -40,7 +40,7 @@ class ToneWatch:
 
 
 def times_heard(frames: Iterable[ReceivedFrame], hz: int, since: float = 0.0) -> list[float]:
-    """Return when a tone began, each time that it was heard, in seconds on the event loop's clock."""
+    """Return the beginning of each hearing of a tone, in seconds on the event loop's clock."""
     began: list[float] = []
     last = float("-inf")
     for frame in frames:
@@ -53,7 +53,7 @@ def times_heard(frames: Iterable[ReceivedFrame], hz: int, since: float = 0.0) ->
 
 
 def seconds_heard(frames: Iterable[ReceivedFrame], hz: int) -> float:
-    """Return for how long a tone was heard in all."""
+    """Return the total time of a tone."""
     return sum(is_tone(frame, hz) for frame in frames) * FRAME_MS / 1000
 
 

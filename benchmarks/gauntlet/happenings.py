@@ -1,4 +1,4 @@
-"""What every provider is driven through, a row of the table each."""
+"""The happenings of the gauntlet, a row of the table each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEGUN, ANSWER, FILLER = 440, 880, 660
 """The pitches of words before the answer, of the answer, and of remarks in between, in Hz."""
 ONE = {ANSWER: 600}
 BOTH = {ANSWER: 600, BEGUN: 8000}
-"""What has to be heard once, and for how many milliseconds at most."""
+"""The sounds that must be heard once, and for how many milliseconds at most."""
 ANSWERED: dict[str, Any] = {"text": "It is sunny.", "tone": {"hz": ANSWER, "ms": 600}}
 PREAMBLE: dict[str, Any] = {"text": "Let me see.", "tone": {"hz": BEGUN, "ms": 600}}
 STORY: dict[str, Any] = {"text": "It was a dark night. " * 6, "tone": {"hz": BEGUN, "ms": 8000}, "pace": 1}
@@ -35,41 +35,41 @@ GARBLED = [
     '{"toolCall": {"functionCalls": [{"name": "x"}]}}',
     '{"usageMetadata": "many"}',
 ]
-"""Messages that no protocol knows, and some that one of them would half understand."""
+"""Messages outside of every protocol, and some that one of them would half understand."""
 AT_WORK = "A specialist is still at work"
-"""How a filler is asked for, also where a request has no purpose."""
+"""The form of a filler's request, also where a request has no purpose."""
 NO_REASON = dict.fromkeys(("gemini", "gpt_live"), "its replies do not say that they broke off")
 NO_DOMAIN = {"gpt_live": "its delegations do not say to which Thinker"}
 
 
 def ask_almanac(*seconds: int) -> list[dict[str, Any]]:
-    """Calls of the slow Thinker, at once."""
+    """Parallel calls of the slow Thinker."""
     return [{"name": "route_to_thinker", "arguments": {"domain": "almanac", "query": str(each)}} for each in seconds]
 
 
 def script(reply: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A connection that gives this reply to the question; whatever else is asked for is the answer."""
+    """A connection that gives this reply to the question, and the answer to all other requests."""
     turns = [{"hear": QUESTION, "reply": each, "after_results": [ANSWERED]} for each in (reply, ANSWERED)]
     filler = {"text": "Still looking.", "tone": {"hz": FILLER, "ms": 400}}
     return {"turns": turns, "fallback": ANSWERED, "when_told": {AT_WORK: filler}, **more}
 
 
 REST = script(ANSWERED)
-"""How every connection behaves that follows on another."""
+"""The script of every later connection."""
 
 
 HANGS: dict[str, Any] = {"turns": [{"hear": QUESTION, "reply": {"hang": True}}], "fallback": {"hang": True}}
-"""A connection on which no answer ever comes, in however many pieces the question is heard."""
+"""A connection on which no answer ever comes, in however many segments the question is heard."""
 
 
 async def asks(line: GauntletCall) -> None:
-    """Ask, and be answered."""
+    """Ask, and get an answer."""
     await line.ask()
     await line.hears(ANSWER)
 
 
 async def asks_again_after_the_silence(line: GauntletCall) -> None:
-    """Ask; hear that it went wrong; ask again when the provider speaks again."""
+    """Ask; hear about the failure; ask again when the provider speaks again."""
     await line.ask()
     silent_until = asyncio.get_running_loop().time() + line.away_s
     await line.hears_apology()
@@ -88,7 +88,7 @@ async def hears_the_provider_die(line: GauntletCall) -> None:
 
 
 async def loses_the_provider_while_a_thinker_works(line: GauntletCall) -> None:
-    """Ask; the provider is killed while a Thinker works for it, and knows nothing of the call when it is back."""
+    """Ask; the provider is killed while a Thinker works for it, and does not know the call when it is back."""
     await line.ask()
     await line.call.event("thinker", 20, event="working")
     line.peer.kill()
@@ -103,7 +103,7 @@ async def waits_for_the_provider(line: GauntletCall) -> None:
 
 
 async def asks_while_the_provider_is_away(line: GauntletCall) -> None:
-    """Ask while nobody is there to hear it, and once more when asked to."""
+    """Ask while no provider listens, and once more after the request to repeat."""
 
     async def ask() -> None:
         await line.call.event("responder_changed", 20, state="lost")

@@ -1,4 +1,4 @@
-"""The providers that run the gauntlet, each with the peer that plays it. One line of `PROVIDERS` is all one needs."""
+"""The providers that run the gauntlet, each with the peer that plays it. A provider needs one line of `PROVIDERS`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Settings = Callable[[OfflinePeer], Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class GauntletProvider:
-    """A provider, as a server is set up to call the peer that plays it."""
+    """A provider, with a server's settings for the peer that plays it."""
 
     name: str
     wire: str
-    """The schema that its peer holds us to: a name of `python -m backend.testing.offline --strict`."""
+    """The schema that its peer enforces: a name of `python -m backend.testing.offline --strict`."""
     settings: Settings
 
 
@@ -57,7 +57,7 @@ def local(peer: OfflinePeer) -> Mapping[str, str]:
 
 
 def self_hosted(server: str) -> Settings:
-    """A server of the Realtime protocol that one runs oneself."""
+    """A self-hosted server of the Realtime protocol."""
     return lambda peer: {
         "RESPONDERS": "self_hosted",
         "SELF_HOSTED__SERVER": server,
@@ -77,4 +77,4 @@ PROVIDERS = (
     *(GauntletProvider(each, each, self_hosted(each)) for each in ("speech_to_speech", "localai", "vllm_omni")),
 )
 SHORT = ("gpt-realtime-2", "xai", "qwen", "gemini", "gpt_live", "speech_to_speech", "localai", "vllm_omni")
-"""One of each protocol: what the short form is run with."""
+"""One of each protocol, for the short form."""

@@ -1,4 +1,4 @@
-"""Runs the gauntlet: for each provider a peer, a server and its calls, several providers at once."""
+"""Runs the gauntlet: for each provider a peer, a server and its calls, several providers in parallel."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SETTINGS = {
 }
 CORES = processes.Cores.available(shared=True).server
 AT_ONCE = 1
-"""Providers that have all their calls at the same time: with more, the program that places them is itself late."""
+"""Providers with calls at the same time: with more, the calling program itself is late."""
 PLACED_WITHIN_S = 30.0
 
 
 async def run_gauntlet(
     providers: Sequence[GauntletProvider], happenings: Sequence[Happening], *, short: bool = False
 ) -> list[Cell]:
-    """Drive each provider through everything, and return what was heard of it."""
+    """Drive each provider through all happenings, and return the sounds of it."""
     await asyncio.to_thread(speech, QUESTION)
     crowd = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as group:
@@ -55,7 +55,7 @@ class _Lane:
         self._cells = [Cell(provider.name, each.name, cannot=each.cannot[provider.wire]) for each in unable]
 
     async def run(self, crowd: asyncio.Semaphore) -> list[Cell]:
-        """Return what was heard in all calls with the provider."""
+        """Return the sounds of all calls with the provider."""
         connections = [*(each.behaviour(short=self._short) for each in self._together), REST]
         async with AsyncExitStack() as stack:
             script = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "script.json"

@@ -1,6 +1,6 @@
-"""Word error rates by voice and noise, and how long a transcript takes: `python -m benchmarks.recognition`.
+"""Word error rates by voice and noise, and the time to a transcript: `python -m benchmarks.recognition`.
 
-Error rates are of the process's own engine, fed as fast as it computes; times are of utterances fed in real time, with
+Error rates are of the process's own engine, fed as fast as it computes. Times are of utterances fed in real time, with
 the commit `COMMIT_MS` after the last sound, as the server commits. `--sphinx` measures the fallback.
 """
 
@@ -30,7 +30,7 @@ from benchmarks.recognition.word_errors import errors
 COMMIT_MS = 300
 LONGEST_TIMED_MS = 5000
 RECORDED = "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better."
-"""What the recording in moonshine-cpp says."""
+"""The text of the recording in moonshine-cpp."""
 
 
 async def main() -> None:
@@ -91,7 +91,7 @@ async def recorded(recognizer: PooledRecognizer) -> None:
 
 
 async def times(recognizer: PooledRecognizer, pool: SpeechPool, count: int, numbers: Sequence[int]) -> None:
-    """Print how long after the last sound the transcript was there, by the number of calls at once."""
+    """Print the time from the last sound to the transcript, by the number of parallel calls."""
     timed = [each for each in spoken(4) if each.noise == "quiet" and each.end_ms <= LONGEST_TIMED_MS]
     timed = timed[:: max(1, len(timed) // count)][:count]
     print(

@@ -20,14 +20,14 @@ VOICES = {
 """Each with its usual speed and pitch; a family's speakers take turns."""
 LEVEL_DBFS = -24.0
 LEAD_S, TAIL_S = 0.25, 0.3
-"""Of the room before and behind a sentence, as the server sends it."""
+"""Room noise before and behind a sentence, as the server sends it."""
 ROOM_DBFS = -70.0
 NOISES = ("quiet", "noise 10 dB", "noise 5 dB", "babble 10 dB", "babble 5 dB")
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One sentence as it was said."""
+    """One spoken sentence."""
 
     family: str
     noise: str
@@ -35,7 +35,7 @@ class Spoken:
     pcm: bytes
     """24 kHz mono PCM16."""
     end_ms: int
-    """When the last sound ends."""
+    """The moment of the last sound."""
 
 
 def spoken(share: int = 1) -> Iterator[Spoken]:

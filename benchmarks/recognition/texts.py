@@ -1,4 +1,4 @@
-"""What the speakers say: written for this benchmark before anything was measured, and used for no tuning."""
+"""The speakers' texts: written for this benchmark before any measurement, and used for no tuning."""
 
 QUESTIONS = """
 What is the weather going to be like in Madrid this weekend?

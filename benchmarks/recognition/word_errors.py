@@ -1,7 +1,7 @@
-"""The word error rate, after what is written in two ways has been written in one. Pure.
+"""The word error rate of texts in one spelling. Pure.
 
 Errors are substitutions, deletions and insertions of the cheapest alignment (Levenshtein), over the words that were
-said. Both sides are normalized alike, and only for what sounds the same:
+said. Both sides are normalized alike, and only between spellings of the same sound:
 
 - capitals and punctuation go, hyphens part words; "%" is "percent", "$5" is "5 dollars", "9:00" is "9";
 - a number is its digits, each a word: "twenty two", "22" → 2 2; "four one five", "415" → 4 1 5; ordinals as "21st";

@@ -1,17 +1,17 @@
 """How well the server senses turns, in real calls, judged from outside: `python -m benchmarks.turn_sense --seed N`.
 
 turn_sense              this: the command line
-  texts, pausing        what callers say, and where they pause
-  draw, plan            which scenes a run has, drawn from the seed
+  texts, pausing        the callers' words, and their pauses
+  draw, plan            the scenes of a run, drawn from the seed
   voices, sounds        synthesized speech; coughs, babble, music
   render                clips, mixed and encoded as a browser or a telephone would
-  run                   a fresh server and provider, all calls, what came of them
-    provider            a process of its own: the Realtime protocol, and a model that knows what is said when
+  run                   a fresh server and provider, all calls, their results
+    provider            a process of its own: the Realtime protocol, and a model that knows all spoken words and times
     calls               a process of its own: real callers, by WebRTC or telephone, that play the scenes
-  hearing, judge        which reply sounded when; what became of each scene
+  hearing, judge        the heard replies and their times; the judgement of each scene
   table                 the rows with their goals
-  pooled                a program of its own: several runs that were kept as one, since a cell of one has few plays
-  waits                 a program of its own: what the end-of-turn wait makes of the words alone, in seconds
+  pooled                a program of its own: several stored runs as one, since a cell of one has few plays
+  waits                 a program of its own: the end-of-turn wait by the words alone, in seconds
 
 A call is 8 to 10 scenes of one caller, one after another, as in life: the server may learn their level and pauses.
 """

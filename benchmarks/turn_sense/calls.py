@@ -1,7 +1,7 @@
 """All callers of a run, in a process of their own: `python -m benchmarks.turn_sense.calls`, started by `run`.
 
-A plan comes in on standard input as one JSON line. The calls' results go into files beside the plan's clips; what is
-printed is a line for each call that is over, and at the end how late this process's own event loop was.
+A plan comes in on standard input as one JSON line. The calls' results go into files beside the plan's clips. The
+process prints a line for each finished call, and at the end how late its own event loop was.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from benchmarks.turn_sense.provider import Began
 from responder_thinker.signalling import Signalling
 
 REPLY_WITHIN_S = 4.0
-"""For a reply to begin; a scene that has none ends then."""
+"""Seconds for a reply to begin; a scene without one ends then."""
 QUIET_PACKETS = 40
-"""Silence after which a reply is over."""
+"""Seconds of silence after which a reply is over."""
 QUIET_WITHIN_S = 14.0
 AFTER_SECOND_S = 2.6
-"""How long is watched, at least, what becomes of a reply after something was said into it."""
+"""The least time for watching a reply after something was said into it."""
 PLACE_WITHIN_S = 20.0
 
 SETTLE_S = 0.6
@@ -45,7 +45,7 @@ ASK_WITHIN_S = 10.0
 
 
 class Work(msgspec.Struct):
-    """What to do."""
+    """The work of the process."""
 
     url: str
     provider_url: str
@@ -53,22 +53,22 @@ class Work(msgspec.Struct):
     calls: list[Call]
     at_once: int
     seconds: float
-    """After so long no call begins, and those under way are hung up."""
+    """Seconds after which no call begins, and running ones are hung up."""
     telephone: bool = False
     """Whether the callers telephone."""
 
 
 class Lateness(msgspec.Struct):
-    """How busy the machine was, in milliseconds."""
+    """The load of the machine, in milliseconds."""
 
     lateness_ms: list[float]
     """How late this process's event loop woke, every 50 ms."""
     server_ms: list[float]
-    """How long the server took to say that it is alive, every half second: its event loop's lag, and a little more."""
+    """The time of the server's answer to a health check, every half second: its event loop's lag, and a little more."""
 
 
 async def run(work: Work) -> Lateness:
-    """Make all calls, at most so many at once."""
+    """Make all calls, at most so many in parallel."""
     lateness: list[float] = []
     answered: list[float] = []
     waiting = list(reversed(work.calls))
@@ -108,7 +108,7 @@ class OneCall:
         return f"OneCall({self._call.number}, {len(self._played)} of {len(self._call.scenes)} scenes)"
 
     async def made(self, placing: asyncio.Lock, until: float) -> CallResult:
-        """Place it, go through its scenes, hang up."""
+        """Place the call, go through its scenes, hang up."""
         trouble = ""
         try:
             async with asyncio.timeout(until - time.monotonic()):
@@ -126,7 +126,7 @@ class OneCall:
         )
 
     async def _place(self, placing: asyncio.Lock) -> None:
-        """One at a time, so that the provider knows whose its next connection is."""
+        """One at a time, so that the provider knows the call of its next connection."""
         async with placing, asyncio.timeout(PLACE_WITHIN_S):
             await self._provider.post(f"/expect/{self._call.number}/{self._call.provider_ms}")
             if isinstance(self._caller, PhoneCaller):
@@ -136,7 +136,7 @@ class OneCall:
             await self._provider.get(f"/connected/{self._call.number}")
 
     async def _play(self, number: int) -> None:
-        """One scene. Raises `TransportLost` when the call is lost."""
+        """Play one scene. Raises `TransportLost` when the call is lost."""
         scene, clips = self._call.scenes[number], self._clips[number]
         await asyncio.sleep(scene.rest_s)
         played = Played(scene.number, time.monotonic(), [])
@@ -197,7 +197,7 @@ async def _ask(server: httpx2.AsyncClient, answered: list[float]) -> None:
 
 
 def main() -> None:
-    """Read the work, do it, tell how late we were."""
+    """Read the work, do it, print how late the loop was."""
     logging.basicConfig(level="ERROR")
     work = msgspec.json.decode(sys.stdin.buffer.readline(), type=Work)
     parent.when_gone(lambda: None)

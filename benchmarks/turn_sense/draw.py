@@ -1,4 +1,4 @@
-"""Which scenes a run has: everything drawn from one seed, so that the same seed gives the same scenes."""
+"""The scenes of a run: everything is drawn from one seed, so that the same seed gives the same scenes."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ SHARES: dict[Kind, int] = {
     Kind.ROOM_ALONE: 6,
     Kind.MUSIC_ALONE: 3,
 }
-"""How many scenes of each kind among so many as their sum."""
+"""Scenes of each kind in so many as their sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLength:
-    """How many scenes a call has, by what they are about."""
+    """The number of scenes of a call, by their subject."""
 
     turns: int
     replies: int
@@ -113,7 +113,7 @@ def _again(call: Call, number: int, provider_ms: int) -> Call:
 
 
 class _Drawing:
-    """Draws scenes, each text as seldom as it can be."""
+    """Draws scenes, and repeats each text as rarely as possible."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -127,7 +127,7 @@ class _Drawing:
         return Call(number, family, voice.name, voice.speed, voice.pitch, level, provider_ms, scenes)
 
     def scene(self, kind: Kind, number: int) -> Scene:
-        """One of its kind; `number` counts them."""
+        """One scene of its kind; `number` counts them."""
         rest_s = self._chance.uniform(0.5, 1.3)
         if kind in TURNS:
             return self._turn(kind, number, rest_s)
@@ -234,7 +234,7 @@ class _Drawing:
         return self._clip(said_to_others, who="aside"), ""
 
     def _leisure(self) -> float:
-        """A word alone is said more slowly than within a sentence."""
+        """The speed of a single word, which is spoken more slowly than within a sentence."""
         return self._chance.uniform(0.72, 1.0)
 
     def _room(self, kind: Kind, number: int, rest_s: float) -> Scene:

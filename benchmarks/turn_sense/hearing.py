@@ -1,4 +1,4 @@
-"""What a caller heard: which reply sounded when, and how loud, packet by packet."""
+"""The replies that a caller heard, their times and their loudness, packet by packet."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from benchmarks.turn_sense.provider import TONES_HZ
 
 AUDIBLE_DBFS = -55.0
 LEAST_PACKETS = 3
-"""Fewer in a row of one pitch are a seam between two."""
+"""Fewer packets in a row of one pitch are a seam between two."""
 KEPT_S = 8.0
-"""A reply may be heard so much later than it would if it were played at once."""
+"""Seconds by which a reply may be heard later than with immediate playing."""
 
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class HeardReply:
-    """When its packets came, in seconds on the steady clock, and how loud each was, in dBFS."""
+    """A heard reply: the times of its packets, in seconds on the steady clock, and their loudness, in dBFS."""
 
     reply: Reply
     at: Numbers
@@ -52,22 +52,22 @@ class HeardReply:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """All replies that were heard, in the order in which they began."""
+    """All heard replies, in the order of their beginnings."""
 
     replies: list[HeardReply]
 
     def between(self, since: float, until: float) -> list[HeardReply]:
-        """Those whose first sound came then."""
+        """Those with their first sound in that span."""
         return [each for each in self.replies if since <= each.began < until]
 
     def at(self, moment: float) -> HeardReply | None:
-        """The one that sounds then, or has within a tenth of a second before."""
+        """The reply that sounds then, or has within a tenth of a second before."""
         near = [each for each in self.replies if ((each.at > moment - 0.1) & (each.at <= moment + 0.02)).any()]
         return near[-1] if near else None
 
 
 def heard_in(path: Path, log: ProviderLog, *, telephone: bool = False) -> tuple[list[Played], Sound, str]:
-    """A call's result, decoded and matched with what the provider sent; of the `telephone`, from G.711."""
+    """A call's result, decoded and matched with the provider's messages; of the `telephone`, from G.711."""
     try:
         result = msgspec.msgpack.decode(path.read_bytes(), type=CallResult)
     except OSError:
@@ -84,7 +84,7 @@ def heard_in(path: Path, log: ProviderLog, *, telephone: bool = False) -> tuple[
 
 
 def _measured(at: list[float], sounds: list[bytes]) -> tuple[Numbers, Numbers, NDArray[np.int64]]:
-    """Of every packet: when it came, its level, and which pitch it has; -1 when it is silent."""
+    """For every packet its arrival, its level, and its pitch, which is -1 for silence."""
     pcm = b"".join(sound.ljust(2 * FRAME_SAMPLES, b"\0")[: 2 * FRAME_SAMPLES] for sound in sounds)
     frames = np.frombuffer(pcm, "<i2").reshape(-1, FRAME_SAMPLES) / 32768
     db = 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
@@ -107,7 +107,7 @@ def _matched(at: Numbers, db: Numbers, tones: NDArray[np.int64], log: ProviderLo
 
 
 def _reply_of(tone: int, moment: float, log: ProviderLog) -> Reply | None:
-    """The latest reply of that pitch whose sound had been sent by then."""
+    """The latest reply of that pitch with sound sent by then."""
     possible = [
         reply
         for reply in log.replies

@@ -1,4 +1,4 @@
-"""What became of each scene: from when things were said, what was heard, and what the provider was asked for."""
+"""The judgement of each scene, from the times of speech, the heard replies, and the provider's requests."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from benchmarks.turn_sense.run import Made
 
 FRAME_S = 0.02
 DOWN_DB = 12.0
-"""So much quieter counts as turned down."""
+"""Decibels that count as turned down."""
 UP_DB = 6.0
 """Less below its first level counts as up again."""
 FOR_GOOD_S = 1.5
-"""A reply that sounds later than this after an interruption's onset has not yielded."""
+"""Seconds after an interruption's onset from which a reply has not yielded."""
 WATCHED_S = 2.4
-"""For how long after something was said into a reply it has to go on."""
+"""Seconds for which a reply has to go on after something was said into it."""
 HOLE_S = 0.1
 LONG_HOLE_S = 1.2
 CUT_WITHIN_S = 0.9
-"""A reply that is heard longer after the caller has gone on is no false start, but an answer of its own."""
+"""Seconds of hearing after the caller has gone on, from which a reply is an answer of its own and no false start."""
 ANSWER_WITHIN_S = 3.0
 MOST_WORDS = 0.8
-"""A reply whose input has so many of a question's words in noise answers it."""
+"""The share of a question's words in noise from which a reply with them in its input answers it."""
 
 
 @dataclass(slots=True)
@@ -60,13 +60,13 @@ class Outcome:
     first_sound: float | None = None
     """From the end of a finished turn to the first sound of its reply."""
     one_answer: bool | None = None
-    """One reply was heard to all that was said, after the end; what sounded before was cut, and the model forgot it."""
+    """One reply to all words was heard, after the end. Earlier sound was cut, and the model forgot it."""
     false_starts: int = 0
     """Replies that sounded before the end."""
     lost_words: int = 0
-    """Of a turn: words that no committed piece holds."""
+    """Of a turn: words that no committed segment holds."""
     void: str = ""
-    """Why it says nothing."""
+    """Why the scene counts for nothing."""
     down: float | None = None
     """From an onset until the reply is turned down; inf: it never was."""
     silent: float | None = None
@@ -83,12 +83,12 @@ class Outcome:
     false_turns: int = 0
     seconds: float = 0.0
     told: str = ""
-    """What was said, when, and what was heard."""
+    """The clips of a scene, their times, and the heard replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one call's replies cost, and those of them that were thrown away."""
+    """The cost of one call's replies, and of the discarded ones."""
 
     provider_ms: int
     said: int
@@ -135,7 +135,7 @@ def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
 
 
 def thrown_away(log: ProviderLog, sound: Sound) -> list[Reply]:
-    """Replies that were asked for and of which nothing was heard; those that only wait are not among them."""
+    """Unheard replies that were requested; replies that only wait are not among them."""
     heard = {each.reply.id for each in sound.replies}
     return [reply for reply in log.replies if reply.id not in heard and not reply.waits and reply.status != "failed"]
 
@@ -190,7 +190,7 @@ def _into_reply(outcome: Outcome, played: Played, clip: Clip, sound: Sound) -> N
 
 
 def _down(reply: HeardReply, onset: float, level: float) -> float:
-    """The first packet that is much quieter, or does not come."""
+    """The first packet that is much quieter, or missing."""
     later = np.flatnonzero(reply.at > onset)
     before = onset
     for index in later:
@@ -248,5 +248,5 @@ def rate(flags: Sequence[bool]) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The value that so many stay within: inf counts."""
+    """The smallest value that such a share of all do not exceed; inf counts."""
     return sorted(values)[min(len(values) - 1, math.ceil(share * len(values)) - 1)] if values else None

@@ -1,4 +1,4 @@
-"""Where in a sentence a caller pauses: drawn, weighted to where people do."""
+"""A caller's pauses in a sentence: drawn, with the weights of real pauses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAST_BEFORE, LEAST_AFTER = 2, 2
 
 
 def weights(words: Sequence[str]) -> list[float]:
-    """How likely a pause is before each word; hesitation follows function words, planning precedes clauses."""
+    """The probability of a pause before each word; hesitation follows function words, planning precedes clauses."""
     found = [0.0] * len(words)
     for number in range(LEAST_BEFORE, len(words) - LEAST_AFTER + 1):
         before, after = words[number - 1].lower(), words[number].lower()

@@ -1,4 +1,4 @@
-"""What a run consists of: calls, their scenes, and the clips that are said in them. Written to a file, read by all."""
+"""The plan of a run: calls, their scenes, and the scenes' clips. Written to a file, read by all processes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 PAUSES_MS = (300, 600, 800, 1000)
 FALSE_TURNS_S = 24.0
-"""How long nobody calls in a scene that counts false turns."""
+"""Seconds without a caller's voice in a scene that counts false turns."""
 
 
 class Kind(StrEnum):
-    """What a scene is about."""
+    """The subject of a scene."""
 
     PAUSE = "pause"
     DIGITS = "digits"
@@ -44,12 +44,12 @@ NOBODY_CALLS = (Kind.OTHER_VOICE, Kind.ROOM_ALONE, Kind.MUSIC_ALONE)
 
 
 class Spoken(msgspec.Struct, frozen=True):
-    """One thing said, before it is sound: pieces of text, and the pause in milliseconds after each but the last."""
+    """One utterance before it is sound: pieces of text, and the pause in milliseconds after each but the last."""
 
     pieces: list[str]
     pauses_ms: list[int] = []
     drawn_out: list[float] = []
-    """How much the end of each piece but the last is lengthened; 1: not."""
+    """The factor by which the end of each piece but the last is lengthened."""
 
 
 class ClipSpec(msgspec.Struct, frozen=True):
@@ -60,39 +60,39 @@ class ClipSpec(msgspec.Struct, frozen=True):
     noise: str = ""
     """cough, laugh, hum, hmm: instead of speech."""
     who: str = "caller"
-    """caller, aside or other: whose words these are."""
+    """caller, aside or other: the speaker of the words."""
     pace: float = 1.0
-    """How fast it is said, beside the caller's usual."""
+    """The speed, relative to the caller's usual."""
     muffled_hertz: float = 0.0
     quieter_db: float = 0.0
     room: str = ""
-    """babble, music or talker: what sounds all the time."""
+    """babble, music or talker: the sound of the room."""
     room_db: float = 0.0
-    """How loud that is beside the caller."""
+    """The room's loudness, relative to the caller."""
     seconds: float = 0.0
     """The least length; a room sounds for so long."""
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """One happening of a call."""
+    """One scene of a call."""
 
     number: int
     kind: Kind
     clips: list[ClipSpec]
-    """What opens it; for some a second one, said into the reply."""
+    """The first clip; some scenes have a second one, said into the reply."""
     prompt: str = ""
     """How the reply before this scene ends."""
     reply_ms: int = 1500
     follow_ms: int = 1200
     """The length of the reply to the second clip."""
     after_s: float = 0.0
-    """How long the reply has been heard when the second clip begins."""
+    """Seconds of the reply at which the second clip begins."""
     rest_s: float = 0.8
     """Silence before the scene."""
     tool: bool = False
-    """The model calls `wait_for_user` for what is not said to it."""
+    """The model calls `wait_for_user` for words to others."""
     label: str = ""
-    """How many decibels, or which noise."""
+    """The decibels, or the noise."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -107,11 +107,11 @@ class Call(msgspec.Struct, frozen=True):
     provider_ms: int
     scenes: list[Scene]
     same_sound_as: int = -1
-    """The call whose clips are said again, with another provider; -1: its own."""
+    """The call with the same clips, for another provider; -1: its own."""
 
 
 class Word(msgspec.Struct, frozen=True, array_like=True):
-    """One word of a clip: from when to when it sounds, in seconds after the clip's beginning."""
+    """One word of a clip: the span of its sound, in seconds after the clip's beginning."""
 
     text: str
     begin: float
@@ -127,22 +127,22 @@ class Clip(msgspec.Struct, frozen=True):
     pause: list[bytes]
     words: list[Word]
     voiced: list[list[tuple[float, float]]]
-    """For each thing said: from when to when each of its pieces sounds."""
+    """For each clip: the span of each of its pieces."""
 
 
 class Played(msgspec.Struct):
-    """What happened in a scene, in seconds on the steady clock."""
+    """The record of a scene, in seconds on the steady clock."""
 
     scene: int
     began: float
     said: list[tuple[float, float]]
-    """When the first and the last packet of each clip left; fewer than the clips where no reply came."""
+    """The times of the first and the last packet of each clip; fewer than the clips if no reply came."""
     ended: float = 0.0
     trouble: str = ""
 
 
 class CallResult(msgspec.Struct):
-    """What a caller brings home."""
+    """A caller's record of a call."""
 
     number: int
     played: list[Played]
@@ -160,11 +160,11 @@ class Reply(msgspec.Struct):
     tone: int
     asked: float
     words: list[str]
-    """What of the call's words its input holds, as scene.clip.number."""
+    """The call's words in its input, as scene.clip.number."""
     follows: list[str] = []
-    """The model's own items that its input holds."""
+    """The model's own items in its input."""
     audio_ms: int = 0
-    """How long it is."""
+    """Its length."""
     waits: bool = False
     """It only calls `wait_for_user`."""
     first_audio: float = 0.0
@@ -177,7 +177,7 @@ class Reply(msgspec.Struct):
 
 
 class Commit(msgspec.Struct):
-    """A piece of the caller's sound as the provider got it."""
+    """A piece of the caller's sound at the provider."""
 
     at: float
     audio_ms: int
@@ -185,7 +185,7 @@ class Commit(msgspec.Struct):
 
 
 class ProviderLog(msgspec.Struct):
-    """What the provider saw of one call."""
+    """The provider's record of one call."""
 
     call: int
     replies: list[Reply] = []

@@ -20,7 +20,7 @@ from benchmarks.turn_sense.table import Row, rows, table
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What was judged of one run."""
+    """The judgements of one run."""
 
     seed: int
     providers_ms: list[int]
@@ -28,7 +28,7 @@ class Kept(msgspec.Struct, frozen=True):
     outcomes: list[Outcome]
 
     def encoded(self) -> bytes:
-        """As it is kept."""
+        """The stored form."""
         return msgspec.msgpack.encode(self)
 
 
@@ -43,7 +43,7 @@ def pooled(runs: Sequence[Kept]) -> list[Row]:
 
 
 def _named(found: Sequence[Row]) -> dict[tuple[str, str, str], Row]:
-    """Each row by what it belongs to, itself, and its provider: "… with holes" stands below several others."""
+    """Each row by its group, its name, and its provider: "… with holes" stands below several others."""
     named: dict[tuple[str, str, str], Row] = {}
     above = ""
     for row in found:

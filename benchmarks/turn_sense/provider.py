@@ -1,9 +1,9 @@
-"""The provider of a run: the offline server's Realtime protocol with a model that knows what is being said, and when.
+"""The provider of a run: the offline server's Realtime protocol with a model that knows all spoken words and times.
 
-`python -m benchmarks.turn_sense.provider` serves it. The callers tell it, over HTTP, when they begin to say which clip.
-From the times at which sound is appended it follows which words a committed piece holds; 300 ms later it sends them as
+`python -m benchmarks.turn_sense.provider` serves it. The callers report over HTTP which clip they begin to say, and
+when. From the times of the appended sound it derives the words of a committed segment. 300 ms later it sends them as
 the transcript, in lower case and without punctuation. It answers after the call's own delay, much faster than real
-time, in tones: each reply of a call has a pitch of its own, by which it is known again in what the caller hears.
+time, in tones. Each reply of a call has a pitch of its own, by which it is recognised in the caller's sound.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ TONE_LEVEL = 0.15
 CHARACTERS_PER_S = 15
 WAIT_TOOL = "wait_for_user"
 RUN_ENDS_S = 0.5
-"""Sound that is appended so long after the last is another run of it."""
+"""Seconds without appended sound, after which a new run begins."""
 SLACK_S = 0.06
-"""How far a word's middle may lie outside what was appended: the network, and frames that are not full."""
+"""Seconds by which a word's middle may lie outside of the appended sound: the network, and frames that are not full."""
 
 
 class Began(msgspec.Struct):
-    """What a caller tells: it begins to say a clip."""
+    """A caller's report: it begins to say a clip."""
 
     call: int
     scene: int
@@ -99,7 +99,7 @@ class Sounding:
 
 @dataclass(slots=True)
 class Run:
-    """Sound that was appended without a gap: since when, until when."""
+    """Sound that was appended without a gap: its beginning and its end."""
 
     begin: float
     end: float
@@ -107,7 +107,7 @@ class Run:
 
 
 class CallState:
-    """One call: what is said in it, what has been appended, and what was replied."""
+    """One call: its clips, its appended sound, and its replies."""
 
     def __init__(self, number: int, delay_s: float) -> None:
         self.log = ProviderLog(number)
@@ -122,7 +122,7 @@ class CallState:
         return f"CallState({self.log.call}, scene {self.scene.scene}, {len(self.replies)} replies)"
 
     def begin(self, began: Began) -> None:
-        """The caller says a clip."""
+        """Record that the caller says a clip."""
         self.scene = began
         name = f"{began.scene}.{began.clip}"
         self._words += [
@@ -131,7 +131,7 @@ class CallState:
         ]
 
     def append(self, audio_ms: int) -> None:
-        """Sound has come."""
+        """Take appended sound."""
         now, last = time.monotonic(), self._runs[-1] if self._runs else None
         if last is None or now - last.end > RUN_ENDS_S:
             last = Run(now, now, 0.0)
@@ -140,11 +140,11 @@ class CallState:
         last.begin, last.end = min(last.begin, now - last.audio_s), now
 
     def clear(self) -> None:
-        """What was appended is forgotten."""
+        """Drop the appended sound."""
         self._runs.clear()
 
     def take(self, item: Item) -> list[Sounding]:
-        """The words of what has been committed."""
+        """The words of the committed segment."""
         found = [
             word
             for word in self._words
@@ -159,7 +159,7 @@ class CallState:
         return found
 
     def new_reply(self, order: Order, at: float) -> Reply:
-        """One has been asked for."""
+        """Begin a requested reply."""
         words = [word for item in order.items for word in self.of_item.get(item.id, ())]
         reply = Reply(
             order.response_id,
@@ -187,7 +187,7 @@ class CallState:
 
 
 def _since_reply(order: Order) -> list[Item]:
-    """What the conversation holds after the model's last contribution."""
+    """The conversation after the model's last contribution."""
     newest: list[Item] = []
     for item in reversed(order.items):
         if item.role == "assistant" or item.type != "message":
@@ -210,7 +210,7 @@ class SceneBrain(Handler):
         return _transcribed(" ".join(word.text for word in self._call.take(item)))
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
-        """A tone of the scene's length, or a call of the tool for what was said to somebody else."""
+        """A tone of the scene's length, or a call of the tool for words to others."""
         return self._said(self._call.new_reply(order, time.monotonic()), order)
 
     async def _said(self, reply: Reply, order: Order) -> AsyncIterator[ReplyPart]:
@@ -245,7 +245,7 @@ async def _transcribed(words: str) -> AsyncIterator[HearingPart]:
 
 
 def text_of(audio_ms: int, prompt: str) -> str:
-    """Words for so long a reply, with what it asks at its end."""
+    """Words for so long a reply, with the scene's question at its end."""
     if prompt:
         return prompt
     if audio_ms < 2500:
@@ -262,14 +262,14 @@ def tone(hertz: int) -> bytes:
 
 
 class SceneRecord(ConnectionLog):
-    """Follows what goes over the wire."""
+    """Follows the messages on the wire."""
 
     def __init__(self, call: CallState) -> None:
         super().__init__(call.log.call)
         self._call = call
 
     def received(self, event: Any) -> None:
-        """A client event."""
+        """Take a client event."""
         kind = event.get("type") if isinstance(event, dict) else None
         counts = self._call.log.counts
         counts[str(kind)] = counts.get(str(kind), 0) + 1
@@ -283,7 +283,7 @@ class SceneRecord(ConnectionLog):
                 reply.deleted |= event.get("item_id") in reply.items
 
     def sent(self, event: dict[str, Any]) -> None:
-        """A server event."""
+        """Take a server event."""
         kind = event["type"]
         if kind == "response.output_audio.delta":
             reply = self._call.replies.get(event["response_id"])
@@ -307,7 +307,7 @@ class Provider:
 
     calls: dict[int, CallState] = field(default_factory=dict)
     awaited: CallState | None = None
-    """The call whose connection comes next."""
+    """The call of the next connection."""
     connected: dict[int, asyncio.Event] = field(default_factory=dict)
     unexpected: int = 0
 
@@ -341,7 +341,7 @@ class Provider:
         return Response()
 
     async def _connected(self, request: Request) -> Response:
-        """Answers when it is."""
+        """Answer at the due time."""
         await self.connected.setdefault(request.path_params["call"], asyncio.Event()).wait()
         return Response()
 
@@ -368,7 +368,7 @@ async def _serve(listening: socket.socket) -> None:
 
 
 def main() -> None:
-    """Serve on a free port of this machine, and say which."""
+    """Serve on a free port of this machine, and print it."""
     uvloop.run(_serve(listen("127.0.0.1", 0)))
 
 

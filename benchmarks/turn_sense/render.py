@@ -23,14 +23,14 @@ QUIET_DBFS = -66.0
 """The hiss of the caller's own room while they speak."""
 BETWEEN_QUESTIONS_S = (5.0, 6.0)
 OTHERS_LEVEL_DBFS = -24.0
-"""How loud `sounds` makes its rooms."""
+"""The loudness of the rooms that `sounds` makes."""
 MOST = 0.97
 PUBLIC = 12
-"""Sentences of other people that a room is made of."""
+"""Sentences of other people in a room."""
 
 
 def rendered(calls: Sequence[Call], folder: Path, processes: int, *, telephone: bool = False) -> None:
-    """Write each call's clips to `folder`, as `N.clips`; calls that say what another says share its file.
+    """Write each call's clips to `folder`, as `N.clips`; calls with the same words share a file.
 
     `telephone`: as a telephone network passes them on, in G.711 at 8 kHz.
     """
@@ -94,7 +94,7 @@ def _said(
 
 
 def _words(text: str, begin: float, end: float, who: str) -> list[Word]:
-    """Each word as long as it is written."""
+    """Split the time among words by their length in letters."""
     found = text.lower().split()
     ends = [begin + (end - begin) * share / len("".join(found)) for share in accumulate(map(len, found))]
     return [Word(word, *span, who) for word, span in zip(found, zip([begin, *ends], ends, strict=False), strict=True)]
@@ -109,7 +109,7 @@ def _noise(noise: str, chance: np.random.Generator) -> Sound:
 
 
 def _in_a_room(spec: ClipSpec, voice: Voice, level_dbfs: float, chance: np.random.Generator, telephone: bool) -> Clip:
-    """The room from beginning to end; in it what is said, with time for an answer after each."""
+    """The room from beginning to end, with its utterances, and time for an answer after each."""
     length = round(spec.seconds * SAMPLE_RATE)
     said: list[tuple[int, Sound]] = []
     words: list[Word] = []

@@ -1,4 +1,4 @@
-"""One run: a fresh server, a fresh provider, all calls of a plan. Returns what the callers got and the provider saw."""
+"""One run: a fresh server, a fresh provider, all calls of a plan. Returns the callers' and the provider's records."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from benchmarks.turn_sense.hearing import Sound, heard_in
 from benchmarks.turn_sense.plan import Call, Played, ProviderLog
 
 SECONDS = 520.0
-"""The longest that all calls together may take."""
+"""The time limit of all calls together."""
 END_WITHIN_S = 60.0
 SETTINGS = {
     "IDLE_DISCONNECT_S": "0",
-    "IDLE_NUDGE_S": "600",  # nobody is asked whether they are still there while nobody calls
+    "IDLE_NUDGE_S": "600",  # without a nudge for callers who are silent between scenes
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One call, made."""
+    """One call's results."""
 
     call: Call
     played: list[Played]
@@ -45,13 +45,13 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All of them."""
+    """The results of all calls."""
 
     calls: list[Made]
     lateness_ms: float
     """The 99th percentile of how late the callers' loop woke."""
     answered_ms: float
-    """The 99th percentile of how long the server took to say that it is alive."""
+    """The 99th percentile of the time of the server's answer to a health check."""
     server_ms: float
     """CPU of the server for a second of a call."""
     rig_percent: float
@@ -110,7 +110,7 @@ def provider(cores: frozenset[int]) -> Iterator[tuple[str, int]]:
 
 
 def _follow(callers: processes.Child, calls: int, tell: Callable[[str], None]) -> Lateness:
-    """Until all calls are over; how busy the machine was."""
+    """Wait until all calls are over; returns the load of the machine."""
     over = 0
     while True:
         line = msgspec.json.decode(callers.until(b"\n", SECONDS + END_WITHIN_S))
@@ -121,7 +121,7 @@ def _follow(callers: processes.Child, calls: int, tell: Callable[[str], None]) -
 
 
 def _made(call: Call, folder: Path, log: ProviderLog | None, telephone: bool) -> Made:
-    """With the sound decoded, and matched with the replies."""
+    """Decode the sound, and match it with the replies."""
     log = log or ProviderLog(call.number)
     played, sound, trouble = heard_in(folder / f"{call.number}.result", log, telephone=telephone)
     return Made(call, played, sound, log, trouble)

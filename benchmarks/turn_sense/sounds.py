@@ -1,4 +1,4 @@
-"""What is not a caller's sentence: coughs, laughs, hums, babble, music, and voices turned away."""
+"""Sounds other than a caller's sentence: coughs, laughs, hums, babble, music, and voices turned away."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def whispered(sound: Sound, chance: Generator) -> Sound:
 
 
 def babble(voices: list[Sound], length: int, chance: Generator) -> Sound:
-    """Several people at once: `voices` are sentences, repeated as often as it takes."""
+    """Several people together: `voices` are sentences, repeated as often as needed."""
     out = np.zeros(length)
     for _ in range(BABBLERS):
         at = -int(chance.integers(0, SAMPLE_RATE))
@@ -96,7 +96,7 @@ def babble(voices: list[Sound], length: int, chance: Generator) -> Sound:
 
 
 def talker(voices: list[Sound], length: int, chance: Generator) -> Sound:
-    """One person who talks on, as to somebody on another phone, with the pauses of that."""
+    """One person who talks on, as on another phone, with pauses for the other side."""
     out, at = np.zeros(length), int(chance.uniform(0.3, 1.0) * SAMPLE_RATE)
     while at < length:
         voice = at_level(voices[int(chance.integers(len(voices)))], -24)

@@ -27,7 +27,7 @@ class Row:
     unit: str = "%"
     goal: float | None = None
     least: bool = False
-    """The goal is the least there must be, not the most."""
+    """The goal is a minimum, not a maximum."""
     beside: str = ""
     failed: list[Outcome] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Row:
 
 
 def rows(spent: Sequence[Spent], outcomes: Sequence[Outcome], providers_ms: Sequence[int]) -> list[Row]:
-    """Everything that can be said."""
+    """All figures."""
     clear = [each for each in outcomes if not each.void]
     found: list[Row] = []
     for provider in providers_ms:

@@ -1,6 +1,6 @@
-"""What callers say: pools of texts from which scenes are drawn. Plain words without punctuation inside.
+"""The callers' texts: pools from which scenes are drawn. Plain words without punctuation inside.
 
-Commas would make a synthesizer pause where no scene asks for it; where a scene pauses is drawn (`pausing.py`).
+Commas would make a synthesizer pause where no scene asks for it; the pauses of scenes are drawn (`pausing.py`).
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ The boots are great but the left one squeaks when I walk
 I would like to donate some books to the school in our village
 """.splitlines()
 )
-"""What callers of voice agents say at length; a pause may fall between any two words."""
+"""Long requests to voice agents; a pause may fall between any two words."""
 
 QUESTIONS = tuple(
     """\
@@ -235,7 +235,7 @@ a window seat
 thanks a lot
 """.splitlines()
 )
-"""What is said in answer to a question, and complete."""
+"""Complete answers to a question."""
 
 DIGIT_LEADS = ("my number is", "it is", "the number is", "you can reach me at", "", "", "sure it is")
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "oh")
@@ -262,7 +262,7 @@ CORRECTIONS = (
     ("the meeting is at the main office", "oh no it is at the branch"),
     ("tell Anna that I am late", "sorry tell Hannah"),
 )
-"""What is said, and how it is corrected: the pause is before the words that announce it, or after them."""
+"""Statements and their corrections: the pause is before the words that announce it, or after them."""
 ANNOUNCING = frozenset(("no", "sorry", "i", "mean", "actually", "wait", "or", "rather", "hmm", "oh", "well"))
 
 LIST_LEADS = ("I need", "please put on the list", "could you order", "for the party we need", "please bring")
@@ -275,7 +275,7 @@ COMMANDS = (
     *("stop", "wait", "no", "hold on", "stop it", "wait a second", "no no", "stop please", "hang on", "okay stop"),
     *("just a moment", "be quiet"),
 )
-"""What takes the floor at once."""
+"""Utterances that take the floor immediately."""
 STOP_AND_WAIT = frozenset(("stop", "wait", "stop it", "stop please", "wait a second", "okay stop"))
 
 INTERRUPTIONS = tuple(
@@ -308,7 +308,7 @@ BACKCHANNELS = (
     *("yeah", "I see", "right", "okay", "mm-hmm", "uh-huh", "yes", "sure", "got it", "yep", "oh okay", "I see I see"),
     *("great", "good", "yeah yeah", "okay yeah", "all right", "of course", "makes sense", "wow"),
 )
-"""Agreement while somebody else speaks; it asks for nothing."""
+"""Agreement while another person speaks; it asks for nothing."""
 
 HESITATIONS = ("um", "uh", "er", "hmm", "ah")
 
@@ -332,14 +332,14 @@ give me the pen would you
 your shoes are under the bench
 """.splitlines()
 )
-"""Said to somebody else in the room."""
+"""Words to another person in the room."""
 
 PROMPTS = {
     "digits": ("What is your phone number?", "Could you give me the booking number?", "And the card number, please?"),
     "answer": ("Would you like anything else?", "When would that suit you?", "Which one would you like?"),
     "list": ("What do you need?", "What should I put on the list?"),
 }
-"""What the reply before a scene asks for."""
+"""The question at the end of the reply before a scene."""
 
 REPLY = (
     "I have looked that up for you and there are several things that you should know. The first is that it depends "
@@ -350,4 +350,4 @@ REPLY = (
 SHORT_REPLY = "All right, that is done."
 
 PUBLIC_SPEECH = tuple(sentence.lower() for sentence in SENTENCES[::3])
-"""What other people in the room say."""
+"""The words of other people in the room."""

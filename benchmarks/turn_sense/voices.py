@@ -1,8 +1,8 @@
 """The callers' voices: flite where it is installed, espeak-ng with many timbres, hibari where it is installed.
 
-A sentence with pauses is spoken in pieces. A synthesizer that is given a piece alone ends it as a sentence, which
-nobody does who is about to go on. So flite speaks the whole sentence, which is cut between two words; the others
-speak each piece up to a comma. Some hesitating speakers draw out what they say before a pause: `drawn_out`.
+A sentence with pauses is spoken in pieces. A synthesizer with a piece alone ends it as a sentence, but people who are
+about to go on do not. So flite speaks the whole sentence, which is cut between two words; the others speak each piece
+up to a comma. Some hesitating speakers lengthen the words before a pause: `drawn_out`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ESPEAK = ("en-us", "en-gb", "en-gb-scotland", "en-us+m3", "en-us+m7", "en-us+f2"
 LOUD = 0.025
 """Share of the highest peak from which a synthesizer's clean output is speech."""
 DRAWN_OUT_S = 0.18
-"""What is lengthened at the end of a piece."""
+"""Sounds that are lengthened at the end of a piece."""
 OVERLAP_S = 0.02
 PHONE = re.compile(r"(\w+):([\d.]+)")
 
@@ -55,11 +55,11 @@ class Voice:
 
 
 COUNTING = Voice("flite", "kal")
-"""The quickest of flite's, which has the same phones as the others."""
+"""The quickest voice of flite, which has the same phones as the others."""
 
 
 def families() -> tuple[str, ...]:
-    """Those that can speak on this machine."""
+    """The voices that can speak on this machine."""
     found = ["espeak"]
     if shutil.which("flite"):
         found.append("flite")
@@ -103,7 +103,7 @@ def drawn_out(sound: Sound, factor: float) -> Sound:
 
 
 def _best_start(source: Sound, out: Sound, at: int, near: int, hop: int) -> int:
-    """Where in `source`, close to `near`, the wave continues what is in `out` already."""
+    """The place in `source`, close to `near`, at which the wave continues the end of `out`."""
     before = out[at : at + hop]
     starts = range(max(0, near - hop // 2), max(1, min(len(source) - 2 * hop, near + hop // 2)), 8)
     return max(starts, key=lambda start: float(before @ source[start : start + hop]), default=max(0, near))
@@ -120,7 +120,7 @@ def _one(voice: Voice, text: str) -> Sound:
 
 
 def _cut(voice: Voice, pieces: Sequence[Sequence[str]]) -> list[Sound]:
-    """flite tells how long each phone lasts; a beginning of the sentence spoken alone tells how many it has."""
+    """flite's phones with their lengths: the beginning of a sentence, spoken alone, shows how many it has."""
     whole, phones = _flite(voice, " ".join(word for piece in pieces for word in piece) + ".")
     counts = [len(_flite(voice, " ".join(w for piece in pieces[:n] for w in piece))[1]) for n in range(1, len(pieces))]
     edges = [0, *(round(phones[min(count, len(phones)) - 1] * SAMPLE_RATE) for count in counts), len(whole)]
@@ -167,7 +167,7 @@ def trimmed(sound: Sound) -> Sound:
 
 
 def at_level(sound: Sound, dbfs: float) -> Sound:
-    """The same so loud where it is loud: measured over the 20 ms that are within 20 dB of the loudest."""
+    """The sound at that loudness, measured over the 20 ms that are within 20 dB of the loudest."""
     return sound * 10 ** ((dbfs - level(sound)) / 20)
 
 

@@ -1,9 +1,9 @@
-"""What the table of waits makes of a run's turns, by their words alone: `python -m benchmarks.turn_sense.waits`.
+"""The waits of a run's turns, by their words alone: `python -m benchmarks.turn_sense.waits`.
 
-The scenes of the seeds given are drawn as `python -m benchmarks.turn_sense` draws them, and nothing is played: every
-pause and every end is judged by `end_of_turn_wait` as soon as its words would be known, and the reply sounds when its
-wait is over, or when the provider has it. So a thousand turns take seconds, and waits can be compared on seeds they
-were not chosen with. What only sound tells (what is read of a short utterance) is left out.
+The scenes of the given seeds are drawn as by `python -m benchmarks.turn_sense`, and nothing is played.
+`end_of_turn_wait` judges every pause and every end when its words would be known. The reply sounds when its wait is
+over, or when the provider has it. So a thousand turns take seconds, and waits can be compared on seeds for which they
+were not chosen. Facts that need sound (the reading of a short utterance) are left out.
 """
 
 from __future__ import annotations
@@ -39,23 +39,25 @@ from benchmarks.turn_sense.plan import FINISHED, PAUSES_MS, TURNS, Call, Kind, S
 from scripts.train_completeness import sentence_ends
 
 WORDS_KNOWN_MS = COMMIT_AFTER_MS + 304
-"""The transcript of a piece comes about this long after its last sound."""
+"""The time of a segment's transcript after its last sound."""
 ASKED_MS = 305
-"""A reply is asked for so long after the last sound where its turn is likely over, else when the words are known."""
+"""The time of a request after the last sound if the turn is likely over, otherwise when the words are known."""
 OVERHEAD_MS = 4
-"""What is added to the provider's delay until its first sound has come."""
+"""The time added to the provider's delay until its first sound has come."""
 SLOT_MS = 20
-"""What may sound is heard in the next slot; in these calls, as on an idle server, slots follow the caller's packets."""
+"""A reply is heard in the next slot. In these calls, as on an idle server, slots follow the caller's packets."""
 LATE_MS = 2
 """From the caller's last sound until the server has it."""
 CHARACTER_MS = {"espeak": 64, "flite": 51, "hibari": 48}
-"""How long each family of voices sounds for a written character, at its usual speed."""
+"""Seconds of each family of voices for a written character, at its usual speed."""
 ONSETS_MS = (-10, -6, -4, -2, 1, 4, 5, 7, 9, 11, 16, 28, 84)
-"""How long after the caller goes on a sound is noticed, in equal shares: until then a reply may begin. (456 onsets of
-seeds 51 and 52; a packet leaves here when the sound in it begins.)"""
+"""Delays, in equal shares, until a sound of the continuing caller is noticed: until then a reply may begin.
+
+From 456 onsets of seeds 51 and 52; a packet leaves here when the sound in it begins.
+"""
 SCENES = 400
 STYLES = (EndpointingStyle.BALANCED, EndpointingStyle.PATIENT)
-"""Those that wait for words."""
+"""The providers that wait for words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +71,18 @@ class Judged:
     words: str
     reason: str
     released_ms: int
-    """When a reply may sound, and does within a slot."""
+    """The time at which a reply may sound, and does within a slot."""
     thrown_away: float = 0.0
-    """How likely a reply was prepared, and the caller went on before it sounded."""
+    """The probability that a reply was prepared, and the caller went on before it sounded."""
 
     @property
     def first_sound_ms(self) -> int:
-        """When it is heard."""
+        """The time at which it is heard."""
         return -(-self.released_ms // SLOT_MS) * SLOT_MS + 1
 
     @property
     def spoken_into(self) -> float:
-        """How likely a reply is released before the detector knows that the caller goes on."""
+        """The probability that a reply is released before the detector knows that the caller goes on."""
         released = [self.released_ms < self.pause_ms + onset_ms for onset_ms in ONSETS_MS]
         return sum(released) / len(released) if self.pause_ms else 0.0
 
@@ -141,7 +143,7 @@ def _sentence_end(words: str) -> float:
 
 
 def rows(found: Sequence[Judged]) -> Iterator[tuple[str, str]]:
-    """What is shown of one provider's turns: a name and a figure each."""
+    """The figures of one provider's turns, with their names."""
     paused = [each for each in found if each.pause_ms]
     for ms in PAUSES_MS:
         some = [each for each in paused if each.scene.kind is Kind.PAUSE and each.pause_ms == ms]

@@ -27,7 +27,7 @@ TEXT_BYTES = 511
     detached=True,
 )
 async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions) -> None:
-    """Show the answer on the display `device` (host and port); with `user`, only what is answered to this user id.
+    """Show the answer on the display `device` (host and port); with `user`, only answers to this user id.
 
     Raise `PeerError` when the display cannot be reached or refuses.
     """
@@ -54,12 +54,12 @@ async def divoom(turn: WholeTurn, http: httpx2.AsyncClient, options: StepOptions
 
 
 class Taken(ServiceAnswer):
-    """What the display answers."""
+    """The display's answer."""
 
     error_code: int
 
 
 def shown(answer: str) -> str:
-    """Return the answer on one line, cut to what the display takes."""
+    """Return the answer on one line, cut to the display's limit."""
     line = " ".join(answer.split())
     return line.encode()[:TEXT_BYTES].decode(errors="ignore")

@@ -40,11 +40,11 @@ async def test_the_tool_counts_the_minutes_to_the_next_high_tide() -> None:
     assert 0 < found["in_minutes"] <= 745
 
 
-async def test_the_tool_refuses_arguments_it_does_not_know() -> None:
+async def test_the_tool_refuses_unknown_arguments() -> None:
     result = await run_tool(tides.high_tide, {"harbour": "Brest"})
     assert result.error == "invalid_arguments"
 
 
-async def test_the_step_speaks_up_for_swimmers_alone() -> None:
+async def test_the_step_speaks_up_for_swimmers_only() -> None:
     assert isinstance(await run_step(tides.tide_warning, Asked("May I swim there today?")), Note)
     assert await run_step(tides.tide_warning, Asked("When is low tide?")) is None

@@ -36,7 +36,7 @@ async def high_tide(clock: Clock, port: Annotated[str, "A port, e.g. 'Brest'."])
 
 @step("tide_warning", stage="pre", domains=("tides",))
 async def tide_warning(asked: Asked) -> Note | None:
-    """Remind the model of safety when somebody means to swim."""
+    """Remind the model of safety when a user means to swim."""
     if "swim" not in asked.text.lower():
         return None
     return Note("Safety", {"advice": "Mention that currents are strongest halfway between the tides."}, personal=False)

@@ -1,4 +1,4 @@
-"""Accounts: under which id the data of those who sign in is stored."""
+"""An account decides under which id the data of a user who signs in is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakeredis import FakeAsyncRedis
 from backend.access.store import ACCOUNT_IDS, AccessStore
 
 
-async def test_the_first_sign_in_decides_where_the_data_is() -> None:
+async def test_the_first_sign_in_decides_under_which_id_the_data_is_stored() -> None:
     store = AccessStore(FakeAsyncRedis())
     assert await store.link("ada") == "ada"
     assert await store.link("ada", "visitor") == "ada"
@@ -22,21 +22,21 @@ async def test_the_first_sign_in_decides_where_the_data_is() -> None:
 
 
 @pytest.mark.parametrize("shown", [0, 2])
-async def test_a_visitor_whose_cookie_is_void_becomes_no_account(shown: int) -> None:
+async def test_a_visitor_with_a_void_cookie_is_not_linked_to_an_account(shown: int) -> None:
     store = AccessStore(FakeAsyncRedis())
     await store.revoke("visitor")
     assert await store.link("ada", "visitor", shown) == "ada"
     assert await store.epoch("visitor") == 1
 
 
-async def test_of_two_sign_ins_at_once_one_has_the_visitor() -> None:
+async def test_two_parallel_sign_ins_link_the_visitor_to_one_account_only() -> None:
     redis = FakeAsyncRedis()
     ids = await asyncio.gather(*(AccessStore(redis).link(account, "visitor") for account in ("ada", "ben")))
     assert sorted(ids) in (["ben", "visitor"], ["ada", "visitor"])
     assert await AccessStore(redis).epoch("visitor") == 1
 
 
-async def test_an_account_has_so_many_ids_and_keeps_its_own() -> None:
+async def test_an_account_keeps_its_own_id_and_the_newest_of_the_others() -> None:
     store = AccessStore(FakeAsyncRedis())
     for number in range(ACCOUNT_IDS + 5):
         await store.link("ada", f"visitor-{number}")

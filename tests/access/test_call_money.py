@@ -1,4 +1,4 @@
-"""Money of the day ends a call: its answer is heard to its end, then a sentence, then the call ends."""
+"""A call over the money of the day ends after its answer and a sentence about the limit."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ NO_MONEY = {"BUDGETS__USER__USD": "0.0001", "BUDGETS__LIMIT_LOOPBACK": "true"}
 
 
 async def heard_to_the_end(call: PlacedCall, sentence: str) -> str:
-    """Wait for the end of a call, whose answer and last sentence were heard whole; return the reason."""
+    """Wait until a call has ended after a complete answer and a complete last sentence; return the reason."""
     ended = await call.event("session_ended", within_s=20)
     said = [each["content"] for each in call.events_of("transcript") if each["role"] == "assistant"]
     assert said[-2:] == [ANSWER["text"], sentence]
     sounding_ms = 20 * len(call.audible())
-    assert sounding_ms > 2500 + 1500, "the answer, and the sentence after it"
+    assert sounding_ms > 2500 + 1500, "the answer or the sentence after it was cut"
     assert not call.events_of("transcript_interrupted")
     return str(ended.data["reason"])
 
 
 async def entries_of(browser: httpx2.AsyncClient, conversation: str) -> list[dict[str, Any]]:
-    """Return what the ledger has of a call that is over."""
+    """Return the ledger's entries of a call that has ended."""
 
     async def written() -> bool:
         answer = await browser.get(f"/api/conversations/{conversation}/export")
         return answer.status_code == 200 and answer.json()["entries"][-1]["kind"] == "call"
 
-    await until(written, 8)
+    await until(written, 20)
     entries: list[dict[str, Any]] = (await browser.get(f"/api/conversations/{conversation}/export")).json()["entries"]
     return entries
 
 
-async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_next(peer: OfflinePeer) -> None:
+async def test_a_call_over_the_money_of_the_day_ends_after_its_answer_and_the_next_is_refused(
+    peer: OfflinePeer,
+) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": ANSWER}]})
     with running_server(peer, **NO_MONEY) as server:
         async with a_browser(server) as browser:
@@ -63,4 +65,4 @@ async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_nex
 async def test_a_model_without_a_price_is_named_when_the_server_starts(peer: OfflinePeer) -> None:
     with running_server(peer, REALTIME_MODEL="gpt-unheard-of", **NO_MONEY) as server:
         log = (server.folder / "stderr.log").read_text() + server.printed
-    assert "no price of gpt-unheard-of is known" in log
+    assert "US dollars do not count gpt-unheard-of" in log

@@ -1,4 +1,4 @@
-"""Live calls and budgets: the place a call gives back, its goodbye when a budget ends, and sockets that say nothing."""
+"""Live calls and budgets: permits, the goodbye when a budget is used up, and sockets that send no token."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from tests.support.waiting import until
 QUESTION = "what is the weather in Seattle"
 
 
-async def test_a_call_over_its_voice_budget_ends_with_a_goodbye_and_gives_its_place_back(peer: OfflinePeer) -> None:
+async def test_a_call_over_its_voice_budget_ends_with_a_goodbye_and_returns_its_permit(peer: OfflinePeer) -> None:
     limits = {"BUDGETS__USER__VOICE_MINUTES": "0.05", "BUDGETS__LIVE_CALLS": "1", "BUDGETS__LIMIT_LOOPBACK": "true"}
     with two_servers(peer, **limits) as (one, two):
         async with placed_call(one) as call, a_browser(two) as other:
-            assert (await other.post("/api/sessions", json={})).status_code == 429, "of that address one is live"
+            assert (await other.post("/api/sessions", json={})).status_code == 429, "the address got a second live call"
             ended = await call.event("session_ended", within_s=20)
             assert ended.data["reason"] == "budget" and call.audible(), "a goodbye was spoken"
             assert (await call.http.post("/api/sessions", json={})).status_code == 429
 
-        async def taken() -> bool:
+        async def is_admitted() -> bool:
             async with a_browser(two) as another:
                 return (await another.post("/api/sessions", json={})).status_code == 200
 
-        await until(taken, 5)
+        await until(is_admitted, 20)
 
 
-async def test_a_thinker_over_the_budget_is_told_so_and_the_call_ends_with_a_goodbye(peer: OfflinePeer) -> None:
+async def test_a_thinker_over_the_budget_fails_with_the_reason_and_the_call_ends_with_a_goodbye(
+    peer: OfflinePeer,
+) -> None:
     ask = {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "how deep is the sea"}}
     turn: dict[str, Any] = {
         "hear": QUESTION,
@@ -55,13 +57,13 @@ async def test_a_thinker_over_the_budget_is_told_so_and_the_call_ends_with_a_goo
         results = [item["output"] for item in items if item["type"] == "function_call_output"]
         assert len(results) == 1 and "model tokens is used up for today" in results[0], results
         log = server.folder / "security.log"
-        await until(lambda: '"budget": "user.model_tokens"' in log.read_text(), 5)
+        await until(lambda: '"budget": "user.model_tokens"' in log.read_text(), 20)
 
 
-async def test_an_address_holds_sixteen_sockets_that_say_nothing_and_keeps_nobody_out(
+async def test_an_address_has_sixteen_sockets_without_a_token_and_blocks_no_other_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.http.calls.TOKEN_WITHIN_S", 1.0)
+    monkeypatch.setattr("backend.http.calls.TOKEN_WITHIN_S", 3.0)
     async with paying(tmp_path, budgets={}) as here, here.browser(headers=OTHER) as other:
 
         async def hold(_: int) -> int:
@@ -78,5 +80,5 @@ async def test_an_address_holds_sixteen_sockets_that_say_nothing_and_keeps_nobod
         async with await here.socket(path, opened["token"], additional_headers=OTHER) as call:
             await call.send(b"hello")
             assert await call.recv() == b"hello"
-            assert not all(task.done() for task in holding), "they are being held meanwhile"
+            assert not all(task.done() for task in holding), "the sockets were closed early"
         assert Counter(await asyncio.gather(*holding)) == {4404: 16, 403: 24}

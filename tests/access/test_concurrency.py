@@ -1,4 +1,4 @@
-"""ConcurrencyLimits of a machine and of addresses: as many as there are, whichever process takes them."""
+"""All processes of a machine share its limits of parallel calls and those of an address."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = BudgetSettings.model_validate({"live_calls": 0})
 
 
 def permits(server: FakeServer, machine: str = "one", calls: int = 2) -> ConcurrencyLimits:
-    """The permits of a process."""
+    """Return the permits of a process."""
     made = ConcurrencyLimits(FakeAsyncRedis(server=server), SETTINGS, machine=machine)
     made.machine_calls = calls
     return made
@@ -31,7 +31,7 @@ async def call(of: ConcurrencyLimits, billed: BillingSubject) -> Permit:
     return await of.take(PermitKind.CALLS, billed)
 
 
-async def test_the_processes_of_a_machine_share_its_calls_and_another_machine_has_its_own() -> None:
+async def test_the_processes_of_a_machine_share_its_call_capacity() -> None:
     server = FakeServer()
     one, two, elsewhere = permits(server), permits(server), permits(server, "two")
     first, _ = await call(one, ADA), await call(two, HOME)
@@ -44,14 +44,14 @@ async def test_the_processes_of_a_machine_share_its_calls_and_another_machine_ha
     await call(two, BEN)
 
 
-async def test_a_call_that_ends_before_it_began_is_free_for_the_next() -> None:
+async def test_the_permit_of_a_call_that_ends_before_it_began_is_free_again() -> None:
     of = permits(FakeServer(), calls=1)
     of.free(PermitKind.CALLS, (await call(of, ADA)).id)
     await asyncio.gather(*of.writing)
     await call(of, BEN)
 
 
-async def test_a_call_that_goes_on_in_another_process_still_counts() -> None:
+async def test_a_call_that_moves_to_another_process_still_counts() -> None:
     server = FakeServer()
     one, two = permits(server, calls=1), permits(server, calls=1)
     taken = await call(one, ADA)
@@ -60,7 +60,7 @@ async def test_a_call_that_goes_on_in_another_process_still_counts() -> None:
             await call(one, BEN)
 
 
-async def test_without_redis_each_process_counts_its_own() -> None:
+async def test_without_redis_each_process_counts_its_own_calls() -> None:
     server = FakeServer()
     server.connected = False
     one, two = permits(server, calls=1), permits(server, calls=1)
@@ -70,7 +70,7 @@ async def test_without_redis_each_process_counts_its_own() -> None:
     await call(two, BEN)
 
 
-async def test_an_address_has_so_many_sockets_without_a_token_whoever_they_are_of() -> None:
+async def test_all_users_of_an_address_share_its_sockets_without_a_token() -> None:
     of = permits(FakeServer())
     for number in range(HANDSHAKES):
         await of.take(PermitKind.HANDSHAKES, BillingSubject(f"user {number}", "192.0.2.1", exempt=True))

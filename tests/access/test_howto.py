@@ -1,4 +1,4 @@
-"""The how-to's program gives its page a token that the server takes; the command makes one, too."""
+"""The program of the how-to and the command make tokens that the server takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tests.http.test_keys import PAGE, SECRET, keyed, shown
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "access.md"
 
 
-async def test_the_ten_lines_of_the_howto_open_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_program_of_the_howto_has_ten_lines_and_opens_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VOICE_SECRET", SECRET)
     (snippet,) = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S)
     assert len([line for line in snippet.splitlines() if line.strip()]) <= 10
@@ -43,7 +45,7 @@ def test_the_command_makes_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signed.claims.exp - signed.claims.iat == 300
 
 
-def test_the_command_makes_a_token_for_an_editor_that_lives_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_makes_a_token_for_an_editor_that_is_valid_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEYS", f"shop:{SECRET}")
     made = CliRunner().invoke(app, ["token", "ada", "--grant", "mcp_copilot", "--days", "90"])
     assert made.exit_code == 0, made.output
@@ -53,7 +55,7 @@ def test_the_command_makes_a_token_for_an_editor_that_lives_for_days(monkeypatch
     assert refused.exit_code != 0 and "lives longer" in str(refused.exception)
 
 
-def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_without_a_key_names_the_missing_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEYS", "")
     failed = CliRunner().invoke(app, ["token", "ada", "--grant", "call"])
     assert failed.exit_code != 0 and "API_KEYS" in str(failed.exception)

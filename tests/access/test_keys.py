@@ -1,4 +1,4 @@
-"""Tokens are signed by API keys: which are taken, and what is said of the others."""
+"""API keys sign tokens: valid ones are taken, others are refused with the reason."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def token(secret: Any = SECRET, kid: str | None = "shop", algorithm: str = "HS25
     return jwt.encode(payload, secret, algorithm=algorithm, headers={"kid": kid} if kid else None)
 
 
-def test_a_token_says_who_it_is_for_and_what_they_may_do() -> None:
+def test_a_token_names_its_user_and_its_grants() -> None:
     granted = {"call": True, "chat": True, "memory": False, "tools": ["calculate"]}
     signed = keys().read(token(grants=granted, conversation="c1", origin="https://shop.example"))
-    assert signed.user == "shop.ada", "no other key's users, and no visitor, can have this id"
+    assert signed.user == "shop.ada", "the id does not begin with the key"
     assert signed.grants == {Grant.CALL, Grant.CHAT, Grant.MCP_EXTERNAL}
     assert signed.tools == frozenset({"calculate"})
     assert (signed.claims.conversation, signed.claims.origin) == ("c1", "https://shop.example")
@@ -76,7 +76,7 @@ NOW = int(time.time())
     ],
 )
 def test_a_faulty_token_is_refused_with_the_reason(made: dict[str, Any], why: str) -> None:
-    since = int(time.time()) - NOW  # the table is made when the file is imported, which may be long ago
+    since = int(time.time()) - NOW  # `NOW` is the time of the import, which may be long ago
     made = {name: value + since if name in ("exp", "iat") and value else value for name, value in made.items()}
     if made.get("algorithm") == "none":
         made["secret"] = None
@@ -85,19 +85,19 @@ def test_a_faulty_token_is_refused_with_the_reason(made: dict[str, Any], why: st
     assert "ada" not in str(refused.value)
 
 
-def test_a_token_for_tools_alone_may_live_a_year() -> None:
+def test_a_token_for_tools_only_may_be_valid_for_a_year() -> None:
     granted = {"mcp": True, "notify": True, "on_behalf": True}
     assert keys().read(token(iat=NOW, exp=NOW + PROGRAM_LIFE_S, grants=granted)).user == "shop.ada"
 
 
 @pytest.mark.parametrize("nonsense", ["eyJ.a.b", "eyJhbGciOiJIUzI1NiJ9.e30.x", "eyJ" + "a" * 10_000 + ".b.c"])
-def test_what_only_looks_like_a_token_is_refused(nonsense: str) -> None:
+def test_a_string_that_only_looks_like_a_token_is_refused(nonsense: str) -> None:
     with pytest.raises(NotAdmitted):
         keys().read(nonsense)
 
 
 def public_pem(private: Any, folder: Path) -> Path:
-    """The public half of a key, in a file."""
+    """Write the public half of a key into a file."""
     file = folder / "partner.pem"
     file.write_bytes(private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return file
@@ -111,14 +111,14 @@ def public_pem(private: Any, folder: Path) -> Path:
         ("EdDSA", Ed25519PrivateKey.generate),
     ],
 )
-def test_a_public_key_reads_what_its_private_half_signed_and_nothing_else(
+def test_a_public_key_reads_only_what_its_private_half_signed(
     algorithm: str, generate: Callable[[], Any], tmp_path: Path
 ) -> None:
     private = generate()
     file = public_pem(private, tmp_path)
     partner = ApiKeys(key_pairs(SecretStr(f"partner:file:{file}")))
     assert partner.read(token(private, "partner", algorithm)).user == "partner.ada"
-    signed, _, _ = token(kid="partner").encode().rpartition(b".")  # the public key is used as a secret:
+    signed, _, _ = token(kid="partner").encode().rpartition(b".")  # the forger uses the public key as a secret
     forged = signed + b"." + base64url_encode(hmac.digest(file.read_bytes(), signed, "sha256"))
     for faulty in (forged.decode(), token(generate(), "partner", algorithm)):
         with pytest.raises(NotAdmitted, match="signature"):
@@ -127,7 +127,7 @@ def test_a_public_key_reads_what_its_private_half_signed_and_nothing_else(
         partner.sign("partner", CLAIMS)
 
 
-def test_a_public_key_that_is_weak_or_missing_is_a_faulty_setting(tmp_path: Path) -> None:
+def test_a_weak_or_missing_public_key_is_refused_as_a_setting(tmp_path: Path) -> None:
     weak = public_pem(rsa_key(65_537, 1_024), tmp_path)
     (tmp_path / "no.pem").write_text("no key")
     for file in (weak, tmp_path / "no.pem", tmp_path / "missing.pem"):
@@ -139,7 +139,7 @@ def test_a_public_key_that_is_weak_or_missing_is_a_faulty_setting(tmp_path: Path
     "value",
     ["secret", f":{SECRET}", f"Shop:{SECRET}", "shop:short", f"shop:{SECRET},shop:{SECRET}", f"oidc:{SECRET}"],
 )
-def test_faulty_keys_are_named_without_their_secret(value: str) -> None:
+def test_the_refusal_of_a_faulty_key_does_not_contain_the_secret(value: str) -> None:
     with pytest.raises(ValueError, match=r"id:secret|characters") as refused:
         key_pairs(SecretStr(value))
     assert SECRET not in str(refused.value) and "short" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""What replies cost: the price table, and what a call learns of it."""
+"""The price table, and the costs that a call shows and counts."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tests.call.world import placed_call, settle
 USAGE = ev.TokenUsage(text_in=1000, audio_in=500, cached_text_in=400, cached_audio_in=200, text_out=50, audio_out=300)
 
 
-def test_cached_tokens_cost_their_own_price_only() -> None:
+def test_cached_tokens_cost_only_the_price_of_cached_tokens() -> None:
     price = price_table({})["gpt-realtime-2"]
     dollars = (600 * 4 + 300 * 32 + 400 * 0.4 + 200 * 0.4 + 50 * 24 + 300 * 64) / 1e6
     assert price.micro_usd(asdict(USAGE)) == round(dollars * 1e6)
     assert price.micro_usd(asdict(ev.TokenUsage())) == 0
 
 
-def test_the_default_model_has_a_price_and_every_model_of_the_table_is_known_to_the_package() -> None:
+def test_the_default_model_has_a_price_and_the_package_knows_every_model_of_the_table() -> None:
     named = get_args(get_args(RealtimeSessionCreateRequest.model_fields["model"].annotation)[1])
     assert load_settings(_env_file=None).realtime.model in price_table({})
     assert set(price_table({})) <= set(named)
 
 
-def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None:
+def test_prices_of_the_operator_come_first_and_wrong_ones_are_refused() -> None:
     own = BudgetSettings.model_validate({"prices": '{"mine": {"text_in": 1, "text_out": 3}}'}).prices
     table = price_table(own)
     assert table["mine"].micro_usd({"text_in": 2, "text_out": 1}) == 5 and "gpt-realtime-2" in table
@@ -40,13 +40,13 @@ def test_an_operators_prices_go_before_ours_and_wrong_ones_are_refused() -> None
             BudgetSettings.model_validate({"prices": wrong})
 
 
-def test_a_kind_without_a_price_costs_what_text_does_and_a_cached_token_its_whole_price() -> None:
+def test_a_kind_of_token_without_a_price_costs_as_much_as_text() -> None:
     price = ModelPrice(text_in=1, text_out=3)
     assert price.micro_usd({"audio_in": 10, "audio_out": 10, "image_in": 10}) == 50
     assert price.micro_usd({"text_in": 10, "cached_text_in": 8, "audio_in": 10, "cached_audio_in": 10}) == 20
 
 
-async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:
+async def test_a_call_shows_and_counts_the_tokens_of_its_replies() -> None:
     charged: list[Any] = []
 
     def spend(session: str, model: str, tokens: Any) -> int:
@@ -71,7 +71,7 @@ async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:
         assert value("voice_responder_usd_total", labels) == pytest.approx(0.005)
 
 
-async def test_without_a_price_nothing_is_invented() -> None:
+async def test_a_reply_without_a_price_has_no_cost() -> None:
     async with placed_call(ScriptedResponder()) as call:
         call.responder.say(ev.ReplyFinished("r1", "completed", "", 10, 5))
         await settle()

@@ -1,4 +1,4 @@
-"""Servers in this process whose callers pay, over a Redis that several of them may share."""
+"""Servers with budgets in this process, which may share one Redis."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tests.support.services import budgets_over
 from tests.support.tasks import add_to_stream
 
 STRANGER = {"X-Forwarded-For": "203.0.113.7"}
-"""A proxy on this machine says where they come from."""
+"""The header with which a proxy on this machine names the address of a caller."""
 OTHER = {"X-Forwarded-For": "198.51.100.9"}
 ASKED = {"message": "What is 2 + 2?"}
 TURN_TOKENS = 15
-"""What a scripted model's answer takes."""
+"""The tokens of an answer of a scripted model."""
 
 
 class Vectors:
-    """An embedding model for which all texts are alike."""
+    """An embedding model that gives all texts the same vector."""
 
     model = "m"
 
@@ -47,7 +47,7 @@ async def paying(
     thoughts: Sequence[Scene] = (),
     **options: Any,
 ) -> AsyncIterator[World]:
-    """A server with these budgets; those over the same Redis count together. `thoughts` answer `/api/reasoning`."""
+    """Run a server with these budgets; servers over one Redis count together. `thoughts` answer `/api/reasoning`."""
     redis = FakeAsyncRedis(server=server or FakeServer())
     made = budgets_over(redis, BudgetSettings.model_validate(budgets))
     admit = partial(admit_task, made)

@@ -44,7 +44,7 @@ def assert_valid(messages: tuple[Message, ...]) -> None:
 
 @examples(80)
 @given(st.lists(units(), min_size=1, max_size=25))
-def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
+def test_a_context_within_its_budgets_has_no_orphans_and_keeps_the_newest_messages(
     conversation: list[tuple[Message, ...]],
 ) -> None:
     context = ConversationContext()
@@ -62,7 +62,7 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
 
 @examples(30)
 @given(st.lists(units(), max_size=10))
-def test_what_is_stored_reads_back_the_same(conversation: list[tuple[Message, ...]]) -> None:
+def test_stored_messages_read_back_the_same(conversation: list[tuple[Message, ...]]) -> None:
     async def through_memory() -> list[Message]:
         store = ChatHistory(FakeMemory())
         for unit in conversation:
@@ -87,19 +87,19 @@ def test_a_message_over_budget_is_shortened_and_says_so() -> None:
         [Message("user", "a", 0), Message("user", "b", 0)],
     ],
 )
-def test_half_a_unit_is_refused(unit: list[Message]) -> None:
+def test_an_incomplete_unit_is_refused(unit: list[Message]) -> None:
     with pytest.raises(ValueError, match="unit"):
         ConversationContext().add(*unit)
 
 
-def test_orphans_in_a_store_fall_out() -> None:
+def test_orphans_in_a_store_are_left_out() -> None:
     calls = Message("assistant", "", 0, tool_calls=(StoredCall("a", "t", "{}"),))
     orphan = Message("tool", "x", 0, tool_call_id="z")
     last = Message("user", "hello", 0)
     assert ConversationContext([orphan, calls, last]).messages == (last,)
 
 
-def test_tokens_are_estimated_on_the_safe_side() -> None:
+def test_the_estimate_of_tokens_is_not_too_low() -> None:
     assert estimate_tokens("The weather in Seattle is mild today.") >= 8
     assert estimate_tokens("天気はどうですか") >= 8
     assert estimate_tokens("") == 0

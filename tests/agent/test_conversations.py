@@ -23,7 +23,7 @@ from tests.support.agents import call, toolbox
 
 @tool("echo", "Says it again.", persistent=True)
 async def echo(text: str) -> Result:
-    """Its calls stay in the conversation."""
+    """Return the text; the conversation keeps the call."""
     return Result({"text": text})
 
 
@@ -31,8 +31,8 @@ def agent(model: ScriptedModel, memory: Any) -> Agent:
     return Agent(model, toolbox(echo), "m", store=ChatHistory(memory))
 
 
-def told(model: ScriptedModel) -> list[str]:
-    """What the model was shown of the conversation, last time."""
+def shown(model: ScriptedModel) -> list[str]:
+    """Return the conversation's texts in the newest request to the model."""
     return [message["content"] for message in model.requests[-1]["messages"][1:]]
 
 
@@ -45,33 +45,33 @@ async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: 
             await session.think(text, mode)  # type: ignore[arg-type]
         finally:
             await opened.memory.close()
-    assert told(model) == ["What does it say?", "Looking.", '{"text": "hi"}', "It says hi.", "Again?"]
+    assert shown(model) == ["What does it say?", "Looking.", '{"text": "hi"}', "It says hi.", "Again?"]
 
 
-async def test_an_idle_hour_ends_it() -> None:
+async def test_a_conversation_ends_after_an_idle_hour() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     await agent(model, memory).create_session("c", user_id="ada").think("x")
     await memory.age(HISTORY_TTL_S - 60)
     await agent(model, memory).create_session("c", user_id="ada").think("x")
-    assert told(model) == ["x", "One.", "x"]
+    assert shown(model) == ["x", "One.", "x"]
     await memory.age(HISTORY_TTL_S)
     await agent(model, memory).create_session("c", user_id="ada").think("y")
-    assert told(model) == ["y"]
+    assert shown(model) == ["y"]
 
 
-async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
+async def test_a_conversation_is_empty_for_another_user_and_without_a_user() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     for user in ("ada", "bob", ""):
         await agent(model, memory).create_session("c", user_id=user).think(f"I am {user}.")
-        assert told(model) == [f"I am {user}."]
+        assert shown(model) == [f"I am {user}."]
     assert await ChatHistory(memory).load("c", "") == []
 
 
-async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
+async def test_words_spoken_during_a_typed_turn_are_kept() -> None:
     memory = FakeMemory()
 
     class Speaking(ScriptedModel):
-        """While it answers, something is said in a call of the same conversation."""
+        """A model that gets a message of a call in the same conversation during its answer."""
 
         async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[Delta, None]:
             await memory.append_messages("ada", "c", Message("user", "spoken", 1.0))
@@ -87,7 +87,7 @@ async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
     ]
 
 
-async def test_an_outage_costs_the_history_and_is_told() -> None:
+async def test_an_outage_of_memory_loses_the_history_and_is_reported() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     answers, lost = [], []
     for text, down in (("x", False), ("y", True), ("z", False)):
@@ -96,18 +96,18 @@ async def test_an_outage_costs_the_history_and_is_told() -> None:
         answers.append((await using.create_session("c", user_id="ada").think(text)).text)
         lost.append(cast(ChatHistory, using.store).lost)
     assert (answers, lost) == (["One.", "Two.", "Three."], [False, True, False])
-    assert told(model) == ["x", "One.", "z"]
+    assert shown(model) == ["x", "One.", "z"]
 
 
-async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() -> None:
+async def test_a_turn_that_fails_before_its_first_word_leaves_nothing() -> None:
     memory, model = FakeMemory(), ScriptedModel([ModelUnavailable("gone")], ["One."])
     with pytest.raises(ModelUnavailable):
         await agent(model, memory).create_session("c", user_id="ada").think("x", raises=True)
     await agent(model, memory).create_session("c", user_id="ada").think("x")
-    assert told(model) == ["x"]
+    assert shown(model) == ["x"]
 
 
-async def test_a_question_keeps_the_id_it_came_with() -> None:
+async def test_a_question_keeps_the_message_id_of_its_request() -> None:
     memory, model = FakeMemory(), ScriptedModel(["One."])
     answer = await agent(model, memory).create_session("c", user_id="ada").think("x", "chat", message_id="m1")
     assert [one.message_id for one in await memory.recent_messages("ada", "c")] == ["m1", answer.message_id]

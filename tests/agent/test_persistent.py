@@ -1,4 +1,4 @@
-"""What stays of tool calls when their turn is over."""
+"""After a turn the conversation keeps the calls of persistent tools only."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.support.waiting import until
 
 @tool("look_up", "Looks something up whose ids matter later.", persistent=True)
 async def look_up(what: str) -> Result:
-    """Finds one thing."""
+    """Find one thing."""
     return Result({"id": 7, "what": what})
 
 
 @tool("erase", "Erases.", confirm=True)
 async def erase(what: str) -> Result:
-    """Pretends to erase."""
+    """Pretend to erase."""
     return Result({"erased": what})
 
 
 def shape(messages: Any) -> list[str]:
-    """Each message as its role and, of a call, the tools' names."""
+    """Return each message's role, followed by the names of the tools it calls."""
     return [
         " ".join([message["role"], *(each["function"]["name"] for each in message.get("tool_calls", ()))])
         for message in messages
@@ -53,7 +53,7 @@ def called(tool_name: str, id_: str = "c1") -> Any:
     ],
     ids=["passing", "persistent", "side by side", "failed", "waits for a yes"],
 )
-async def test_of_a_turns_calls_only_some_stay_with_their_results(calls: list[Any], stay: list[str]) -> None:
+async def test_only_persistent_and_unconfirmed_calls_stay_after_their_turn(calls: list[Any], stay: list[str]) -> None:
     memory, model = FakeMemory(), ScriptedModel(["Hm. ", *calls], ["Found."], ["Yes."])
     store = ChatHistory(memory)
     session = agent(model, look_up, echo, fail, erase, store=store).create_session("c", user_id="ada")
@@ -63,12 +63,14 @@ async def test_of_a_turns_calls_only_some_stay_with_their_results(calls: list[An
     await session.think("And?")
     left = ["user", " ".join(["assistant", *stay]), *["tool"] * len(stay), "assistant"]
     assert shape(model.requests[2]["messages"]) == [*left, "user"]
-    assert "Hm. " in [message["content"] for message in model.requests[2]["messages"]], "words beside a call stay"
+    assert "Hm. " in [message["content"] for message in model.requests[2]["messages"]], (
+        "the words beside the calls are gone"
+    )
     assert shape(as_api(message) for message in await store.load("c", "ada"))[: len(left)] == left
 
 
 @pytest.mark.parametrize("end", ["cancelled", "failed", "abandoned"])
-async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
+async def test_a_turn_that_breaks_off_keeps_no_passing_calls(end: str) -> None:
     slow = Slow()
     then: list[Any] = [ModelUnavailable("gone")] if end == "failed" else [call("slow", id_="s")]
     session = agent(ScriptedModel([called("echo")], then), echo, slow.tool).create_session("c")

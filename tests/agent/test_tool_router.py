@@ -1,4 +1,4 @@
-"""Which tools a turn is offered where there are many."""
+"""The tool router chooses which of many tools a turn is offered."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def numbered(number: int, **flags: Any) -> Any:
 
 
 def box(count: int = 20) -> Registry:
-    """`tool_0` is always there, `tool_1` for nobody but calls, the others for the router to choose."""
+    """Return tools: `tool_0` is always offered, `tool_1` in calls only, the router chooses among the others."""
     return toolbox(
         numbered(0, always=True), numbered(1, clients=["voice"]), *(numbered(each) for each in range(2, count))
     )
@@ -48,13 +48,13 @@ async def offered(router: ToolRouter, text: str = "Do it.", **more: Any) -> list
     return [each.name for each in routed.offered("chat")]
 
 
-async def test_the_tools_the_model_names_are_offered_beside_those_that_always_are() -> None:
+async def test_the_tools_that_the_model_names_are_offered_beside_the_permanent_ones() -> None:
     routing, model = router(['["tool_7", ', '"tool_3"]'])
     assert set(await offered(routing)) == {"tool_0", "tool_3", "tool_7"}
     [request] = model.requests
     assert request["model"] == "cheap" and request["tools"] == []
     assert "Does thing number 7." in request["messages"][0]["content"]
-    assert "tool_1:" not in request["messages"][0]["content"], "a tool for others is not in the catalogue"
+    assert "tool_1:" not in request["messages"][0]["content"], "the catalogue has a tool of another client"
     assert request["messages"][1]["content"] == "Do it."
 
 
@@ -74,13 +74,13 @@ async def test_the_tools_the_model_names_are_offered_beside_those_that_always_ar
     ],
     ids=["down", "prose", "object", "numbers", "cut", "unknown", "deep", "silent", "too long", "late"],
 )
-async def test_when_the_choice_fails_every_tool_is_offered(scene: Any) -> None:
+async def test_every_tool_is_offered_when_the_choice_fails(scene: Any) -> None:
     routing, _ = router(scene, within_s=0.1)
     assert sorted(await offered(routing)) == sorted(EVERYTHING)
 
 
 @pytest.mark.parametrize("above", [0, 5, 150])
-async def test_it_never_offers_more_than_a_model_takes(above: int) -> None:
+async def test_a_turn_is_never_offered_more_tools_than_a_model_takes(above: int) -> None:
     routing, _ = router([ModelUnavailable("gone")], ['["tool_190"]'], above=above)
     routed, _ = await routing.route("x", box(200), "chat", REACH)
     assert len(routed.names) == OFFERED_LIMIT and "tool_0" in routed.names
@@ -96,17 +96,17 @@ async def test_few_tools_need_no_choice() -> None:
     assert model.requests == []
 
 
-async def test_a_tool_that_waits_for_a_yes_is_offered_whatever_is_said() -> None:
+async def test_a_tool_that_waits_for_consent_is_always_offered() -> None:
     call = Message("assistant", "", 0.0, "chat", tool_calls=(StoredCall("c", "tool_9", "{}"),))
     result = Message("tool", "{}", 0.0, "chat", tool_call_id="c")
     routing, model = router(["[]"])
     earlier = [Message("user", "Erase <it>.", 0.0), call, result, Message("assistant", "Shall I?", 0.0)]
     assert set(await offered(routing, "Yes.", earlier=earlier)) == {"tool_0", "tool_9"}
     asked = model.requests[0]["messages"][0]["content"]
-    assert "Shall I?" in asked and "<it>" not in asked, "the conversation is quoted"
+    assert "Shall I?" in asked and "<it>" not in asked, "the conversation is not quoted"
 
 
-async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> None:
+async def test_a_turn_gets_only_the_chosen_tools_and_their_guidance() -> None:
     model = ScriptedModel(['["tool_4"]'], ["Done."])
     agent = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 1.0))
     response = await agent.create_session("c").think("Do it.", "chat")
@@ -114,7 +114,7 @@ async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> N
     request = model.requests[1]
     assert sorted(each["function"]["name"] for each in request["tools"]) == ["tool_0", "tool_4"]
     assert "Mind 4." in request["messages"][0]["content"] and "Mind 5." not in request["messages"][0]["content"]
-    assert response.tokens_used == 30, "the choice is counted"
+    assert response.tokens_used == 30, "the tokens of the choice are not counted"
 
 
 async def test_cancelling_a_turn_ends_the_choice() -> None:
@@ -123,5 +123,5 @@ async def test_cancelling_a_turn_ends_the_choice() -> None:
     task = asyncio.create_task(session.think("Do it.", "chat"))
     await until(lambda: model.open == 1)
     session.cancel()
-    assert (await asyncio.wait_for(task, 1)).state == "cancelled"
+    assert (await asyncio.wait_for(task, 10)).state == "cancelled"
     assert model.open == 0

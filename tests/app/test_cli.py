@@ -1,4 +1,4 @@
-"""The command, as a process: what it prints, its status, and a traceback for nobody."""
+"""The command as a process: what it prints, its status, and no traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN_WITHIN_S = 60.0
 
 
 def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """`responder-thinker …` in `folder`, to its end."""
+    """Run `responder-thinker …` in `folder` to its end."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
@@ -28,7 +28,7 @@ def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.Complete
 
 
 def refused(ended: subprocess.CompletedProcess[str]) -> str:
-    """What a command said that ended with status 2, in words and not with a traceback."""
+    """Return what a command printed that ended with status 2 and without a traceback."""
     said = ended.stdout + ended.stderr
     assert ended.returncode == 2, said
     assert "Traceback" not in said
@@ -36,22 +36,22 @@ def refused(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize(("command", "words"), [((), ("serve", "talk")), (("serve",), ("--port", "--host"))])
-def test_help_names_what_there_is(tmp_path: Path, command: tuple[str, ...], words: tuple[str, ...]) -> None:
+def test_help_names_commands_and_options(tmp_path: Path, command: tuple[str, ...], words: tuple[str, ...]) -> None:
     ended = run(*command, "--help", folder=tmp_path)
     assert ended.returncode == 0
     assert all(word in ended.stdout for word in words)
 
 
-def test_a_setting_that_makes_no_sense_is_named_with_its_mend(tmp_path: Path) -> None:
+def test_a_wrong_setting_is_named_with_advice(tmp_path: Path) -> None:
     said = refused(run("serve", folder=tmp_path, VAD__THRESHOLD="2", REDIS_URL="localhost"))
     assert "VAD__THRESHOLD" in said and "REDIS_URL" in said and "redis://localhost:6379/0" in said
     assert ".env.example" in said
 
 
-def test_an_address_that_is_not_this_machines_is_refused_in_words(tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_refused_with_the_option(tmp_path: Path) -> None:
     assert "--host" in refused(run("serve", "--host", "192.0.2.1", folder=tmp_path))
 
 
-def test_the_log_level_is_a_setting_too(tmp_path: Path) -> None:
+def test_a_wrong_log_level_is_named(tmp_path: Path) -> None:
     assert "LOG_LEVEL" in refused(run("serve", folder=tmp_path, LOG_LEVEL="loud"))
     assert "--port" in refused(run("serve", "--port", "70000", folder=tmp_path, LOG_LEVEL="INFO"))

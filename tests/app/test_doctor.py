@@ -1,4 +1,4 @@
-"""`responder-thinker doctor`: what it tries, what it says, and its status."""
+"""`responder-thinker doctor`: its checks, its words, and its status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ["Python", "Settings", "Codecs", "Detector", "Disk", "Redis", "Database"
 
 
 def findings(said: str) -> dict[str, tuple[str, str]]:
-    """Each check's mark and words; advice follows in the words."""
+    """Return the mark and the words of each check; the words end with the advice."""
     found: dict[str, tuple[str, str]] = {}
     name = ""
     for line in said.splitlines():
@@ -36,11 +36,11 @@ def findings(said: str) -> dict[str, tuple[str, str]]:
 
 
 async def check(name: str, **given: Any) -> Finding:
-    """Make one check, with these settings."""
+    """Make one check with these settings."""
     return await CHECKS[name](load_settings(_env_file=None, **given))
 
 
-def test_on_a_machine_without_a_key_everything_is_tried_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_without_a_key_every_check_is_made_and_no_file_is_left(tmp_path: Path) -> None:
     ended = run("doctor", folder=tmp_path)
     found = findings(ended.stdout)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -50,7 +50,7 @@ def test_on_a_machine_without_a_key_everything_is_tried_and_nothing_is_left_behi
     assert not [*tmp_path.rglob("*.db")]
 
 
-def test_what_is_broken_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_broken_part_is_named_with_advice(tmp_path: Path) -> None:
     ended = run(
         "doctor",
         folder=tmp_path,
@@ -69,7 +69,7 @@ def test_what_is_broken_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert KEY not in ended.stdout + ended.stderr and "secret" not in ended.stdout + ended.stderr
 
 
-def test_a_provider_is_asked_for_a_real_session() -> None:
+def test_the_check_of_a_provider_opens_a_real_session() -> None:
     with running_peer() as peer, running_redis() as redis:
         given: dict[str, Any] = {"openai_api_key": KEY, "openai_base_url": f"{peer.url}/v1", "redis_url": redis.url}
         provider, memory = (asyncio.run(check(name, **given)) for name in ("Provider", "Redis"))

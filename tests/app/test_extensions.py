@@ -1,4 +1,4 @@
-"""The extensions a server has: those whose packages are installed, each under a name of its own."""
+"""A server has the extensions with installed packages, each under a name of its own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from backend.errors import MissingLibrary
 from backend.runtime.extras import require
 
 
-def test_every_folder_of_extensions_declares_one_of_its_name() -> None:
+def test_every_folder_of_extensions_declares_an_extension_of_its_name() -> None:
     here = installed()
     folders = {path.parent.name for path in Path(extensions.__path__[0]).glob("*/extension.py")}
     assert {each.name for each in here.extensions} == folders and not here.missing
 
 
-def test_what_is_not_installed_is_asked_for_with_the_command_that_installs_it() -> None:
+def test_the_error_about_a_missing_package_contains_the_command_that_installs_it() -> None:
     require("json", extra="any", needed_by="A_SETTING")
     with pytest.raises(MissingLibrary) as refused:
         require("no_such_package", extra="oidc", needed_by="ACCESS=oidc")

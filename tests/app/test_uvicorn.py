@@ -1,4 +1,4 @@
-"""The ASGI application under uvicorn's own command: it serves a call, and says goodbye before it goes."""
+"""The ASGI application under uvicorn's own command serves a call, and says goodbye before it ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def under_uvicorn(folder: Path, peer: OfflinePeer, **env: str) -> Iterator[Runni
         end(process)
 
 
-async def test_uvicorns_command_serves_the_page_and_a_call_and_a_signal_says_goodbye_first(tmp_path: Path) -> None:
+async def test_the_command_of_uvicorn_serves_the_page_and_a_call_and_ends_with_a_goodbye(tmp_path: Path) -> None:
     async with offline_peer(SCRIPT) as peer:
         with under_uvicorn(tmp_path, peer) as server:
             async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
@@ -56,10 +56,10 @@ async def test_uvicorns_command_serves_the_page_and_a_call_and_a_signal_says_goo
                 await call.event("transcript", role="assistant", content="Hello.")
                 server.process.send_signal(signal.SIGTERM)
                 await call.event("session_ended", reason="shutdown")
-            await asyncio.to_thread(server.process.wait, 15)
+            await asyncio.to_thread(server.process.wait, 30)
 
 
-def test_settings_it_cannot_follow_are_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_setting_without_effect_under_uvicorn_is_refused(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "uvicorn", "backend.main:app", "--port", "0"],
         cwd=tmp_path,
@@ -80,5 +80,5 @@ def test_settings_it_cannot_follow_are_refused_with_the_reason(tmp_path: Path) -
         ("/venv/bin/hypercorn backend.main:app", "0.0.0.0"),
     ],
 )
-def test_who_may_come_in_depends_on_the_address_that_uvicorn_listens_on(command: str, host: str) -> None:
+def test_the_address_of_uvicorn_decides_who_is_admitted(command: str, host: str) -> None:
     assert listening_host(command.split()) == host

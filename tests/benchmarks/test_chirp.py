@@ -1,4 +1,4 @@
-"""A known sound, through the codec, whole and cut: what is missing is found, to the millisecond."""
+"""Missing and repeated parts of a known sound are found to the millisecond, also after the codec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = 20_000
 
 
 def heard(samples: NDArray[np.int16]) -> bytes:
-    """What the codec makes of it, between silences."""
+    """Return the sound between silences, as it comes out of the codec."""
     pcm = samples.tobytes()
     pcm += bytes(-len(pcm) % FRAME_BYTES)
     frames = [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)]
@@ -30,7 +30,7 @@ def without(count: int, at: int = HERE) -> NDArray[np.int16]:
     return np.concatenate([PCM[:at], PCM[at + count :]])
 
 
-def test_a_whole_chirp_has_lost_nothing() -> None:
+def test_a_complete_chirp_has_lost_nothing() -> None:
     assert wholeness(heard(PCM), CHIRP) == Wholeness(lost=0, repeated=0, glitches=0)
 
 

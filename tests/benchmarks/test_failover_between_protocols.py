@@ -1,7 +1,7 @@
-"""A provider dies while a Thinker works for its call, and another goes on that speaks another protocol.
+"""A provider dies while a Thinker works for its call, and one with another protocol continues the call.
 
-Each provider is played by its strict peer, in a process of its own, and each stands once on either side. What the
-next one is given is what was said and what the Thinker has found, in its own protocol; nothing of it may be refused.
+A strict peer plays each provider, in a process of its own. Each provider fails once and takes over once. The second one
+gets the conversation and the Thinker's answer in its own protocol, and may refuse nothing of it.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ QUESTION = "is it sunny"
 SILENCE_MOST_S = 4.0
 BY_NAME = {each.name: each for each in PROVIDERS}
 HEARD_HERE = ("gpt-realtime-2", "gemini", "qwen", "gpt_live", "vllm_omni", "azure", "gpt-realtime-2")
-"""Those for which turns are found here, each followed by the one that goes on."""
+"""Providers for which the server finds the turns, each followed by the one that takes over."""
 HEARD_THERE = ("gpt-realtime-2", "xai", "speech_to_speech", "azure", "localai", "gpt-realtime-2")
-"""Those that can find turns themselves."""
+"""Providers that can find turns themselves."""
 CHANGING = (("xai", "gemini"), ("qwen", "localai"))
-"""Those between which somebody else begins to find the turns."""
+"""Pairs between which the finding of turns moves from the server to the provider, or back."""
 CASES = [*pairwise(HEARD_HERE), *pairwise(HEARD_THERE), *CHANGING]
 
 
 def settings_of(
     first: GauntletProvider, one: OfflinePeer, second: GauntletProvider, two: OfflinePeer
 ) -> dict[str, str]:
-    """The settings of a server that prefers the first provider, and has the second."""
+    """Return the settings of a server that prefers the first provider and falls back on the second."""
     mine, other = dict(first.settings(one)), dict(second.settings(two))
     names = f"{mine['RESPONDERS']},{other['RESPONDERS']}"
     plugins = {"PLUGIN_FOLDERS": str(PLUGINS), "OPENAI_API_KEY": "k"}
@@ -48,10 +48,10 @@ def settings_of(
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("first", "second"), CASES, ids=map("-to-".join, CASES))
-async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_tool_call(
+async def test_a_call_continues_in_another_protocol_with_its_history_and_its_open_tool_call(
     tmp_path: Path, first: str, second: str
 ) -> None:
-    delegates = first == "gpt_live"  # and does not say to whom: its answer is cut instead
+    delegates = first == "gpt_live"  # without saying to which Thinker, so its answer is cut instead
     dying = script(STORY if delegates else PREAMBLE | {"calls": ask_almanac(4)})
     one_is, two_is = BY_NAME[first], BY_NAME[second]
     now = asyncio.get_running_loop().time
@@ -80,13 +80,13 @@ async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_
 
 
 async def goes_on(call: PlacedCall) -> None:
-    """Another question is answered over the new connection."""
+    """Ask another question, and wait for its answer over the new connection."""
     await call.say(silence(100) + speech(QUESTION))
     await until(lambda: heard(call, ANSWER) == 2, 15)
 
 
 async def given_all(peer: OfflinePeer, provider: GauntletProvider, *, delegates: bool, transcribes: bool) -> None:
-    """The peer was given what was said before and what a Thinker has found, and refused nothing."""
+    """Assert that the peer got the conversation and the Thinker's answer, and refused nothing."""
     logs = [log for log in await peer.connections() if log["received"]]
     given = json.dumps([entry["event"] for log in logs for entry in log["received"]])
     assert not transcribes or QUESTION in given
@@ -98,11 +98,11 @@ async def given_all(peer: OfflinePeer, provider: GauntletProvider, *, delegates:
 
 
 def heard(call: PlacedCall, hz: int) -> int:
-    """How often a tone was heard."""
+    """Return how often the caller heard a tone."""
     return len(times_heard(call.caller.received.frames, hz))
 
 
-def test_each_provider_stands_once_on_either_side() -> None:
+def test_each_provider_fails_once_and_takes_over_once() -> None:
     wires: dict[str, Any] = {each.name: each.wire for each in PROVIDERS}
     assert {wires[name] for name, _ in CASES} == {wires[name] for _, name in CASES} == set(wires.values())
     assert ANSWERED["tone"]["hz"] == ANSWER

@@ -1,4 +1,4 @@
-"""From records to figures: each definition at the top of `benchmarks/figures.py`, once."""
+"""Each figure follows its definition at the top of `benchmarks/figures.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING_SUBTRACTED = Settings(0.0, 0.0)
 
 
 def packets(*stretches: tuple[int, int], every: float = 0.02) -> Packets:
-    """Packets from second 0 on: (how many, how loud) after each other."""
+    """Return packets from second 0 on, in stretches of (count, peak)."""
     peaks = [peak for count, peak in stretches for _ in range(count)]
     numbers = range(len(peaks))
     return Packets([n * every for n in numbers], list(numbers), [n * 960 for n in numbers], peaks, [False] * len(peaks))
@@ -45,7 +45,7 @@ def interruption(began: float, ended: float, *, late: bool = False) -> Utterance
     return Utterance(Kind.LATE_INTERRUPTION if late else Kind.INTERRUPTION, began, ended)
 
 
-def test_a_pause_that_was_told_is_neither_a_gap_nor_slots_left_out() -> None:
+def test_an_announced_pause_is_neither_a_gap_nor_skipped_slots() -> None:
     heard = packets((30, QUIET))
     for later in range(20, 30):
         heard.at[later] += 1.0
@@ -54,11 +54,11 @@ def test_a_pause_that_was_told_is_neither_a_gap_nor_slots_left_out() -> None:
     seen = media_figures(silent, [], NOTHING_SUBTRACTED)
     assert seen.gaps_percent == pytest.approx(100 / 29) and seen.slots_skipped == 50
     heard.ends[19] = True
-    told = media_figures(silent, [], NOTHING_SUBTRACTED)
-    assert told.gaps_percent == 0 and told.slots_skipped == 0 and told.spacing.count == 28
+    announced = media_figures(silent, [], NOTHING_SUBTRACTED)
+    assert announced.gaps_percent == 0 and announced.slots_skipped == 0 and announced.spacing.count == 28
 
 
-def test_added_latency_is_what_is_left_without_hangover_and_the_providers_delay() -> None:
+def test_added_latency_excludes_the_hangover_and_the_delay_of_the_provider() -> None:
     one = call(packets((100, QUIET), (50, LOUD)), question(0.5, 1.5))
     assert added_latencies(one, Settings(0.3, 0.1)) == [pytest.approx(0.1)]
 
@@ -68,18 +68,18 @@ def test_sound_from_before_the_end_of_speech_is_no_answer() -> None:
     assert added_latencies(one, NOTHING_SUBTRACTED) == [pytest.approx(2.0 - 1.205)]
 
 
-def test_barge_in_runs_from_speech_to_the_first_packet_of_a_lasting_silence() -> None:
+def test_a_barge_in_lasts_from_speech_to_the_first_packet_of_a_lasting_silence() -> None:
     one = call(packets((60, LOUD), (2, QUIET), (3, LOUD), (60, QUIET)), interruption(1.0, 2.0))
     assert barge_ins(one, Kind.INTERRUPTION) == [pytest.approx(0.3)]
     assert barge_ins(one, Kind.LATE_INTERRUPTION) == []
 
 
-def test_audio_heard_after_the_silence_and_during_the_interruption_leaked() -> None:
+def test_audio_after_the_silence_and_during_the_interruption_is_a_leak() -> None:
     heard = packets((55, LOUD), (10, QUIET), (4, LOUD), (40, QUIET), (10, LOUD))
     assert leaks(call(heard, interruption(1.0, 2.0, late=True))) == 4
 
 
-def test_missing_sequence_numbers_are_lost_packets_and_missing_time_is_skipped_slots() -> None:
+def test_missing_sequence_numbers_are_lost_packets_and_missing_timestamps_are_skipped_slots() -> None:
     heard = packets((10, QUIET))
     heard.sequence = [65_534, 65_535, 0, 1, 4, 5, 6, 7, 8, 9]
     heard.timestamp = [(number * 960) % (1 << 32) for number in (0, 1, 2, 3, 4, 5, 6, 9, 10, 11)]
@@ -87,7 +87,7 @@ def test_missing_sequence_numbers_are_lost_packets_and_missing_time_is_skipped_s
     assert (figures.packets_lost, figures.slots_skipped) == (2, 2)
 
 
-def test_a_call_that_went_wrong_is_counted_and_its_figures_are_not() -> None:
+def test_a_failed_call_is_counted_without_its_figures() -> None:
     good = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
     bad = call(packets((10, QUIET)), question(0.05, 0.1))
     bad.trouble = "The call was lost."
@@ -96,7 +96,7 @@ def test_a_call_that_went_wrong_is_counted_and_its_figures_are_not() -> None:
     assert figures.troubles == ("The call was lost.",)
 
 
-def test_legs_add_up_to_the_added_latency() -> None:
+def test_the_legs_add_up_to_the_added_latency() -> None:
     one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
     settings = Settings(0.3, 0.1)
     log = ProviderCall((ProviderTurn(0.2, 0.3), ProviderTurn(asked=1.85, answered=1.96)), asked=2)
@@ -109,7 +109,7 @@ def test_legs_add_up_to_the_added_latency() -> None:
     )
 
 
-def test_an_utterance_taken_for_two_turns_is_one_too_many() -> None:
+def test_an_utterance_that_became_two_turns_is_counted_as_split() -> None:
     one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
     figures = media_figures(report(one), [ProviderCall((), asked=2)], NOTHING_SUBTRACTED)
     assert figures.turns_split == 1

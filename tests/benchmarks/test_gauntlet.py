@@ -1,4 +1,4 @@
-"""The gauntlet in its short form: one provider of each protocol, through everything, by what real callers hear."""
+"""The short gauntlet: one provider of each protocol in every happening, judged by what callers hear."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def cells() -> list[Cell]:
 
 
 @pytest.mark.parametrize("provider", SHORT)
-def test_whatever_happens_nobody_hears_four_seconds_of_silence_and_no_answer_is_lost_or_doubled(
+def test_no_happening_causes_four_seconds_of_silence_or_a_lost_or_doubled_answer(
     provider: str, cells: list[Cell]
 ) -> None:
     of_provider = [cell for cell in cells if cell.provider == provider]
-    assert len(of_provider) >= 16, "each happening was tried, or it is said why it cannot be"
+    assert len(of_provider) >= 16, "some happenings were neither tried nor excused"
     wrong = [
         f"{cell.happening}: {told(cell)} {cell.trouble}\n" + "\n".join(cell.told)
         for cell in of_provider

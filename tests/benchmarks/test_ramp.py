@@ -1,4 +1,4 @@
-"""The ramp's decisions, walked through with servers that carry so many calls and no more."""
+"""The ramp finds the capacity of servers that carry a known number of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.ramp import Rule, Try, answer, judged, next_number
 
 
 def climbed(carries: int, *, start: int = 8, most: int = 500) -> tuple[int, list[int]]:
-    """The answer for a server that carries so many calls, and the numbers that were tried."""
+    """Return the answer for a server that carries `carries` calls, and the numbers that were tried."""
     held: dict[int, bool] = {}
     while (number := next_number(held, start, most)) is not None:
         held[number] = number <= carries
@@ -20,7 +20,7 @@ def climbed(carries: int, *, start: int = 8, most: int = 500) -> tuple[int, list
 
 
 @pytest.mark.parametrize("carries", [1, 3, 7, 8, 20, 41, 100, 333])
-def test_the_answer_is_within_a_tenth_below_what_is_carried(carries: int) -> None:
+def test_the_answer_is_at_most_a_tenth_below_the_capacity(carries: int) -> None:
     found, tried = climbed(carries)
     assert carries * 0.9 - 1 <= found <= carries
     assert len(tried) <= 12
@@ -42,11 +42,11 @@ def good() -> MediaFigures:
         ({"samples_repeated": 480}, "480 samples"),
     ],
 )
-def test_each_part_of_the_rule_can_break_it(change: dict[str, object], words: str) -> None:
+def test_each_limit_of_the_rule_fails_a_run(change: dict[str, object], words: str) -> None:
     assert words in Rule(60.0).broken_by(dataclasses.replace(good(), **change))  # type: ignore[arg-type]
 
 
-def test_a_run_broken_by_something_else_is_told_from_one_the_server_broke() -> None:
+def test_a_run_that_fails_without_a_fault_of_the_server_is_marked() -> None:
     late = dataclasses.replace(good(), gaps_percent=3.0)
     assert judged(64, Rule(60.0), late, core_percent=97.0, rig_percent=40.0).fault == ""
     assert "60 %" in judged(64, Rule(60.0), late, core_percent=60.0, rig_percent=40.0).fault

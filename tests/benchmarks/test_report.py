@@ -1,4 +1,4 @@
-"""Figures on paper: medians over repeated runs, JSON that every reader takes."""
+"""A report has medians over repeated runs, and JSON that every reader accepts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def a_run(latency_ms: float, calls: int = 8) -> Run:
     )
 
 
-def test_repeated_runs_show_their_median_and_leave_out_what_was_not_measured() -> None:
+def test_repeated_runs_show_their_median_without_missing_figures() -> None:
     runs = [a_run(50.0), a_run(90.0), a_run(60.0), a_run(math.nan)]
     assert middle(lambda run: run.media.added_latency.p50, runs) == 60.0
     assert middle(lambda run: run.media.barge_in.p50, runs) is None
 
 
-def test_a_fault_in_one_run_of_three_is_not_hidden_by_a_median() -> None:
+def test_a_median_does_not_hide_a_fault_in_one_run_of_three() -> None:
     bad = a_run(60.0)
     bad = dataclasses.replace(bad, media=dataclasses.replace(bad.media, failed=3, slots_skipped=96, samples_lost=7))
     rows = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in rows_of({8: [a_run(60.0), bad]})}
@@ -49,7 +49,7 @@ def test_a_fault_in_one_run_of_three_is_not_hidden_by_a_median() -> None:
     )
 
 
-def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) -> None:
+def test_json_has_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     save(path, {8: [a_run(60.0), a_run(61.0)]}, 10.0, Cores(frozenset({0}), frozenset({1})))
     document = json.loads(path.read_text(), parse_constant=pytest.fail)

@@ -1,4 +1,4 @@
-"""What counts as growing."""
+"""The soak test distinguishes growth from noise and from buffers that fill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_noise_is_not_growth() -> None:
     assert grown(samples([100.0, 101.5, 99.8] * 20), allowed_mb=2.0) == []
 
 
-def test_a_slow_leak_is_found() -> None:
+def test_a_slow_leak_is_growth() -> None:
     assert "memory grew" in grown(samples([100 + minute * 0.5 for minute in range(60)]), allowed_mb=2.0)[0]
 
 

@@ -1,4 +1,4 @@
-"""The scenes are the same for one seed, real calls are made of them, and what became of each is judged rightly."""
+"""Scenes depend on their seed only, are played in real calls, and are judged by what was heard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.turn_sense.table import rows
 TONE_DB = -20.0
 
 
-def test_a_default_run_has_all_kinds_in_calls_that_differ_by_provider_only() -> None:
+def test_a_default_run_has_all_kinds_of_scenes_and_the_same_calls_for_each_provider() -> None:
     calls = draw.calls(3, 400, (0, 250, 500), list(Kind))
     own = [call for call in calls if call.same_sound_as < 0]
     assert sum(len(call.scenes) for call in own) >= 400
@@ -47,15 +47,17 @@ CLIP = Clip([], [], [], [Word("one", 0, 1, "caller"), Word("two", 1.6, 2, "calle
 TURN = Played(0, 0.0, [(0.0, 2.0)], 5.0)
 
 
-def test_a_reply_within_a_pause_is_spoken_into_it_and_no_answer() -> None:
+def test_a_reply_during_a_pause_is_a_false_start_and_no_answer() -> None:
     outcome = _outcome(Kind.PAUSE)
     _turn(outcome, TURN, CLIP, Sound([_heard(1.4, 1.7, 1), _heard(2.3, 3.0)]), 9.0)
     assert [pause.spoken_into for pause in outcome.pauses] == [True]
-    assert outcome.one_answer is True and outcome.false_starts == 1, "it was cut, and the answer is to all"
+    assert outcome.one_answer is True and outcome.false_starts == 1, (
+        "the false start was cut, and the answer is to all words"
+    )
     assert outcome.first_sound is None
 
 
-def test_a_false_start_that_goes_on_or_is_remembered_is_an_answer_of_its_own() -> None:
+def test_a_false_start_that_goes_on_or_is_remembered_counts_as_a_second_answer() -> None:
     outcome, answer = _outcome(Kind.PAUSE), _heard(2.6, 3.0)
     _turn(outcome, TURN, CLIP, Sound([_heard(1.4, 2.55, 1), answer]), 9.0)
     assert outcome.one_answer is False
@@ -65,7 +67,7 @@ def test_a_false_start_that_goes_on_or_is_remembered_is_an_answer_of_its_own() -
     assert outcome.one_answer is False
 
 
-def test_one_reply_after_the_end_to_all_words_is_the_answer() -> None:
+def test_a_single_reply_to_all_words_is_the_answer() -> None:
     outcome = _outcome(Kind.PAUSE)
     _turn(outcome, TURN, CLIP, Sound([_heard(2.5, 3.0)]), 9.0)
     assert [pause.spoken_into for pause in outcome.pauses] == [False]
@@ -75,7 +77,7 @@ def test_one_reply_after_the_end_to_all_words_is_the_answer() -> None:
     assert outcome.one_answer is False
 
 
-def test_a_reply_that_is_turned_down_and_comes_up_again_goes_on() -> None:
+def test_a_reply_that_is_ducked_and_unducked_goes_on() -> None:
     outcome, played = _outcome(Kind.BACKCHANNEL), Played(0, 0.0, [(0.0, 1.0), (5.0, 5.5)], 12.0)
     said = Clip([], [], [], [], [[(0.0, 0.5)]])
     _into_reply(outcome, played, said, Sound([_heard(2.0, 11.0, quieter=(5.06, 5.7, 15.0))]))
@@ -84,7 +86,7 @@ def test_a_reply_that_is_turned_down_and_comes_up_again_goes_on() -> None:
     assert outcome.silent == math.inf
 
 
-def test_a_reply_that_stops_has_yielded_and_been_turned_down_by_then() -> None:
+def test_a_reply_that_stops_has_yielded_and_was_ducked_before() -> None:
     outcome, played = _outcome(Kind.COMMAND), Played(0, 0.0, [(0.0, 1.0), (5.0, 5.5)], 12.0)
     said = Clip([], [], [], [], [[(0.0, 0.5)]])
     _into_reply(outcome, played, said, Sound([_heard(2.0, 5.4)]))

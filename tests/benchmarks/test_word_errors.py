@@ -1,4 +1,4 @@
-"""The word error rate of the recognition benchmark: what counts as the same, and what as wrong."""
+"""The word error rate of the recognition benchmark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.recognition.word_errors import errors
         ("I can not see the neighbour.", "I can't see the neighbor."),
     ],
 )
-def test_what_sounds_the_same_is_no_error(said: str, heard: str) -> None:
+def test_words_that_sound_the_same_are_no_error(said: str, heard: str) -> None:
     assert errors(said, heard)[0] == 0
 
 
@@ -34,5 +34,5 @@ def test_what_sounds_the_same_is_no_error(said: str, heard: str) -> None:
         ("Good morning.", "", 2),
     ],
 )
-def test_a_word_that_is_missing_added_or_another_is_an_error(said: str, heard: str, wrong: int) -> None:
+def test_a_missing_added_or_different_word_is_an_error(said: str, heard: str, wrong: int) -> None:
     assert errors(said, heard)[0] == wrong

@@ -1,4 +1,4 @@
-"""The page as most tests of it want it: opened on a stand-in for the server, or on the real routes."""
+"""The page as most tests use it: on a stand-in for the server, or on the real routes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.support.standin import StandIn, standing_in
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def server() -> AsyncIterator[StandIn]:
-    """What the page takes for its server."""
+    """Run the stand-in for the server."""
     async with standing_in() as serving:
         yield serving
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(browser: Browser, server: StandIn) -> AsyncIterator[Tab]:
-    """A tab in which the page is open; the test fails if the page complained in its console."""
+    """Open the page in a tab; the test fails if the console has an error."""
     async with tab_in(browser) as opened:
         await opened.open(server.url)
         yield opened
@@ -31,6 +31,6 @@ async def tab(browser: Browser, server: StandIn) -> AsyncIterator[Tab]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def here(tmp_path: Path) -> AsyncIterator[World]:
-    """The real routes, which serve the page."""
+    """Run the real routes, which serve the page."""
     async with page_world(tmp_path) as world:
         yield world

@@ -1,4 +1,4 @@
-"""The operator's page on the real routes: the way in, the figures as they change, and the end of a call."""
+"""The operator's page on the real routes: sign-in, live figures, and the end of a call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def sign_in(tab: Tab, here: World, token: str = TOKEN) -> None:
     await tab.page.keyboard.press("Enter")
 
 
-async def test_without_the_setting_the_page_says_how_to_turn_it_on(browser: Browser, tmp_path: Path) -> None:
+async def test_without_the_setting_the_admin_page_says_how_to_turn_it_on(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         await tab.page.goto(f"{here.url}/admin")
         await tab.sees("gate-title", "The admin page is off.")
@@ -43,7 +43,7 @@ async def test_without_the_setting_the_page_says_how_to_turn_it_on(browser: Brow
         assert not await tab.page.get_by_test_id("token").is_visible()
 
 
-async def test_a_wrong_token_is_refused_and_the_right_one_stays_for_the_tab(browser: Browser, tmp_path: Path) -> None:
+async def test_a_wrong_token_is_refused_and_the_right_one_lasts_for_the_tab(browser: Browser, tmp_path: Path) -> None:
     async with (
         page_world(tmp_path, admin_token=TOKEN) as here,
         tab_in(browser, complaints="expected") as tab,
@@ -62,7 +62,7 @@ async def test_a_wrong_token_is_refused_and_the_right_one_stays_for_the_tab(brow
         await tab.sees("gate-title", "Sign in as the operator")
 
 
-async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp_path: Path) -> None:
+async def test_the_figures_are_updated_without_a_reload(browser: Browser, tmp_path: Path) -> None:
     async with (
         page_world(tmp_path, admin_token=TOKEN, session_cap=5) as here,
         here.browser() as caller,
@@ -83,7 +83,7 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
         assert [row.split("\t") for row in rows] == [["weather", "0", "1", "0", "0", "1250 ms", "1250 ms"]]
 
 
-async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: Path) -> None:
+async def test_a_second_press_ends_a_call(browser: Browser, tmp_path: Path) -> None:
     async with (
         page_world(tmp_path, admin_token=TOKEN) as here,
         here.browser() as caller,
@@ -101,7 +101,7 @@ async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: P
 
 
 async def used_by_three() -> Budgets:
-    """Budgets of which three callers have used something, one of them almost all."""
+    """Return budgets that three callers have used, one of them almost completely."""
     limits = {"user": {"model_tokens": 50_000}, "total": {"model_tokens": 100_000, "usd": 5}}
     prices = {"dear": {"text_in": 10, "text_out": 50}}
     budgets = budgets_over(FakeAsyncRedis(), BudgetSettings.model_validate(limits | {"prices": prices}))
@@ -117,7 +117,7 @@ async def used_by_three() -> Budgets:
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-async def test_budgets_are_drawn_with_the_ceiling_and_those_who_used_most(
+async def test_budgets_are_drawn_with_the_ceiling_and_the_top_users(
     browser: Browser, tmp_path: Path, scheme: Literal["dark", "light"]
 ) -> None:
     budgets = await used_by_three()
@@ -134,7 +134,7 @@ async def test_budgets_are_drawn_with_the_ceiling_and_those_who_used_most(
         assert [row[1] for row in total] == ["96,000", "60 min", "6", "0 KB", "$1.20"]
         assert total[4][2] == "$5.00" and total[1][2] == "3,000 min"
         users = [hashlib.sha256(user.encode()).hexdigest()[:8] for user in ("cleo", "bob", "ada")]
-        assert [row[1] for row in top if row[0] == "User"] == users, "the greatest first"
+        assert [row[1] for row in top if row[0] == "User"] == users, "the top users are not in order"
         assert [row[1:3] for row in top if row[0] == "API key"] == [["shop", "48,000"]]
         assert [row[2] for row in top if row[0] == "Address"] == ["96,000"]
         assert top[0][-1].strip() == "96 %" and refused == [["user: model tokens", "1"]]

@@ -1,4 +1,4 @@
-"""The audit: axe-core on every state of the page and of the admin page, in each look."""
+"""axe-core finds no fault in any state of the page and of the admin page, in each look."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADMIN = "correct horse battery"
 
 
 def converse(server: StandIn) -> None:
-    """A call in full swing: words of both, one reply cut off, Thinkers in every state, a turn measured."""
+    """Publish the events of a call: words of both, an interrupted reply, Thinkers in every state, a measured turn."""
     server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                 transport="webrtc")  # fmt: skip
     server.publish("floor", floor="assistant")
@@ -148,7 +148,7 @@ FOCUSED = """() => {
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (360, 740)])
-async def test_the_focus_goes_through_the_page_in_order_and_is_seen(browser: Browser, size: tuple[int, int]) -> None:
+async def test_the_focus_visits_the_page_in_order_and_is_visible(browser: Browser, size: tuple[int, int]) -> None:
     async with standing_in() as server, tab_in(browser, size=size) as tab:
         await tab.open(server.url)
         stops: list[str] = []
@@ -162,7 +162,7 @@ async def test_the_focus_goes_through_the_page_in_order_and_is_seen(browser: Bro
         assert stops[0] == "skip" and {"open-memory", "open-drawer", "connect", "composer-text"} <= set(stops)
 
 
-async def test_nothing_moves_for_who_asks_for_stillness(browser: Browser) -> None:
+async def test_nothing_moves_with_reduced_motion(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, reduced_motion=True) as tab:
         await tab.open(server.url)
         await tab.connect()

@@ -1,4 +1,4 @@
-"""What the page costs: bytes of the first load, time until it can be used, and size after an hour's call."""
+"""Limits of the page: bytes of the first load, time until it can be used, and size after a call of an hour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 FIRST_LOAD_BYTES = 150_000
 INTERACTIVE_MS = 1_000
 TURNS_AN_HOUR = 360
-"""One every ten seconds, each with words, a Thinker and its tool: twenty events."""
+"""A turn every ten seconds, with words, a Thinker and its tool: twenty events each."""
 
 NOTE_READY = """new MutationObserver((_, observer) => {
   const button = document.querySelector("[data-testid=connect]");
@@ -34,7 +34,7 @@ TRANSFERRED = """() => performance.getEntriesByType("navigation")
   .map((entry) => [new URL(entry.name).pathname, entry.transferSize])"""
 
 
-async def test_the_first_load_is_small_and_all_ours(browser: Browser, tmp_path: Path) -> None:
+async def test_the_first_load_is_small_and_from_our_server_only(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser) as tab:
         asked: list[str] = []
         tab.page.on("request", lambda request: asked.append(request.url))
@@ -44,11 +44,13 @@ async def test_the_first_load_is_small_and_all_ours(browser: Browser, tmp_path: 
         total = sum(size for _, size in sizes)
         assert 10_000 < total < FIRST_LOAD_BYTES, sorted(sizes, key=lambda each: -each[1])
         loaded = [path for path, _ in sizes]
-        assert not {"/view/drawer.js", "/view/memory.js", "/admin/main.js"} & set(loaded), "nobody has opened these"
-        assert len(loaded) == len(set(loaded)), "nothing is loaded twice"
+        assert not {"/view/drawer.js", "/view/memory.js", "/admin/main.js"} & set(loaded), (
+            "a module of an unopened part was loaded"
+        )
+        assert len(loaded) == len(set(loaded)), "a file was loaded twice"
 
 
-async def test_all_modules_of_the_first_page_are_asked_for_at_once() -> None:
+async def test_all_modules_of_the_first_page_are_preloaded() -> None:
     page = (FRONTEND / "index.html").read_text()
     preloaded = re.findall(r'<link rel="modulepreload" href="([^"]+)">', page)
     needed: dict[str, None] = {}
@@ -57,7 +59,7 @@ async def test_all_modules_of_the_first_page_are_asked_for_at_once() -> None:
 
 
 def walk(module: Path, found: dict[str, None]) -> None:
-    """Note a module and all that it imports, except what is imported later by `import()`."""
+    """Collect a module and all its imports, except those by `import()`."""
     name = module.relative_to(FRONTEND).as_posix()
     if name in found:
         return
@@ -79,12 +81,12 @@ async def test_the_page_can_be_used_within_a_second(browser: Browser, tmp_path: 
 
 
 def others_share() -> float:
-    """How many want each processor, at least one: a second of a machine that others use is not a second of ours."""
+    """Return how many processes share each processor, at least one: other programs make each second longer."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 async def speak_for_a_turn(server: StandIn, turn: int) -> None:
-    """What a turn tells the page."""
+    """Publish the events of a turn."""
     thinker: dict[str, Any] = {"call_id": f"c{turn}", "domain": "weather", "label": "Weather", "query": "Seattle",
                                "turn": turn, "into_turn_ms": 500}  # fmt: skip
     tool = {"id": f"t{turn}", "name": "get_current_weather"}
@@ -105,18 +107,18 @@ async def speak_for_a_turn(server: StandIn, turn: int) -> None:
 
 
 async def size_of(tab: Tab) -> tuple[int, int, int]:
-    """Nodes in the document, listeners on them, and bytes in use after a collection."""
+    """Return the number of nodes and listeners, and the bytes in use after a collection."""
     devtools = await tab.page.context.new_cdp_session(tab.page)
     await devtools.send("HeapProfiler.collectGarbage")
     await devtools.send("Performance.enable")
-    told = {each["name"]: each["value"] for each in (await devtools.send("Performance.getMetrics"))["metrics"]}
+    figures = {each["name"]: each["value"] for each in (await devtools.send("Performance.getMetrics"))["metrics"]}
     nodes = await tab.page.evaluate("document.querySelectorAll('*').length")
     await devtools.detach()
-    return nodes, int(told["JSEventListeners"]), int(told["JSHeapUsedSize"])
+    return nodes, int(figures["JSEventListeners"]), int(figures["JSHeapUsedSize"])
 
 
 @pytest.mark.slow
-async def test_an_hours_call_leaves_the_page_as_large_as_a_quarters(browser: Browser) -> None:
+async def test_the_page_does_not_grow_during_a_call_of_an_hour(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.open(server.url)
         await tab.press("open-drawer")
@@ -126,7 +128,7 @@ async def test_an_hours_call_leaves_the_page_as_large_as_a_quarters(browser: Bro
         sizes: list[tuple[int, int, int]] = []
         for turn in range(1, TURNS_AN_HOUR + 1):
             await speak_for_a_turn(server, turn)
-            if turn % 60 == 0:  # the stand-in's feed keeps 2,000 events: the page must have read them before more come
+            if turn % 60 == 0:  # the stand-in keeps 2,000 events only, so the page must read them first
                 await tab.sees("turn", f"Turn {turn}")
                 await tab.sees("transcript", f"number {turn}?")
             if turn % (TURNS_AN_HOUR // 3) == 0:

@@ -1,4 +1,4 @@
-"""What the user is asked to agree to stands on the page as it is, and their click answers it."""
+"""The page shows the tool call of a confirmation, and a click answers it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUESTION = {
 }
 
 
-async def test_the_very_call_is_shown_and_a_click_agrees_to_it_or_refuses_it(browser: Browser) -> None:
+async def test_a_confirmation_shows_the_tool_call_and_a_click_accepts_or_refuses_it(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         server.confirmations = [QUESTION]
         await tab.open(server.url)
@@ -34,9 +34,7 @@ async def test_the_very_call_is_shown_and_a_click_agrees_to_it_or_refuses_it(bro
         await until(lambda: server.decisions[1:] == [("q2", True)])
 
 
-async def test_in_a_call_it_is_answered_by_what_is_said_and_agreeing_lets_the_call_go_on(
-    tab: Tab, server: StandIn
-) -> None:
+async def test_a_confirmation_in_a_call_disappears_after_a_spoken_answer(tab: Tab, server: StandIn) -> None:
     await tab.connect()
     server.publish("confirmation.asked", **QUESTION)
     await tab.sees("confirmation", "close")

@@ -1,4 +1,4 @@
-"""The page at `/docs`: it shows the API under the page's own policy, and asks its server alone."""
+"""The page at `/docs` shows the API under the page's own policy, and asks only its server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.page import page_world
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
-async def test_every_operation_is_shown_without_a_complaint_of_the_browser(browser: Browser, tmp_path: Path) -> None:
+async def test_every_operation_is_shown_without_an_error_in_the_console(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, here.browser() as client, tab_in(browser) as tab:
         described = (await client.get("/openapi.json")).json()
         asked: list[str] = []
@@ -27,12 +27,10 @@ async def test_every_operation_is_shown_without_a_complaint_of_the_browser(brows
         assert {" ".join(each.split()[:2]) for each in shown} == wanted
         assert await tab.page.get_by_test_id("schema").count() == len(described["components"]["schemas"])
         assert all(url.startswith(here.url) for url in asked)
-        assert tab.complaints == [], "the policy forbids nothing that the page needs"
+        assert tab.complaints == [], "the policy forbids something that the page needs"
 
 
-async def test_an_operation_opens_with_its_parameters_and_its_types_lead_to_schemas(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_an_open_operation_shows_its_parameters_and_links_to_schemas(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser) as tab:
         await tab.page.goto(f"{here.url}/docs")
         await tab.sees("count", "operations")

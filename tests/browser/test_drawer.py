@@ -1,4 +1,4 @@
-"""The developer's drawer: events behind filters, the line's own figures, the detector's scores, who answers."""
+"""The developer's drawer: filtered events, figures of the connection, scores of the detector, and the provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 @contextlib.asynccontextmanager
 async def drawer(browser: Browser, levels: list[dict[str, Any]] | None = None) -> AsyncIterator[tuple[Tab, StandIn]]:
-    """A call with the drawer open."""
+    """Open a call with the drawer."""
     async with standing_in() as server, tab_in(browser) as tab:
         server.levels = levels or []
         await tab.open(server.url)
@@ -34,7 +34,7 @@ async def rows(tab: Tab) -> list[str]:
     return types
 
 
-async def test_the_service_that_answers_is_shown_and_the_session_id_copied(browser: Browser) -> None:
+async def test_the_drawer_shows_the_provider_and_copies_the_session_id(browser: Browser) -> None:
     async with drawer(browser) as (tab, _):
         facts = await tab.text("drawer-session")
         assert facts.split("\n")[:2] == ["Responder", "The Responder"] and "m-1" in facts and "ten" in facts
@@ -44,7 +44,7 @@ async def test_the_service_that_answers_is_shown_and_the_session_id_copied(brows
         assert await tab.page.evaluate("navigator.clipboard.readText()") == SESSION
 
 
-async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> None:
+async def test_the_log_shows_only_events_that_pass_its_filters(browser: Browser) -> None:
     async with drawer(browser) as (tab, server):
         server.publish("floor", floor="user")
         server.publish("transcript", role="user", item_id="u1", content="What about Paris?")
@@ -66,7 +66,7 @@ async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> N
         await tab.sees("log-count", "6")
 
 
-async def test_what_a_call_has_cost_so_far_stands_in_the_log_as_it_goes_on(browser: Browser) -> None:
+async def test_the_log_shows_the_costs_of_the_call_so_far(browser: Browser) -> None:
     async with drawer(browser) as (tab, server):
         for tokens, usd in ((120, 0.0034), (1260, 0.0212)):
             server.publish("usage", responder="The Responder", model="m-1", input_tokens=tokens, cached_tokens=0,
@@ -76,7 +76,7 @@ async def test_what_a_call_has_cost_so_far_stands_in_the_log_as_it_goes_on(brows
         await tab.sees("log", "$0.0212")
 
 
-async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Browser) -> None:
+async def test_the_scores_of_the_detector_are_drawn_with_the_threshold(browser: Browser) -> None:
     levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.1] * 30 + [0.95] * 10}]
     async with drawer(browser, levels) as (tab, _):
         await tab.sees("speech-words", "Now 0.95, threshold 0.70; speech for 25% of 1 s")
@@ -87,11 +87,11 @@ async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Bro
                 .filter(Boolean).length;
             return [column(100), column(width - 35), column(width - 5)];
         }""")
-        assert painted[0] < 8, "before the first score there is nothing but the threshold"
+        assert painted[0] < 8, "something other than the threshold was drawn before the first score"
         assert 15 <= painted[1] < 30 and painted[2] > 160
 
 
-async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_drawer(browser: Browser) -> None:
+async def test_the_figures_of_the_connection_are_read_only_while_the_drawer_is_open(browser: Browser) -> None:
     async with drawer(browser) as (tab, _):
         await tab.page.wait_for_function(
             "() => { const shown = document.querySelector('[data-testid=drawer-network]').innerText; "

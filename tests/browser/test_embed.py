@@ -1,4 +1,4 @@
-"""A page of another site: the embed under a strict policy, and the client package, with a token of the site's own."""
+"""Pages of another site use the embed under a strict policy, and the client package, with a token of the site."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TYPED_CALL = """async () => {
 
 
 def snippet(language: str, server: str) -> str:
-    """The how-to's own lines, for this server."""
+    """Return the lines of the how-to for this server."""
     (found,) = re.findall(rf"```{language}\n(.*?)```", HOWTO.read_text(), re.S)
     return str(found).replace(CALLED, server)
 
@@ -60,7 +60,7 @@ def typed_call(server: str) -> str:
 
 @asynccontextmanager
 async def shop(server: str, embed: str) -> AsyncIterator[str]:
-    """A site with a policy that allows the voice server's scripts and connections, and no inline style or script."""
+    """Run a site with a policy that allows scripts and connections of the voice server, and nothing inline."""
     sources = f"{server} {server.replace('http', 'ws', 1)}"
     policy = f"default-src 'none'; script-src {server}; connect-src 'self' {sources}; frame-ancestors 'none'"
 
@@ -80,7 +80,7 @@ async def captions(page: Page, role: str) -> str:
     return " ".join(await page.locator(f"voice-call p.{role}").all_inner_texts())
 
 
-async def test_a_spoken_question_is_asked_and_answered_through_the_embed(tmp_path: Path) -> None:
+async def test_a_spoken_question_is_answered_through_the_embed(tmp_path: Path) -> None:
     question = microphone_wav(tmp_path / "question.wav", WEATHER)
     async with (
         real_server(**KEYED) as server,
@@ -105,7 +105,7 @@ async def test_a_spoken_question_is_asked_and_answered_through_the_embed(tmp_pat
     assert typed["conversation"] and typed["over"]
 
 
-async def test_a_page_that_gets_no_token_gets_no_call(tmp_path: Path) -> None:
+async def test_a_page_without_a_token_gets_no_call(tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "call.wav", 1.0)
     async with (
         real_server(**KEYED) as server,
@@ -118,7 +118,7 @@ async def test_a_page_that_gets_no_token_gets_no_call(tmp_path: Path) -> None:
         await tab.page.get_by_role("button", name="Talk to us").wait_for()
 
 
-async def test_it_stands_where_its_page_wants_it_and_has_its_words_and_colours() -> None:
+async def test_the_embed_has_the_place_words_and_colours_that_its_page_chooses() -> None:
     script = (
         '<script type="module" src="{}/embed.js" data-label="Help me" data-captions="off" data-target="#help"></script>'
     )
@@ -139,12 +139,12 @@ async def test_it_stands_where_its_page_wants_it_and_has_its_words_and_colours()
             await assert_accessible(tab.page, f"the embed in a page's own colours, {scheme}")
         await tab.page.keyboard.press("Tab")
         assert await tab.page.evaluate("document.activeElement.localName") == "voice-call", (
-            "it is reached by the keyboard"
+            "the keyboard does not reach the button"
         )
         assert not await tab.page.locator("voice-call .captions").is_visible()
 
 
 def test_the_embed_is_small() -> None:
     files = [FRONTEND / "embed.js", *(FRONTEND / "client" / f"{name}.js" for name in LOADED_BY_THE_EMBED)]
-    assert (FRONTEND / "embed.js").stat().st_size < MOST_BYTES / 3, "what is loaded before the first click"
+    assert (FRONTEND / "embed.js").stat().st_size < MOST_BYTES / 3, "the part before the first click is too large"
     assert sum(len(gzip.compress(file.read_bytes(), 6)) for file in files) < MOST_BYTES

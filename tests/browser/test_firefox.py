@@ -1,4 +1,4 @@
-"""The same page in Firefox, against the real server: it connects and sound flows, with UDP and without."""
+"""The page in Firefox against the real server: it connects and plays sound, with UDP and without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 
 async def flows_both_ways(tab: FirefoxTab) -> bool:
-    """Half a second of packets has gone each way."""
+    """Return whether half a second of packets has passed in each direction."""
     heard = await tab.evaluate(f"({HEARD})()")
     return bool(heard["packetsReceived"] > 25 and heard["packetsSent"] > 25)
 
@@ -40,18 +40,18 @@ PLAYED = """(async () => {
   const samples = (await context.startRendering()).getChannelData(0);
   return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
 })()"""
-"""RMS of the first three seconds; 0 when the rendering overtook the pieces, which are posted to another thread."""
+"""The RMS of the first three seconds; 0 if the rendering overtook the pieces, which are posted to another thread."""
 SPOKEN_RMS = 0.02
-"""Measured: 0.07."""
+"""The least RMS of a voice; 0.07 was measured."""
 
 
 async def speaks(tab: FirefoxTab) -> bool:
-    """What the server has sent is a voice once the page's own worklet has played it."""
+    """Return whether the audio from the server is a voice when the page's worklet plays it."""
     return float(await tab.evaluate(PLAYED)) > SPOKEN_RMS
 
 
 async def ask(tab: FirefoxTab) -> None:
-    """Type a question, with the microphone's tone out of the way."""
+    """Type a question with a muted microphone."""
     await tab.press("mute")
     await tab.evaluate("""(() => {
         const field = document.querySelector("[data-testid=composer-text]");
@@ -74,8 +74,8 @@ async def test_firefox_connects_and_hears_an_answer() -> None:
         await tab.sees("state", "Call ended")
 
 
-async def test_firefox_gets_a_voice_without_udp() -> None:
-    """A machine without a sound device runs no live AudioContext in Firefox, so what came is played into a file."""
+async def test_firefox_plays_a_voice_without_udp() -> None:
+    """Firefox has no live AudioContext without a sound device, so the received audio is rendered offline."""
     async with real_server() as url, firefox() as tab:
         await tab.command("script.addPreloadScript", functionDeclaration=REMEMBER_PIECES)
         await tab.open(f"{url}/?raw=1&transport=websocket")

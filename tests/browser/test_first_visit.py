@@ -1,4 +1,4 @@
-"""The first visit, right after a cold start: from the page's address to the first spoken answer, with one click."""
+"""The first visit after a cold start leads with one click from the address to a spoken answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHIN_S = 6.0
 LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 30"
 
 
-async def test_the_first_answer_is_heard_within_six_seconds_of_the_pages_address() -> None:
+async def test_the_first_answer_is_heard_six_seconds_after_the_address_is_entered() -> None:
     async with real_server(OFFLINE_URL="") as url, chromium() as tab:
         began = time.monotonic()
         await tab.page.goto(url)

@@ -1,4 +1,4 @@
-"""A server that is killed and started again within seconds: the page says so, and goes on in the same conversation."""
+"""The page notices that the server was killed, and continues the conversation after its restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AWAY_S = 2.0
 SILENT = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) === 0"
 
 
-async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(browser: Browser, tmp_path: Path) -> None:
+async def test_the_conversation_continues_after_the_server_was_killed(browser: Browser, tmp_path: Path) -> None:
     with running_server(folder=tmp_path) as first:
         async with tab_in(browser, complaints="expected") as tab:
             await tab.open(first.url)
@@ -26,7 +26,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(brows
             await tab.sees("transcript", "My name is Ana.")
             await tab.page.locator("[data-testid=entry-assistant][data-state=final]", has_text="Ana").wait_for()
             first.kill()
-            await tab.sees("state", "Reconnecting…", 8_000)
+            await tab.sees("state", "Reconnecting…", 30_000)
             assert "Speaking" not in await tab.text("floor")
             await tab.page.wait_for_function(SILENT)
             assert all(state in ("final", "interrupted") for _, state, _ in await tab.transcript())
@@ -34,7 +34,7 @@ async def test_a_killed_server_is_found_again_and_the_conversation_goes_on(brows
             await asyncio.sleep(AWAY_S)
             with running_server(folder=tmp_path, options=["--port", str(urlsplit(first.url).port)]) as second:
                 assert second.url == first.url
-                await tab.sees("state", "Connected", 30_000)
+                await tab.sees("state", "Connected", 60_000)
                 await tab.sees("transcript", "Reconnected. The conversation continues.")
                 await tab.page.get_by_test_id("composer-text").fill("What is my name?")
                 await tab.page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""A server without a provider: the page says which ears, voice and mind are at work."""
+"""The page of a server without a provider names its recognition, synthesis and dialogue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.mark.parametrize(("model", "named"), [("", "no language model"), ("llama3.2", "llama3.2")])
-async def test_ears_voice_and_mind_are_named(model: str, named: str) -> None:
+async def test_recognition_synthesis_and_dialogue_are_named(model: str, named: str) -> None:
     async with serving(lambda _: stream(words("Hello."), ended())) as api:
         settings = {"LOCAL_MODEL_URL": api.url, "LOCAL_MODEL": model} if model else {}
         async with real_server(**settings) as url, chromium() as tab:

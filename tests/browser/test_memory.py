@@ -1,4 +1,4 @@
-"""The memory dialog: what is known is shown, changed, taken away and erased, through the real routes."""
+"""The memory dialog shows, changes, exports and erases the profile through the real routes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USER = "ada"
 
 
 async def known_user(here: World, tab: Tab) -> None:
-    """The page's visitor is Ada, and a few things are known of her."""
+    """Make the visitor of the page Ada, who has a profile."""
     await update_profile(
         here.memory,
         USER,
@@ -53,7 +53,7 @@ async def known_user(here: World, tab: Tab) -> None:
 
 
 async def open_memory(here: World, tab: Tab) -> None:
-    """The page with its memory dialog open."""
+    """Open the page and its memory dialog."""
     await tab.page.goto(here.url)
     await tab.press("open-memory")
     await tab.sees("memory-counts", "so far")
@@ -69,14 +69,14 @@ def field(tab: Tab, name: str) -> Any:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
-    """Ada's tab with the memory dialog open."""
+    """Open the memory dialog in a tab of Ada's."""
     async with tab_in(browser) as opened:
         await known_user(here, opened)
         await open_memory(here, opened)
         yield opened
 
 
-async def test_what_is_known_is_shown(tab: Tab) -> None:
+async def test_the_memory_dialog_shows_the_profile(tab: Tab) -> None:
     assert await field(tab, "name").input_value() == "Ada"
     assert await field(tab, "temperature_unit").input_value() == "celsius"
     assert await field(tab, "summary").input_value() == "Asked about the weather."
@@ -86,7 +86,7 @@ async def test_what_is_known_is_shown(tab: Tab) -> None:
     assert await tab.text("memory-counts") == ("1 call so far, asked most about weather (1). Kept until you erase it.")
 
 
-async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Browser, tmp_path: Path) -> None:
+async def test_each_edit_is_saved_and_single_facts_can_be_removed(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser) as tab:
         await known_user(here, tab)
         await open_memory(here, tab)
@@ -121,7 +121,7 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
     assert now["summary"] == "Likes short answers."
 
 
-async def test_what_is_refused_stays_in_its_field_with_the_reason(browser: Browser, tmp_path: Path) -> None:
+async def test_a_refused_edit_stays_in_its_field_with_the_reason(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         await known_user(here, tab)
         await open_memory(here, tab)
@@ -141,7 +141,7 @@ async def test_what_is_refused_stays_in_its_field_with_the_reason(browser: Brows
         await tab.sees("memory-tickers", "TSLA")
 
 
-async def test_everything_can_be_taken_away_as_a_file(browser: Browser, tmp_path: Path) -> None:
+async def test_all_data_can_be_exported_as_a_file(browser: Browser, tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, tab_in(browser) as tab:
         await known_user(here, tab)
         await open_memory(here, tab)
@@ -152,7 +152,7 @@ async def test_everything_can_be_taken_away_as_a_file(browser: Browser, tmp_path
     assert exported["memory"][f"user:{USER}:context"]["facts"] == ["has a dog", "plays the cello"]
 
 
-async def test_erasing_asks_once_more_and_then_leaves_nothing(here: World, tab: Tab) -> None:
+async def test_an_erasure_asks_for_confirmation_and_leaves_nothing(here: World, tab: Tab) -> None:
     await tab.press("memory-erase")
     assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-keep"
     await tab.press("memory-keep")
@@ -168,7 +168,7 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(here: World, tab: 
     assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
 
 
-async def test_an_answer_from_before_a_change_never_takes_its_place(here: World, tab: Tab) -> None:
+async def test_a_late_answer_does_not_overwrite_a_newer_change(here: World, tab: Tab) -> None:
     held = asyncio.Event()
 
     async def hold_the_first(route: Route) -> None:
@@ -191,7 +191,9 @@ async def test_an_answer_from_before_a_change_never_takes_its_place(here: World,
     assert await field(tab, "default_location").input_value() == "Oslo"
 
 
-async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:
+async def test_changes_from_elsewhere_are_shown_without_overwriting_typed_text(
+    browser: Browser, tmp_path: Path
+) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         await known_user(here, tab)
         await open_memory(here, tab)

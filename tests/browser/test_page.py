@@ -1,4 +1,4 @@
-"""The page against a stand-in: calls, failures and their words, resumed events, bounded drawing."""
+"""The page against a stand-in for the server: calls, texts, failures, and resumed events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = "On this machine: local Responder"
 
 
 def begin(server: StandIn) -> None:
-    """The first events of every session."""
+    """Publish the first events of every session."""
     server.publish(
         "session_started",
         session_id=SESSION,
@@ -33,20 +33,20 @@ def begin(server: StandIn) -> None:
 
 
 async def sends(tab: Tab, more_than: float) -> None:
-    """Wait until so many packets have gone to the server."""
+    """Wait until more packets than this have gone to the server."""
 
     async def has_sent() -> bool:
         return (await tab.heard()).counters["packetsSent"] > more_than
 
-    await until(has_sent, 15)
+    await until(has_sent, 30)
 
 
 # --- calls ---------------------------------------------------------------------------------------------
 
 
-async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(tab: Tab, server: StandIn) -> None:
+async def test_a_call_carries_sound_both_ways_until_the_button_is_pressed_again(tab: Tab, server: StandIn) -> None:
     await tab.connect()
-    await tab.loud_within(15, LOUD)
+    await tab.loud_within(30, LOUD)
     await sends(tab, 20)
     await tab.page.wait_for_function(
         "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 20"
@@ -59,7 +59,7 @@ async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(tab: T
     await tab.connect()
 
 
-async def test_the_offer_waits_for_no_candidates_and_carries_no_fingerprint_unasked(tab: Tab, server: StandIn) -> None:
+async def test_the_offer_has_no_candidates_and_no_fingerprint_by_default(tab: Tab, server: StandIn) -> None:
     assert await tab.page.get_by_test_id("recognise-field").is_hidden()
     await tab.connect()
     assert "a=candidate" not in server.offers[0]["sdp"]
@@ -76,14 +76,14 @@ async def agreeing(server: StandIn, tab: Tab) -> None:
     await tab.page.keyboard.press("Escape")
 
 
-async def test_the_offer_carries_the_fingerprint_once_the_user_agreed(browser: Browser) -> None:
+async def test_the_offer_has_a_fingerprint_after_the_user_agreed(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await agreeing(server, tab)
         await tab.connect()
         assert len(bytes.fromhex(server.offers[0]["fingerprint"])) == 32
 
 
-async def test_the_fingerprint_is_left_out_where_the_browser_refuses_it(browser: Browser) -> None:
+async def test_the_offer_has_no_fingerprint_if_the_browser_refuses_it(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.add_init_script("HTMLCanvasElement.prototype.toDataURL = () => { throw new Error('no'); };")
         await agreeing(server, tab)
@@ -97,7 +97,7 @@ async def test_closing_the_page_hangs_up(tab: Tab, server: StandIn) -> None:
     await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
 
 
-async def test_a_call_cancelled_while_it_connects_leaves_nothing_behind(tab: Tab, server: StandIn) -> None:
+async def test_a_call_can_be_cancelled_while_it_connects(tab: Tab, server: StandIn) -> None:
     await tab.page.evaluate("""() => {
         const button = document.querySelector("[data-testid=connect]");
         button.click();
@@ -118,10 +118,10 @@ async def test_muting_sends_silence_and_keeps_the_connection(tab: Tab) -> None:
 
     async def is_silent() -> bool:
         before = await tab.page.evaluate(energy)
-        await asyncio.sleep(1.2)  # the fake microphone beeps once a second
+        await asyncio.sleep(1.2)  # the fake microphone beeps every second
         return bool(await tab.page.evaluate(energy) - before < 1e-4)
 
-    await until(is_silent, 15)  # what was heard before takes its time through a busy browser
+    await until(is_silent, 30)  # earlier sound passes slowly through a busy browser
     await sends(tab, sent)
 
 
@@ -135,7 +135,7 @@ async def test_another_microphone_can_be_chosen_during_the_call(tab: Tab) -> Non
     assert before != "Fake Audio Input 2"
 
 
-async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Browser) -> None:
+async def test_audio_processing_is_on_unless_the_address_asks_for_raw_audio(browser: Browser) -> None:
     settings = """() => { const s = testPeers[0].getSenders()[0].track.getSettings();
         return [s.echoCancellation, s.noiseSuppression, s.autoGainControl]; }"""
     async with standing_in() as server, tab_in(browser) as tab:
@@ -153,10 +153,10 @@ async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(tab:
     await sends(tab, (await tab.heard()).counters["packetsSent"] + 10)
 
 
-# --- what is shown -------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------------
 
 
-async def test_the_conversation_shows_as_it_goes(tab: Tab, server: StandIn) -> None:
+async def test_the_conversation_is_shown_during_the_call(tab: Tab, server: StandIn) -> None:
     assert await tab.text("offline-banner") == HERE
     await tab.connect()
     begin(server)
@@ -175,7 +175,7 @@ async def test_the_conversation_shows_as_it_goes(tab: Tab, server: StandIn) -> N
     assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
 
 
-async def test_what_is_still_being_loaded_stands_in_the_banner_until_it_is(browser: Browser) -> None:
+async def test_the_banner_names_the_parts_that_are_still_loading(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         assert isinstance(server.config, dict)
         settled = server.config
@@ -199,7 +199,9 @@ async def test_typed_words_and_examples_reach_the_conversation(tab: Tab, server:
 
 
 @pytest.mark.parametrize("by", ["example", "Enter"])
-async def test_the_first_click_begins_the_conversation_without_a_microphone(tab: Tab, server: StandIn, by: str) -> None:
+async def test_an_example_or_enter_begins_a_conversation_without_a_microphone(
+    tab: Tab, server: StandIn, by: str
+) -> None:
     if by == "example":
         await tab.page.get_by_text("Tell me about Paris.").click()
     else:
@@ -213,14 +215,14 @@ async def test_the_first_click_begins_the_conversation_without_a_microphone(tab:
     await tab.page.set_viewport_size({"width": 320, "height": 640})
     box = await tab.page.get_by_test_id("connect").bounding_box()
     assert box and box["x"] + box["width"] <= 320
-    await tab.press("speak")  # by voice with one more click
+    await tab.press("speak")  # one more click begins to speak
     await tab.sees("floor", "Listening — go ahead")
     assert not await tab.page.get_by_test_id("speak").is_visible()
     await tab.press("mute")
     await tab.sees("floor", "Muted — unmute to speak")
 
 
-async def test_words_that_could_not_be_sent_before_a_call_come_back(browser: Browser) -> None:
+async def test_words_before_a_failed_call_return_to_the_field(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         server.offer_refusal = refusal(500, "Out of order.")
         await tab.page.get_by_test_id("composer-text").fill("Hello there")
@@ -229,7 +231,7 @@ async def test_words_that_could_not_be_sent_before_a_call_come_back(browser: Bro
         await tab.page.wait_for_function("() => document.querySelector('#composer-text').value === 'Hello there'")
 
 
-async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> None:
+async def test_refused_words_return_to_the_field(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.typing_refusal = refusal(500, "Out of order.")
@@ -244,13 +246,13 @@ async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> N
 # --- failures ------------------------------------------------------------------------------------------
 
 
-async def test_a_refused_microphone_is_explained_and_typing_goes_on() -> None:
+async def test_a_refused_microphone_is_explained_and_typing_still_works() -> None:
     async with launched(microphone="refused", program=WHOLE) as browser, page_on_stand_in(browser) as (tab, server):
         await tab.press("connect")
         await tab.sees("notice", "The browser blocked the microphone.")
         await tab.press("way-type")
         await tab.sees("state", "Connected, without a microphone")
-        await tab.loud_within(15, LOUD)
+        await tab.loud_within(30, LOUD)
         await sends(tab, 10)
         await tab.page.get_by_test_id("composer-text").fill("Hello")
         await tab.press("composer-send")
@@ -264,7 +266,7 @@ async def test_a_missing_microphone_is_explained() -> None:
         assert await tab.page.get_by_test_id("way-type").is_enabled()
 
 
-async def test_a_full_server_counts_down_and_can_be_tried_again(browser: Browser) -> None:
+async def test_a_full_server_shows_a_countdown_and_can_be_tried_again(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="2")
         await tab.press("connect")
@@ -298,7 +300,7 @@ async def test_a_refused_call_says_why(browser: Browser, answer: Response, title
         await tab.sees("state", "Not connected")
 
 
-async def test_a_server_that_is_away_is_distinguished_from_being_offline(browser: Browser) -> None:
+async def test_an_unreachable_server_is_distinguished_from_an_offline_device(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, _):
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
         await tab.press("connect")
@@ -310,7 +312,7 @@ async def test_a_server_that_is_away_is_distinguished_from_being_offline(browser
         await tab.page.get_by_test_id("notice").wait_for(state="hidden")
 
 
-async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(tab: Tab, server: StandIn) -> None:
+async def test_a_lost_connection_is_restored_with_the_conversation(tab: Tab, server: StandIn) -> None:
     await tab.connect()
     begin(server)
     server.publish("transcript", role="user", item_id="typed-1", content="Before the break.")
@@ -325,7 +327,7 @@ async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(tab: Ta
     assert [offer.get("conversation_id") for offer in server.offers] == [None, CONVERSATION]
 
 
-async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(tab: Tab, server: StandIn) -> None:
+async def test_a_problem_during_a_call_is_shown_without_ending_it(tab: Tab, server: StandIn) -> None:
     await tab.connect()
     server.publish("error", message="The voice service is slow.", hint="It will catch up.")
     await tab.sees("notice", "The voice service is slow.")
@@ -334,7 +336,7 @@ async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(tab: Tab,
     await tab.page.get_by_test_id("notice").wait_for(state="hidden")
 
 
-async def test_sound_the_browser_keeps_off_is_asked_for_with_a_click(browser: Browser) -> None:
+async def test_a_click_allows_sound_that_the_browser_blocks(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.add_init_script("""
             const play = HTMLMediaElement.prototype.play;
@@ -353,7 +355,7 @@ async def test_sound_the_browser_keeps_off_is_asked_for_with_a_click(browser: Br
 # --- events --------------------------------------------------------------------------------------------
 
 
-async def test_events_resume_after_a_break_without_loss_or_doubling(browser: Browser) -> None:
+async def test_events_resume_after_a_break_without_loss_or_repetition(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         begin(server)
@@ -366,7 +368,7 @@ async def test_events_resume_after_a_break_without_loss_or_doubling(browser: Bro
         assert (await tab.transcript())[0][2] == "one two "
 
 
-async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(browser: Browser) -> None:
+async def test_a_stream_refused_by_a_proxy_is_resumed(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         begin(server)
@@ -380,7 +382,7 @@ async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(br
         assert server.event_requests[-1] == ("2", "")
 
 
-async def test_a_session_that_is_gone_or_not_ours_ends_the_call_in_words(browser: Browser) -> None:
+async def test_an_unknown_session_ends_the_call_with_a_message(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         server.events_status = 404
         await tab.press("connect")
@@ -388,7 +390,7 @@ async def test_a_session_that_is_gone_or_not_ours_ends_the_call_in_words(browser
         await tab.sees("state", "Not connected")
 
 
-async def test_missed_events_are_made_good_from_the_servers_record(tab: Tab, server: StandIn) -> None:
+async def test_missed_events_are_replaced_by_the_transcript_of_the_server(tab: Tab, server: StandIn) -> None:
     await tab.connect()
     server.record = [{"role": "user", "item_id": "u1", "content": "Said while away.", "at": 1}]
     server.publish("gap", missed=12)

@@ -1,4 +1,4 @@
-"""The dialog of past conversations, against the whole server: found by their words, gone on with, deleted."""
+"""Past conversations can be found by their words, continued and deleted in the dialog, on the whole server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def converse(tab: Tab, question: str, answer: str) -> None:
     await tab.press("new-conversation")
 
 
-async def test_a_conversation_of_before_is_found_gone_on_with_and_deleted_in_every_look(browser: Browser) -> None:
+async def test_a_past_conversation_can_be_found_continued_and_deleted_in_every_look(browser: Browser) -> None:
     async with real_server() as url, tab_in(browser, microphone="refused") as tab:
         await tab.open(url)
         await tab.press("open-past")

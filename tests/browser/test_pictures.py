@@ -1,4 +1,4 @@
-"""Pictures dropped, pasted and chosen on the page, through the whole server to a strict peer of the provider's."""
+"""Pictures that are dropped, pasted or chosen on the page reach a strict peer of the provider."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def server(peer: OfflinePeer) -> Iterator[RunningServer]:
 
 
 async def drop(tab: Tab, file: Path) -> None:
-    """Drag a file over the page and let it go, as the browser sees it."""
+    """Dispatch the events of a file that is dragged over the page and dropped."""
     session = await tab.page.context.new_cdp_session(tab.page)
     dragged = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
     for step in ("dragEnter", "dragOver", "drop"):
@@ -52,13 +52,13 @@ async def said(tab: Tab, words: str) -> None:
 
 
 async def shown(peer: OfflinePeer) -> list[dict[str, Any]]:
-    """The messages with pictures that the newest connection was sent."""
+    """Return the messages with pictures that the newest connection got."""
     received = [entry["event"] for entry in (await peer.connections())[-1]["received"]]
     items = [event["item"] for event in received if event["type"] == "conversation.item.create"]
     return [item for item in items if any(part["type"] == "input_image" for part in item.get("content", ()))]
 
 
-async def test_a_picture_is_dropped_pasted_and_chosen(
+async def test_a_picture_can_be_dropped_pasted_and_chosen(
     browser: Browser, peer: OfflinePeer, server: RunningServer, tmp_path: Path
 ) -> None:
     await peer.follow(SCRIPT)
@@ -97,14 +97,14 @@ async def test_a_picture_is_dropped_pasted_and_chosen(
         assert not [path for path in server.folder.rglob("*") if path.is_file() and b"image/jpeg" in path.read_bytes()]
 
 
-async def test_the_button_fits_has_a_name_and_works_by_keyboard(
+async def test_the_button_for_pictures_fits_has_a_name_and_works_by_keyboard(
     browser: Browser, peer: OfflinePeer, server: RunningServer, tmp_path: Path
 ) -> None:
     await peer.follow(SCRIPT)
     file = tmp_path / "small.png"
     file.write_bytes(png())
     async with tab_in(browser, microphone="refused", complaints="expected") as tab:
-        tab.page.on("filechooser", lambda _: None)  # from now on, and not only when one is about to open
+        tab.page.on("filechooser", lambda _: None)  # the listener must be there before a chooser opens
         await tab.open(server.url)
         button = tab.page.get_by_role("button", name="Show a picture")
         await expect(button).to_be_visible()
@@ -119,14 +119,12 @@ async def test_the_button_fits_has_a_name_and_works_by_keyboard(
         await fits_and_is_accessible(tab, "with a picture, and a file that is none")
 
 
-async def test_where_the_model_sees_no_pictures_there_is_no_button_and_a_drop_is_explained(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_model_without_pictures_has_no_button_and_a_drop_is_explained(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "small.png"
     file.write_bytes(png())
     async with standing_in() as stand_in, tab_in(browser, microphone="refused") as tab:
         await tab.open(stand_in.url)
-        await tab.page.locator('link[href="styles/drawer.css"]').wait_for(state="attached")  # all of the page is there
+        await tab.page.locator('link[href="styles/drawer.css"]').wait_for(state="attached")  # the whole page is loaded
         await drop(tab, file)
         await tab.sees("notice", "The model in this call cannot see pictures.")
         await expect(tab.page.get_by_test_id("show-picture")).to_be_hidden()

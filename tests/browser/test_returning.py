@@ -1,4 +1,4 @@
-"""A page that is loaded again goes on with its conversation: in Chromium, against the whole server and a stand-in."""
+"""A reloaded page continues its conversation, against the whole server and a stand-in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAID: list[dict[str, Any]] = [
 
 
 async def connect_silently(tab: Tab) -> None:
-    """Place a call by typing alone."""
+    """Place a call by typing only."""
     await tab.press("connect")
     await tab.press("way-type")
     await tab.sees("floor", "Ready")
@@ -38,7 +38,7 @@ async def ask(tab: Tab, question: str, answer: str) -> None:
     )
 
 
-async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browser: Browser) -> None:
+async def test_a_reloaded_page_shows_and_continues_the_conversation(browser: Browser) -> None:
     async with real_server() as url, tab_in(browser, microphone="refused") as tab:
         await tab.open(url)
         await connect_silently(tab)
@@ -49,7 +49,7 @@ async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browse
         await tab.sees("connect", "Continue")
         await tab.sees("entry-user", "What's the weather in Seattle?")
         await tab.sees("entry-assistant", "In Seattle it is")
-        assert await tab.text("announcer") == "", "nobody is told what they know"
+        assert await tab.text("announcer") == "", "the screen reader read the old conversation again"
         await connect_silently(tab)
         await tab.sees("entry-note", "The conversation continues")
         await ask(tab, "What is seventeen times twenty four?", "408")
@@ -65,7 +65,7 @@ async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browse
         assert await tab.transcript() == []
 
 
-async def test_only_words_come_back_and_the_next_call_names_the_conversation(browser: Browser) -> None:
+async def test_a_reloaded_page_shows_only_words_and_the_next_call_names_the_conversation(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, microphone="refused") as tab:
         server.said = SAID
         await tab.page.add_init_script(f"sessionStorage.setItem('conversation', '{CONVERSATION}')")
@@ -83,12 +83,12 @@ async def test_only_words_come_back_and_the_next_call_names_the_conversation(bro
         assert len(await tab.transcript()) == 4
 
 
-async def test_a_conversation_that_is_gone_is_forgotten(browser: Browser) -> None:
+async def test_an_expired_conversation_is_forgotten(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, microphone="refused", complaints="expected") as tab:
         await tab.open(server.url)
         await tab.page.evaluate("sessionStorage.setItem('conversation', 'long-ago')")
         await tab.page.reload()
-        await tab.sees("connect", "Start talking")  # which the document says itself: the answer may still be awaited
+        await tab.sees("connect", "Start talking")  # the document itself has this text, so the answer may be pending
         await until(lambda: is_forgotten(tab))
 
 
@@ -96,7 +96,7 @@ async def is_forgotten(tab: Tab) -> bool:
     return await tab.page.evaluate("sessionStorage.getItem('conversation')") is None
 
 
-async def test_another_tab_begins_a_conversation_of_its_own(browser: Browser) -> None:
+async def test_another_tab_begins_its_own_conversation(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, microphone="refused") as tab:
         server.said = SAID
         await tab.open(server.url)

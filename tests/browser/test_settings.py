@@ -1,4 +1,4 @@
-"""The settings dialog: calls as the user wants them, kept by the server; the look of the page, kept by the browser."""
+"""The settings dialog: choices for calls, which the server keeps, and the look of the page, which the browser keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DARK, LIGHT = "rgb(15, 20, 23)", "rgb(246, 245, 241)"
 
 
 async def has_ground(tab: Tab, color: str) -> None:
-    """Wait until the page lies on that color."""
+    """Wait until the background of the page has that color."""
     await tab.page.wait_for_function(f"(color) => {GROUND} === color", arg=color)
 
 
@@ -62,14 +62,14 @@ async def shown_options(tab: Tab, name: str) -> list[str]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tab(browser: Browser, here: World) -> AsyncIterator[Tab]:
-    """A tab of Ada's, on a server that offers two models."""
+    """Open a tab of Ada's on a server that offers two models."""
     here.page_config = offering()
     async with tab_in(browser) as opened:
         await known_user(here, opened)
         yield opened
 
 
-async def test_choices_for_calls_are_kept_by_the_server_and_shown_again(here: World, tab: Tab) -> None:
+async def test_the_server_keeps_choices_for_calls(here: World, tab: Tab) -> None:
     before = await preferences(here)
     await open_settings(here, tab)
     chosen = {"voice": "cedar", "speech_speed": "1.15", "turn_patience": "patient", "language": "German"}
@@ -88,7 +88,7 @@ async def _kept(here: World, expected: dict[str, Any]) -> bool:
     return await preferences(here) == expected
 
 
-async def test_only_what_the_chosen_model_can_do_is_offered(here: World, tab: Tab) -> None:
+async def test_the_dialog_offers_only_what_the_chosen_model_can_do(here: World, tab: Tab) -> None:
     await open_settings(here, tab)
     await setting(tab, "voice").wait_for()
     assert await shown_options(tab, "voice") == ["Default: marin", "cedar"]
@@ -102,7 +102,7 @@ async def test_only_what_the_chosen_model_can_do_is_offered(here: World, tab: Ta
     await tab.sees("settings", "Here the assistant speaks only English.")
 
 
-async def test_where_the_provider_finds_turns_and_there_is_one_model_neither_is_offered(here: World, tab: Tab) -> None:
+async def test_the_dialog_offers_no_wait_and_no_model_if_there_is_no_choice(here: World, tab: Tab) -> None:
     here.page_config = offering(RICH, endpointing=None)
     await open_settings(here, tab)
     await setting(tab, "voice").wait_for()
@@ -110,7 +110,9 @@ async def test_where_the_provider_finds_turns_and_there_is_one_model_neither_is_
     assert not await setting(tab, "turn_patience").is_visible()
 
 
-async def test_what_memory_cannot_keep_is_said_and_stays_in_its_field(browser: Browser, tmp_path: Path) -> None:
+async def test_a_choice_that_memory_cannot_keep_stays_in_its_field_with_an_error(
+    browser: Browser, tmp_path: Path
+) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         here.page_config = offering()
         await known_user(here, tab)
@@ -122,7 +124,7 @@ async def test_what_memory_cannot_keep_is_said_and_stays_in_its_field(browser: B
         assert await setting(tab, "voice").get_attribute("aria-invalid") == "true"
 
 
-async def test_how_calls_are_set_up_is_not_shown_as_something_known_of_the_user(here: World, tab: Tab) -> None:
+async def test_choices_for_calls_are_not_in_the_memory_dialog(here: World, tab: Tab) -> None:
     await open_settings(here, tab)
     await choose(tab, "voice", "cedar")
     await tab.sees("settings-said", "Saved: Voice")
@@ -132,7 +134,7 @@ async def test_how_calls_are_set_up_is_not_shown_as_something_known_of_the_user(
     assert "cedar" not in await field(tab, "facts").inner_text()
 
 
-async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Browser) -> None:
+async def test_the_dialog_says_during_a_call_which_choices_apply_to_the_next(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         choice = {"provider": "p", "name": "P", "model": "m", "voices": ["a", "b"], "voice": "a", "languages": []}
         assert isinstance(server.config, dict)
@@ -150,7 +152,7 @@ async def test_during_a_call_it_says_what_begins_with_the_next_one(browser: Brow
         assert await setting(tab, "speech_speed").count() == 1 and not await setting(tab, "speech_speed").is_visible()
 
 
-async def test_theme_captions_and_interruptions_are_the_users_in_every_browser_until_they_are_erased(
+async def test_theme_captions_and_interruptions_follow_the_user_to_every_browser(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, scheme="dark") as tab:
@@ -194,7 +196,7 @@ async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> No
         server.publish("transcript", role="assistant", item_id="a2", content="And it snows.")
         server.publish("transcript", role="user", item_id="u2", content="Really?")
         await tab.page.get_by_text("And it snows.").first.wait_for(state="attached")
-        assert "snows" not in await tab.text("announcer"), "a screen reader speaks no captions either"
+        assert "snows" not in await tab.text("announcer"), "a screen reader spoke captions"
         await tab.press("open-settings")
         await tab.page.get_by_label("Captions").check()
         await tab.page.keyboard.press("Escape")
@@ -203,9 +205,7 @@ async def test_captions_can_be_switched_off_and_on_again(browser: Browser) -> No
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ja"])
-async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
-    browser: Browser, tmp_path: Path, language: str
-) -> None:
+async def test_the_page_fits_at_every_width_in_every_language(browser: Browser, tmp_path: Path, language: str) -> None:
     async with page_world(tmp_path) as here, tab_in(browser, size=(320, 640)) as tab:
         here.page_config = offering()
         await open_settings(here, tab)
@@ -228,7 +228,7 @@ async def test_the_page_can_be_had_in_each_language_and_fits_at_every_width(
         assert title == names[language]
 
 
-async def test_it_is_used_with_the_keyboard_alone(here: World, tab: Tab) -> None:
+async def test_the_dialog_can_be_used_by_keyboard_only(here: World, tab: Tab) -> None:
     await open_settings(here, tab)
     await tab.page.keyboard.press("Escape")
     assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-settings"

@@ -1,4 +1,4 @@
-"""The page's store: server events in, state out. It is pure JavaScript, so it runs where it will run: in Chromium."""
+"""The page's store turns server events into state. It is pure JavaScript, and runs in Chromium."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ async def tab() -> AsyncIterator[Tab]:
 
 
 async def state_after(tab: Tab, *events: Event) -> dict[str, Any]:
-    """The state a fresh page is in after `events`."""
+    """Return the state of a new page after `events`."""
     state: dict[str, Any] = await tab.page.evaluate(REDUCE, [list(event) for event in events])
     return state
 
 
 def spoken(state: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The transcript as (id, state, text)."""
+    """Return the transcript as (id, state, text)."""
     return [(entry["id"], entry["state"], entry["text"]) for entry in state["transcript"]["entries"]]
 
 
@@ -63,7 +63,7 @@ def thinker(call: str, event: str, **more: Any) -> Event:
     return "thinker", {"elapsed_ms": 5, **known, **more}
 
 
-async def test_words_stream_into_one_entry_and_the_final_text_replaces_them(tab: Tab) -> None:
+async def test_streamed_words_fill_one_entry_until_the_final_text_replaces_them(tab: Tab) -> None:
     state = await state_after(tab, delta("user", "u1", "what's the"), delta("user", "u1", " wether"))
     assert spoken(state) == [("u1", "live", "what's the wether")]
     state = await state_after(tab, delta("user", "u1", "what's the wether"), said("user", "u1", "What's the weather?"))
@@ -80,7 +80,7 @@ async def test_a_reply_is_live_then_done_then_heard(tab: Tab) -> None:
     assert states == ["live", "done", "final"]
 
 
-async def test_words_recognised_late_stand_before_the_reply_to_them(tab: Tab) -> None:
+async def test_a_late_transcript_stands_before_the_reply_to_it(tab: Tab) -> None:
     state = await state_after(
         tab,
         floor("user"),
@@ -91,7 +91,7 @@ async def test_words_recognised_late_stand_before_the_reply_to_them(tab: Tab) ->
     assert [entry[0] for entry in spoken(state)] == ["u1", "a1"]
 
 
-async def test_words_that_interrupt_stand_after_what_they_interrupted(tab: Tab) -> None:
+async def test_an_interruption_stands_after_the_reply_it_interrupted(tab: Tab) -> None:
     state = await state_after(
         tab,
         said("user", "u1", "Weather?"),
@@ -106,7 +106,7 @@ async def test_words_that_interrupt_stand_after_what_they_interrupted(tab: Tab) 
     assert [entry[0] for entry in spoken(state)] == ["u1", "a1", "u2", "a2"]
 
 
-async def test_a_noise_without_words_does_not_pull_later_words_above_a_nudge(tab: Tab) -> None:
+async def test_words_after_a_nudge_stay_below_it_despite_an_earlier_noise(tab: Tab) -> None:
     state = await state_after(
         tab,
         floor("user"),
@@ -117,18 +117,18 @@ async def test_a_noise_without_words_does_not_pull_later_words_above_a_nudge(tab
     assert [entry[0] for entry in spoken(state)] == ["nudge", "u1"]
 
 
-async def test_an_empty_delta_keeps_the_place_of_words_still_to_come(tab: Tab) -> None:
+async def test_an_empty_delta_keeps_the_place_of_later_words(tab: Tab) -> None:
     state = await state_after(
         tab, delta("user", "u1", ""), delta("assistant", "a1", "Hello"), said("user", "u1", "Hi there")
     )
     assert [entry[0] for entry in spoken(state)] == ["u1", "a1"]
 
 
-async def test_words_that_come_to_nothing_leave_no_entry(tab: Tab) -> None:
+async def test_an_empty_transcript_leaves_no_entry(tab: Tab) -> None:
     assert spoken(await state_after(tab, delta("user", "u1", "hm"), said("user", "u1", " "))) == []
 
 
-async def test_an_interrupted_reply_separates_heard_from_unheard(tab: Tab) -> None:
+async def test_an_interrupted_reply_separates_heard_from_unheard_words(tab: Tab) -> None:
     state = await state_after(
         tab, generated("a1", "It is raining in Seattle."), cut_off("a1", "It is", "It is raining.")
     )
@@ -137,7 +137,7 @@ async def test_an_interrupted_reply_separates_heard_from_unheard(tab: Tab) -> No
     assert (entry["state"], entry["heard"], rest) == ("interrupted", "It is", " raining.")
 
 
-async def test_nothing_that_comes_late_revives_an_interrupted_reply(tab: Tab) -> None:
+async def test_no_late_event_revives_an_interrupted_reply(tab: Tab) -> None:
     late = [delta("assistant", "a1", "more"), generated("a1", "All of it"), said("assistant", "a1", " ")]
     state = await state_after(tab, cut_off("a1", "", "All"), *late)
     assert spoken(state) == [("a1", "interrupted", "All")]
@@ -167,7 +167,7 @@ async def test_transcript_thinkers_and_log_are_bounded(tab: Tab) -> None:
     assert state["thinkers"][0]["id"] == "c59"
 
 
-async def test_a_thinker_has_one_card_that_follows_its_events(tab: Tab) -> None:
+async def test_a_thinker_has_one_card_with_its_latest_state(tab: Tab) -> None:
     state = await state_after(
         tab,
         thinker("c1", "routed"),
@@ -179,7 +179,7 @@ async def test_a_thinker_has_one_card_that_follows_its_events(tab: Tab) -> None:
     assert card["detail"] == ""
 
 
-async def test_a_call_that_ends_abandons_unfinished_thinkers(tab: Tab) -> None:
+async def test_the_end_of_a_call_abandons_unfinished_thinkers(tab: Tab) -> None:
     state = await state_after(
         tab, thinker("c1", "working"), thinker("c2", "complete"), ("session_ended", {"reason": "idle"})
     )
@@ -187,7 +187,7 @@ async def test_a_call_that_ends_abandons_unfinished_thinkers(tab: Tab) -> None:
     assert (state["phase"], state["failure"]["kind"]) == ("ended", "ended-idle")
 
 
-async def test_a_call_hung_up_on_purpose_is_no_failure(tab: Tab) -> None:
+async def test_a_deliberate_hang_up_is_no_failure(tab: Tab) -> None:
     state = await state_after(tab, ("session_ended", {"reason": "disconnected"}))
     assert (state["phase"], state["failure"]) == ("ended", None)
 
@@ -197,14 +197,14 @@ async def test_deltas_of_one_item_share_a_row_of_the_log(tab: Tab) -> None:
     assert [(row["type"], row["count"]) for row in state["log"]] == [("transcript_delta", 5), ("floor", 1)]
 
 
-async def test_an_unknown_event_changes_nothing_but_the_log(tab: Tab) -> None:
+async def test_an_unknown_event_changes_only_the_log(tab: Tab) -> None:
     before, after = await state_after(tab), await state_after(tab, ("something_new", {"n": 1}))
     assert [row["text"] for row in after.pop("log")] == ['{"n":1}']
     before.pop("log")
     assert after == before
 
 
-async def test_a_new_call_begins_with_a_clean_page_but_keeps_the_log(tab: Tab) -> None:
+async def test_a_new_call_clears_the_page_but_not_the_log(tab: Tab) -> None:
     state = await state_after(
         tab,
         said("user", "u1", "Hello"),
@@ -215,7 +215,7 @@ async def test_a_new_call_begins_with_a_clean_page_but_keeps_the_log(tab: Tab) -
     assert (spoken(state), state["thinkers"], state["failure"], len(state["log"])) == ([], [], None, 3)
 
 
-async def test_the_servers_record_fills_a_gap_and_keeps_what_still_streams(tab: Tab) -> None:
+async def test_the_transcript_of_the_server_fills_a_gap_and_keeps_streaming_entries(tab: Tab) -> None:
     record = [
         {"role": "user", "item_id": "u1", "content": "Weather?"},
         {"role": "assistant", "item_id": "a1", "content": "It is", "interrupted": True},
@@ -234,7 +234,7 @@ async def test_the_servers_record_fills_a_gap_and_keeps_what_still_streams(tab: 
     ]
 
 
-async def test_parts_that_did_not_change_keep_their_identity(tab: Tab) -> None:
+async def test_unchanged_parts_keep_their_identity(tab: Tab) -> None:
     same = await tab.page.evaluate("""async () => {
       const { INITIAL_STATE, reduce } = await import("/store.js");
       const delta = { role: "user", item_id: "u1", delta: "x" };
@@ -244,7 +244,7 @@ async def test_parts_that_did_not_change_keep_their_identity(tab: Tab) -> None:
     assert same == ["log", "transcript"]
 
 
-async def test_whether_voices_interrupt_is_the_servers_word_until_it_is_chosen_here(tab: Tab) -> None:
+async def test_interruptions_follow_the_server_until_the_user_chooses(tab: Tab) -> None:
     configured: Event = ("page_configured", {"interruptions": False})
     chosen: Event = ("page_interruptions", {"allowed": True})
     assert (await state_after(tab))["interruptions"] == {"allowed": True, "chosen": False}
@@ -256,7 +256,7 @@ async def test_whether_voices_interrupt_is_the_servers_word_until_it_is_chosen_h
     assert (await state_after(tab, ("session_started", {}), switched))["interruptions"]["allowed"] is False
 
 
-async def test_a_responder_that_is_back_takes_its_error_away_and_gives_its_name(tab: Tab) -> None:
+async def test_a_restored_responder_removes_the_error_and_shows_its_name(tab: Tab) -> None:
     started: Event = ("session_started", {"session_id": "s", "responder": "One", "model": "m-1"})
     lost: Event = ("responder_changed", {"state": "lost", "responder": "", "model": ""})
     failed: Event = ("error", {"message": "The connection broke.", "hint": "Connecting again."})
@@ -268,7 +268,7 @@ async def test_a_responder_that_is_back_takes_its_error_away_and_gives_its_name(
     assert state["failure"] is None and (state["session"]["responder"], state["session"]["model"]) == ("Two", "m-2")
 
 
-async def test_words_of_a_turn_stand_where_it_began_though_it_paused(tab: Tab) -> None:
+async def test_words_after_a_pause_stay_where_their_turn_began(tab: Tab) -> None:
     state = await state_after(
         tab, said("assistant", "a1", "Hello."), floor("user"), floor("pausing"), delta("assistant", "a2", "It"),
         floor("user"), said("user", "u1", "What is the weather?"),
@@ -276,7 +276,7 @@ async def test_words_of_a_turn_stand_where_it_began_though_it_paused(tab: Tab) -
     assert [item for item, _, _ in spoken(state)] == ["a1", "u1", "a2"]
 
 
-async def test_a_murmur_is_kept_when_the_transcript_is_read_anew(tab: Tab) -> None:
+async def test_a_murmur_is_kept_when_the_transcript_is_read_again(tab: Tab) -> None:
     record = [{"role": "assistant", "content": "Paris is a city.", "item_id": "a1"}]
     state = await state_after(
         tab, ("murmur", {"kind": "hesitation", "words": ""}),
@@ -297,7 +297,7 @@ FOLLOW = """() => new Promise(async (resolve) => {
 })"""
 
 
-async def test_a_fault_of_the_page_costs_one_event_and_the_stream_goes_on(tab: Tab) -> None:
+async def test_a_fault_of_the_page_loses_one_event_but_not_the_stream(tab: Tab) -> None:
     events = "id: 1\nevent: floor\ndata: {}\n\nid: 2\nevent: session_ended\ndata: {}\n\n"
     await tab.page.route("**/api/events/s1", lambda route: route.fulfill(body=events, content_type="text/event-stream"))
     assert await tab.page.evaluate(FOLLOW) == ["floor", "session_ended"]

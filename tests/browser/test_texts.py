@@ -1,4 +1,4 @@
-"""The page in the user's language: everything that shows is a text of its language file, numbers and dates included."""
+"""The page in the user's language: all visible text comes from the language file, with numbers and dates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNTRANSLATED = """() => {
   }
   return words.map((each) => each.trim()).filter((each) => /[A-Za-z]{3}/.test(each) && !each.includes("⟦"));
 }"""
-"""What shows and is none of the marked texts. What the server names, and what was said, is the server's."""
+"""Returns visible text outside of the marked texts, except names and words from the server."""
 
 
 SAID_IN_GERMAN: dict[Problem, str] = {
@@ -44,14 +44,14 @@ SAID_IN_GERMAN: dict[Problem, str] = {
 
 
 async def marked(route: Route) -> None:
-    """The English texts, each form of each in brackets."""
+    """Serve the English texts with each form in brackets."""
     english = (FRONTEND / "texts" / "en.js").read_text()
     body = re.sub(r'(": |(?:one|other): )"([^"\n]*)"', r'\1"⟦\2⟧"', english)
     await route.fulfill(body=body, content_type="text/javascript")
 
 
 def call(server: StandIn) -> None:
-    """A call in which something of everything happens."""
+    """Publish a call with an event of every kind."""
     server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, transport="webrtc")
     thinker: dict[str, Any] = {
         "call_id": "c1",
@@ -72,7 +72,7 @@ def call(server: StandIn) -> None:
     server.publish("notice", id="n1", kind="result", text="⟦done⟧", state="waiting")
 
 
-async def test_everything_that_shows_is_a_text_of_the_language_file(browser: Browser) -> None:
+async def test_all_visible_text_comes_from_the_language_file(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.route("**/texts/en.js", marked)
         await tab.page.goto(f"{server.url}/?raw=1")
@@ -105,7 +105,7 @@ async def test_everything_that_shows_is_a_text_of_the_language_file(browser: Bro
         ("nl-NL", "en", "Ready to talk", "1.6 s", "answers should come at once"),
     ],
 )
-async def test_the_page_speaks_the_browsers_language(
+async def test_the_page_uses_the_language_of_the_browser(
     browser: Browser, language: str, shown: str, state: str, time: str, asked: str
 ) -> None:
     async with standing_in() as server, tab_in(browser, language=language) as tab:
@@ -114,14 +114,16 @@ async def test_the_page_speaks_the_browsers_language(
         await tab.page.goto(f"{server.url}/?raw=1")
         await tab.sees("state", state)
         assert await tab.page.evaluate("document.documentElement.lang") == shown
-        assert [url.rsplit("/", 1)[1] for url in loaded if "/texts/" in url] == [f"{shown}.js"], "one language only"
+        assert [url.rsplit("/", 1)[1] for url in loaded if "/texts/" in url] == [f"{shown}.js"], (
+            "more than one language was loaded"
+        )
         await begin(tab)
         call(server)
         await tab.sees("thinkers", time)
         await tab.sees("turn-pauses", asked)
 
 
-async def test_what_goes_wrong_is_told_in_the_pages_language(browser: Browser) -> None:
+async def test_problems_are_shown_in_the_language_of_the_page(browser: Browser) -> None:
     said = {"message": "Something in English.", "hint": "More in English."}
     async with standing_in() as server, tab_in(browser, language="de-DE", complaints="expected") as tab:
         server.offer_refusal = refusal(422, said["message"], said["hint"])
@@ -133,7 +135,7 @@ async def test_what_goes_wrong_is_told_in_the_pages_language(browser: Browser) -
         for problem in get_args(Problem):
             server.publish("error", **said, problem=problem)
             await tab.sees("notice", SAID_IN_GERMAN[problem])
-            hint_is_theirs = problem == "responder_complained"  # in the provider's own words
+            hint_is_theirs = problem == "responder_complained"  # the provider words this hint
             assert ("Something in English" in await tab.page.get_by_test_id("notice").inner_text()) is hint_is_theirs
             await tab.press("way-dismiss")
         server.publish("error", **said)

@@ -1,4 +1,4 @@
-"""Where the time of a turn went: on the page as the server measured it, for eyes, keys and screen readers."""
+"""The page shows the measured legs of a turn as bars and as a table, by mouse, keyboard and screen reader."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def a_turn_with_a_thinker(turn: int) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def turns_after(tab: Tab, ask: str, *events: tuple[str, dict[str, Any]]) -> Any:
-    """What `ask`, JavaScript over `turns` and `state`, says after the events."""
+    """Return the value of `ask`, JavaScript over `turns` and `state`, after the events."""
     return await tab.page.evaluate(AFTER.replace("ASK", ask), [list(event) for event in events])
 
 
 async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any]]) -> None:
-    """A call in which these events have come."""
+    """Open a call with these events."""
     await tab.connect()
     server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                 transport="webrtc")  # fmt: skip
@@ -68,7 +68,7 @@ async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any
         server.publish(type_, **data)
 
 
-async def test_medians_slowest_turns_and_a_new_call(tab: Tab) -> None:
+async def test_medians_and_slowest_turns_are_computed_until_a_new_call(tab: Tab) -> None:
     events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
     middle = await turns_after(tab, "turns.medians(state)", *events)
     assert (middle["first_sound_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
@@ -83,14 +83,14 @@ async def test_medians_slowest_turns_and_a_new_call(tab: Tab) -> None:
     assert await turns_after(tab, "state.list.length", begun, *events, anew) == 0
 
 
-async def test_a_conversation_counts_on_over_the_sessions_it_takes(tab: Tab) -> None:
+async def test_turns_are_counted_over_all_sessions_of_a_conversation(tab: Tab) -> None:
     one, two = ("session_started", {"session_id": "one"}), ("session_started", {"session_id": "two"})
     again = ("page_connecting", {"step": "answer", "again": True})
     numbers = "state.list.map((turn) => turn.turn)"
     assert await turns_after(tab, numbers, one, legs(1), legs(2), again, two, legs(1), legs(2)) == [1, 2, 3, 4]
 
 
-async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(tab: Tab, server: StandIn) -> None:
+async def test_the_bars_are_as_wide_as_the_legs_were_long(tab: Tab, server: StandIn) -> None:
     await page_with(server, tab, *a_turn_with_a_thinker(1))
     await tab.sees("turn", "Weather")
     await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
@@ -106,12 +106,14 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(tab: Tab, 
     lanes = await tab.page.locator("[data-testid=turn] .lane:not(.of-axis)").evaluate_all(
         "lanes => lanes.map((lane) => [...lane.children].map((each) => each.getBoundingClientRect().width))"
     )
-    assert len(lanes) == 3 and all(name > 60 and track > 100 for name, track in lanes), "names beside their bars"
+    assert len(lanes) == 3 and all(name > 60 and track > 100 for name, track in lanes), (
+        "the names are not beside their bars"
+    )
     for name, (start, ms) in expected.items():
         assert list(shown[name]) == pytest.approx([start, ms], abs=0.5), name
 
 
-async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(tab: Tab, server: StandIn) -> None:
+async def test_a_turn_can_be_chosen_by_keyboard_and_read_as_a_table(tab: Tab, server: StandIn) -> None:
     events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
     answers = [("answer_metrics", {"turn": turn, "answer_ms": ms}) for turn, ms in ((8, 1900), (9, 2000))]
     await page_with(server, tab, *events, *answers, *a_turn_with_a_thinker(10)[1:])
@@ -141,10 +143,12 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(tab: Tab, server
     assert picture is not None and picture.startswith("Turn 9: 1270 ms to first sound, ")
     server.publish("turn_metrics", **legs(11)[1])
     await tab.sees("metrics-total", "670 ms")
-    assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
+    assert "Turn 9" in await tab.text("turn"), "the chosen turn changed"
     await tab.sees("turn-medians", "Median of 10 turns 820 ms")
     total = await tab.page.locator("[data-testid=turn-table] .of-total").inner_text()
-    assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], "beside the newest medians"
+    assert total.split("\t") == ["Time to first sound", "0 ms", "1270 ms", "820 ms"], (
+        "the table lacks the newest medians"
+    )
 
 
 WAITS: list[tuple[dict[str, Any], str]] = [
@@ -167,7 +171,7 @@ async def test_the_wait_of_a_turn_is_explained_in_words(tab: Tab, server: StandI
         assert await explained.all_inner_texts() == ([words] if words else [])
 
 
-async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(tab: Tab, server: StandIn) -> None:
+async def test_discarded_replies_are_counted_in_their_turn_with_their_tokens(tab: Tab, server: StandIn) -> None:
     discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
     metrics = legs(1)[1] | {"segments": 2, "discarded": 2}
     await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)

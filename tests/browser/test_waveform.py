@@ -1,4 +1,4 @@
-"""The waveform of both sides: it follows the levels, rests in silence, keeps still for who asks, and costs little."""
+"""The waveforms follow the levels, rest in silence, respect reduced motion, and cost little."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.standin import standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 FRAME_BUDGET_MS = 0.5
-"""Of the 16.7 ms of a frame; measured about 0.01."""
+"""The most milliseconds of the 16.7 of a frame; about 0.01 was measured."""
 HEIGHTS = """(name) => {
   const canvas = document.querySelector(`[data-testid=${name}] canvas`);
   const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -18,7 +18,7 @@ HEIGHTS = """(name) => {
   const tall = (x) => rows.filter((y) => data[(y * width + x) * 4 + 3] > 0).length;
   return Array.from({ length: 48 }, (_, number) => tall(number * 4 + 1));
 }"""
-"""How tall each column of a waveform is, in pixels of its canvas."""
+"""Returns the height of each column of a waveform in pixels of its canvas."""
 DRAWN = """async (frames) => {
   const { showLevels } = await import("/view/levels.js");
   const draw = showLevels();
@@ -38,7 +38,7 @@ COST = """async () => {
   return (performance.now() - began) / frames;
 }"""
 QUIET_LINE = 4
-"""Rows that the line of silence touches."""
+"""The number of rows that the line of silence touches."""
 
 
 async def heights(tab: Tab, name: str) -> list[int]:
@@ -47,24 +47,24 @@ async def heights(tab: Tab, name: str) -> list[int]:
 
 
 async def draw(tab: Tab, *levels: float, step_ms: float = 50) -> int:
-    """Draw the caller's side at these levels; gives how often something was painted."""
+    """Draw the caller's side at these levels; return how often something was painted."""
     frames = [[10_000 + number * step_ms, level] for number, level in enumerate(levels)]
     painted: int = await tab.page.evaluate(DRAWN, frames)
     return painted
 
 
 async def test_both_sides_are_drawn_during_a_call(tab: Tab) -> None:
-    await tab.connect()  # the stand-in sends a tone, and the fake microphone beeps
+    await tab.connect()  # the stand-in sends a tone, and the fake microphone sends beeps
     for name in ("level-in", "level-out"):
         await tab.page.wait_for_function(f"() => Math.max(...({HEIGHTS})('{name}')) > 12")
 
 
-async def test_nothing_is_painted_while_nobody_speaks(tab: Tab) -> None:
-    assert await draw(tab, *[0.0] * 200) <= 2, "each side's line, once"
-    assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "until the sound has left on the left"
+async def test_nothing_is_painted_in_silence(tab: Tab) -> None:
+    assert await draw(tab, *[0.0] * 200) <= 2, "more than the line of each side was painted"
+    assert await draw(tab, 1.0, *[0.0] * 200) <= 51, "something was painted after the sound had left the canvas"
 
 
-async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(browser: Browser) -> None:
+async def test_reduced_motion_shows_the_level_as_one_bar(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, reduced_motion=True) as tab:
         await tab.open(server.url)
         await draw(tab, 1.0, 0.5, step_ms=200)
@@ -74,6 +74,6 @@ async def test_with_reduced_motion_one_bar_is_as_long_as_the_voice_is_loud(brows
         assert set((await heights(tab, "level-in"))[4:]) == {0}
 
 
-async def test_a_frame_costs_the_main_thread_little(tab: Tab) -> None:
+async def test_painting_a_frame_takes_little_time(tab: Tab) -> None:
     took = min([await tab.page.evaluate(COST) for _ in range(5)])
     assert took < FRAME_BUDGET_MS, f"{took:.3f} ms a frame"

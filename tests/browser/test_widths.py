@@ -1,4 +1,4 @@
-"""Whatever opens stays on the screen, at every width and zoom, in every state of a call."""
+"""Every part of the page fits on the screen at every width and zoom, in every state of a call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COVERED = """() => {
   const cut = brand.scrollWidth > brand.clientWidth ? ["brand"] : [];
   return [...cut, ...covered.map((part) => part.dataset.testid ?? part.className)];
 }"""
-"""What lies under something else or beyond an edge, and whether the page's name is cut."""
+"""Returns the parts under something else or beyond an edge, and whether the page's name is cut."""
 SUMMARY_COVERED = """() => {
   const facts = document.querySelector("[data-testid=listen-recording]");
   facts.scrollIntoView({ block: "end" });
@@ -48,7 +48,7 @@ OPENED = f"""async (names) => {{
   }}
   return found;
 }}"""
-"""What lies outside when one after the other is open, by what was opened."""
+"""Returns the parts outside of the screen, by what was opened."""
 WIDTHS = (320, 390, 641, 768, 1080, 1440, 2560)
 WIDTHS_OF_PHONES = (320, 340, 360, 390)
 OPENERS = ("open-devices", "open-side", "open-past", "open-memory", "open-settings", "open-drawer")
@@ -60,7 +60,7 @@ async def at_width(tab: Tab, width: int, height: int) -> None:
 
 
 async def nothing_is_covered(tab: Tab) -> None:
-    """On no phone is anything covered, or outside, in the state the page is in."""
+    """Assert that no part is covered or outside on any phone in the current state."""
     for width in WIDTHS_OF_PHONES:
         await at_width(tab, width, 640)
         assert [width, await tab.page.evaluate(COVERED), await outside(tab)] == [width, [], []]
@@ -87,7 +87,7 @@ async def in_state(tab: Tab, server: StandIn, state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["ready", "silent", "talking", "muted", "ended"])
-async def test_everything_that_opens_stays_on_the_screen_at_every_width(browser: Browser, state: str) -> None:
+async def test_every_dialog_fits_on_the_screen_at_every_width(browser: Browser, state: str) -> None:
     async with standing_in() as server, tab_in(browser, complaints="expected", size=(WIDTHS[0], 720)) as tab:
         await tab.open(server.url)
         await in_state(tab, server, state)
@@ -101,7 +101,7 @@ async def test_everything_that_opens_stays_on_the_screen_at_every_width(browser:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
-async def test_on_no_phone_does_anything_cover_what_is_to_be_pressed(browser: Browser, language: str) -> None:
+async def test_no_button_is_covered_on_any_phone(browser: Browser, language: str) -> None:
     async with standing_in() as server, tab_in(browser, size=(WIDTHS_OF_PHONES[0], 640), language=language) as tab:
         server.config = CONFIG | {"extensions": {"recordings": RECORDED, "sharing": {"days": 7}}}
         await tab.page.goto(f"{server.url}/?raw=1")
@@ -125,7 +125,7 @@ async def test_on_no_phone_does_anything_cover_what_is_to_be_pressed(browser: Br
 
 
 @pytest.mark.parametrize("size", [(640, 360), (720, 450)])  # 1280 × 720 and 1440 × 900 at 200 %
-async def test_at_twice_the_size_the_call_button_is_in_view(browser: Browser, size: tuple[int, int]) -> None:
+async def test_the_call_button_is_in_view_at_twice_the_size(browser: Browser, size: tuple[int, int]) -> None:
     async def in_view(state: str) -> None:
         box = await tab.page.get_by_test_id("connect").bounding_box()
         assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], state

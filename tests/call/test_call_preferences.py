@@ -1,4 +1,4 @@
-"""What a caller has chosen for their calls in the settings of the page is followed as soon as it can be."""
+"""The choices of a caller for their calls apply as soon as possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def provider(name: str, dialled: list[tuple[str, Briefing]]) -> Provider:
         return ScriptedResponder()
 
     async def probe() -> None:
-        """It is always there."""
+        """Succeed always."""
 
     return Provider(name, ResponderInfo(name, name, offline=False), connect, probe, CAN)
 
@@ -56,7 +56,7 @@ def audio_output(briefing: Briefing, model: str = "gpt-realtime-2") -> dict[str,
     return output
 
 
-async def test_turns_are_taken_as_the_caller_has_chosen_also_when_it_changes_in_mid_call() -> None:
+async def test_the_chosen_end_of_turn_wait_applies_also_when_it_changes_during_a_call() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", PATIENT)
     async with placed_call(remembering=memory) as call:
@@ -64,17 +64,17 @@ async def test_turns_are_taken_as_the_caller_has_chosen_also_when_it_changes_in_
         await update_profile(memory, "ada", SetPreference("turn_patience", "balanced"))
         await until(lambda: style_of(call) is EndpointingStyle.BALANCED)
         await update_profile(memory, "ada", DropPreference("turn_patience"))
-        await until(lambda: style_of(call) is EndpointingStyle.EAGER)  # the server's own
+        await until(lambda: style_of(call) is EndpointingStyle.EAGER)  # the server's default
 
 
-async def test_whoever_takes_part_with_the_token_alone_does_not_get_the_owners_choice() -> None:
+async def test_another_user_does_not_get_the_choices_of_the_owner() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", PATIENT)
     async with placed_call(remembering=memory, user="eve") as call:
         assert style_of(call) is EndpointingStyle.EAGER
 
 
-async def test_the_call_is_served_by_the_responder_that_was_chosen_and_a_removed_one_does_no_harm() -> None:
+async def test_the_chosen_responder_serves_the_call_unless_it_was_removed() -> None:
     for chosen, expected in (("second", "second"), ("gone", "first"), ("", "first")):
         memory, dialled = FakeMemory(), list[tuple[str, Briefing]]()
         if chosen:
@@ -84,10 +84,12 @@ async def test_the_call_is_served_by_the_responder_that_was_chosen_and_a_removed
             assert [name for name, _ in dialled] == [expected]
             assert call.events_of("session_started")[0]["responder"] == expected
             assert dialled[0][1].voice == ("cedar" if chosen else "")
-        assert [each.name for each in providers.all] == ["first", "second"], "others keep the order"
+        assert [each.name for each in providers.all] == ["first", "second"], (
+            "the choice changed the order of the providers"
+        )
 
 
-def test_voice_and_speed_reach_a_provider_that_has_them_and_no_other() -> None:
+def test_voice_and_speed_reach_only_a_provider_that_has_them() -> None:
     briefing = briefed(SetPreference("voice", "cedar"), SetPreference("speech_speed", "1.25"))
     assert audio_output(briefing) | {"format": None} == {"format": None, "voice": "cedar", "speed": 1.25}
     assert audio_output(briefed(SetPreference("voice", "Kore")))["voice"] == "shimmer"
@@ -97,14 +99,14 @@ def test_voice_and_speed_reach_a_provider_that_has_them_and_no_other() -> None:
     assert replace(CAN, speeds=(0.5, 1.2)).speed_of(1.5, 1.0) == 1.2
 
 
-def test_the_language_of_the_conversation_is_told_and_a_program_that_instructs_by_itself_is_left_alone() -> None:
+def test_the_language_is_in_the_instructions_unless_a_program_gives_its_own() -> None:
     assert '"German" as the language of the conversation' in briefed(SetPreference("language", "German")).instructions
     program = briefed(SetPreference("language", "German"), SetPreference("voice", "cedar"), options=CallOptions())
     assert "language of the conversation" not in program.instructions
     assert program.voice == ""
 
 
-def test_how_a_call_is_set_up_is_nothing_a_model_is_told_of_the_user() -> None:
+def test_choices_for_calls_are_not_in_the_instructions_of_the_model() -> None:
     briefing = briefed(SetPreference("voice", "cedar"), SetPreference("name", "Ada"), PATIENT)
     assert "Ada" in briefing.instructions
     assert "cedar" not in briefing.instructions and "patien" not in briefing.instructions
@@ -115,11 +117,11 @@ def test_how_a_call_is_set_up_is_nothing_a_model_is_told_of_the_user() -> None:
     ("name", "value"),
     [("turn_patience", "endless"), ("speech_speed", "3"), ("speech_speed", "nan"), ("voice", "<b>"), ("responder", "")],
 )
-def test_what_cannot_be_chosen_is_refused(name: Any, value: str) -> None:
+def test_an_invalid_choice_is_refused(name: Any, value: str) -> None:
     with pytest.raises(BadRequest):
         SetPreference(name, value)
 
 
-def test_a_style_that_only_a_newer_version_knows_is_the_servers() -> None:
+def test_an_unknown_choice_of_a_newer_version_is_ignored() -> None:
     assert TurnLimits().style is EndpointingStyle.BALANCED
     assert UserProfile.read({"preferences": {"speech_speed": "fast"}}).preferences.speed == 0.0

@@ -1,4 +1,4 @@
-"""What a caller says is taken, in order and beside the call, as the answer to what they were asked."""
+"""The words of a caller answer open confirmations, in order and beside the call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from backend.call.consent_replies import WAITING_LIMIT, ConsentReplies
 from backend.errors import MemoryUnavailable
 from backend.sessions.session import Session, SessionRequest
 from backend.tools.confirmations import HEARD_AFTER_S
-from backend.tools.runner import HEARD_WITHIN_S
 from tests.call.world import placed_call, settle
 from tests.support.consent import confirmations, tool_context
 from tests.support.waiting import until
@@ -17,7 +16,7 @@ from tests.tools.test_consent import box
 
 
 class Answers:
-    """Notes what it is given, slowly."""
+    """Keeps what it is given, after a delay for the first."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, str, str]] = []
@@ -29,7 +28,7 @@ class Answers:
         self.taken.append((user, conversation, words))
 
 
-async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_only() -> None:
+async def test_utterances_are_taken_in_order_even_if_one_fails() -> None:
     answers, session = Answers(), Session(SessionRequest("ada", "c1"), "fake")
     listener = ConsentReplies(session, answers.take)
     for words in ("first", "lost", "last"):
@@ -39,7 +38,7 @@ async def test_utterances_are_taken_in_order_and_one_that_fails_costs_itself_onl
     await listener.close()
 
 
-async def test_no_more_wait_than_its_bound_and_none_after_the_call() -> None:
+async def test_the_queue_is_bounded_and_empty_after_the_call() -> None:
     answers = Answers()
     listener = ConsentReplies(Session(SessionRequest("ada", "c1"), "fake"), answers.take)
     for _ in range(3 * WAITING_LIMIT):
@@ -49,7 +48,7 @@ async def test_no_more_wait_than_its_bound_and_none_after_the_call() -> None:
     assert answers.taken == []
 
 
-async def test_what_is_typed_into_a_call_answers_in_its_conversation() -> None:
+async def test_words_typed_into_a_call_answer_in_its_conversation() -> None:
     answers = Answers()
     async with placed_call(conversation="c1", take_answer=answers.take) as placed:
         placed.live.type_text("Yes.")
@@ -57,7 +56,7 @@ async def test_what_is_typed_into_a_call_answers_in_its_conversation() -> None:
         await until(lambda: answers.taken == [("ada", "c1", "Yes.")])
 
 
-async def test_words_of_somebody_who_has_the_sessions_token_alone_answer_nothing_for_its_owner() -> None:
+async def test_words_in_a_shared_session_answer_nothing_for_its_owner() -> None:
     answers = Answers()
     async with placed_call(conversation="c1", take_answer=answers.take) as placed:
         placed.session.share()
@@ -66,19 +65,19 @@ async def test_words_of_somebody_who_has_the_sessions_token_alone_answer_nothing
         assert answers.taken == []
 
 
-async def test_a_yes_whose_words_come_after_the_call_of_the_tool_is_waited_for() -> None:
+async def test_a_tool_call_waits_for_a_late_transcript_of_the_consent() -> None:
     now = [0.0]
     asked = confirmations(lambda: now[0])
     registry, spoken = box(asked), tool_context("ada", "c", client="voice")
     assert (await registry.run("erase", '{"what": "all"}', spoken)).error == "needs_confirmation"
     now[0] = HEARD_AFTER_S + 1
     running = asyncio.create_task(registry.run("erase", '{"what": "all"}', spoken))
-    await asyncio.sleep(HEARD_WITHIN_S / 4)
+    await settle()
     await asked.take_answer("ada", "c", "Yes.")
     assert (await running).error is None
 
 
-async def test_a_session_that_somebody_shares_by_its_token_reaches_public_tools_only() -> None:
+async def test_a_shared_session_may_call_public_tools_only() -> None:
     session = Session(SessionRequest("ada", "c1", caller_scope=CallerScope(ToolScope.OPERATOR)), "fake")
     assert session.caller_scope.scope is ToolScope.OPERATOR
     session.share()

@@ -1,4 +1,4 @@
-"""One call's shell: events in, commands out. No wire and no process."""
+"""The call engine turns events into commands, without a network or a process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.tones import loudness_db
 
 
 class EchoingGuard(EchoGuard):
-    """An echo guard for which everything received is an echo."""
+    """An echo guard that removes all received audio."""
 
     def __init__(self) -> None:
         self.frames: list[Frame | None] = []
@@ -33,7 +33,7 @@ class EchoingGuard(EchoGuard):
         return SILENCE
 
 
-async def test_typed_text_is_added_answered_played_and_remembered() -> None:
+async def test_typed_text_is_answered_played_and_stored() -> None:
     async with placed_call() as call:
         await call.type_and_answer()
         assert call.done(do.AddUserText) == [do.AddUserText("hello")]
@@ -46,7 +46,7 @@ async def test_typed_text_is_added_answered_played_and_remembered() -> None:
     assert [(m.role, m.content) for m in said] == [("user", "hello"), ("assistant", "one two three four")]
 
 
-async def test_the_echo_guard_gets_what_is_played_and_takes_it_out_of_what_is_received() -> None:
+async def test_the_echo_guard_gets_played_audio_and_cleans_received_audio() -> None:
     guard = EchoingGuard()
     async with placed_call(open_echo_guard=lambda: guard) as call:
         await call.type_and_answer()
@@ -64,13 +64,13 @@ async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(mo
     assert order == ["frame"] * 10 + ["CommitInput", "CreateReply"]
 
 
-async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_is_told_nowhere_else() -> None:
+async def test_a_sound_at_the_level_of_the_caller_delays_a_prepared_reply() -> None:
     endpointing = LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
     limits = TurnLimits(style=EndpointingStyle.BALANCED, idle_nudge_s=0, idle_disconnect_s=0)
     async with placed_call(limits=limits, open_endpointing=lambda: endpointing) as call:
         endpointing.near_sound = True
         await call.speak(0, then_silent=1)
-        assert not call.live.parts.uplink._hinted, "nothing is said or prepared"
+        assert not call.live.parts.uplink._hinted, "a hint was taken without a prepared reply"
         endpointing.near_sound = False
         await call.speak(30, then_silent=3)
         due = call.live.parts.machine.deadline()
@@ -83,7 +83,7 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
         assert call.live.parts.machine.deadline() == due
 
 
-async def test_the_first_frame_of_speech_turns_the_reply_down_immediately() -> None:
+async def test_the_first_frame_of_speech_ducks_the_reply() -> None:
     async with placed_call() as call:
         await call.ask()
         await call.play_out(3)
@@ -96,7 +96,7 @@ async def test_the_first_frame_of_speech_turns_the_reply_down_immediately() -> N
 
 @pytest.mark.parametrize("switched", [False, True])
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_be_switched(
+async def test_a_call_has_the_interruptions_of_its_session_until_they_are_switched(
     allowed: bool, switched: bool
 ) -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
@@ -120,7 +120,7 @@ async def test_murmurs_and_discarded_replies_are_counted() -> None:
         assert value("voice_replies_discarded_tokens_total", {"direction": "input"}) == 300
 
 
-async def test_after_a_cough_the_reply_goes_on_as_it_was() -> None:
+async def test_a_reply_resumes_after_a_cough() -> None:
     async with placed_call() as call:
         await call.ask()
         await call.finish_reply()
@@ -133,14 +133,14 @@ async def test_after_a_cough_the_reply_goes_on_as_it_was() -> None:
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
 
 
-async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_heard() -> None:
+async def test_an_interruption_flushes_the_reply_and_truncates_it_at_the_provider() -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0)) as call:
         await call.ask()
         await call.play_out(5)
         await call.speak(1)
         item = f"i-{call.responder.requests[0].request}"
         kinds = [type(command) for command in call.responder.commands[2:]]
-        assert kinds == [do.CancelReply, do.TruncateItem], "what was flushed comes back to the machine, after the rest"
+        assert kinds == [do.CancelReply, do.TruncateItem], "the truncation does not follow the cancellation"
         assert call.done(do.TruncateItem) == [do.TruncateItem(item, 100)]
         [interrupted] = call.events_of("transcript_interrupted")
         assert "one two three four".startswith(interrupted["heard"]) and interrupted["heard"]
@@ -148,7 +148,7 @@ async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_
     assert call.session.counts["interruptions"] == 1
 
 
-async def test_a_tool_call_is_thought_about_submitted_and_spoken_of() -> None:
+async def test_the_result_of_a_tool_call_is_submitted_and_spoken() -> None:
     async with placed_call(thinkers=thinkers(moon=think_at_once)) as call:
         call.session.live_call().type_text("how far is the moon")
         await call.call_thinker("moon", "how far")
@@ -159,14 +159,14 @@ async def test_a_tool_call_is_thought_about_submitted_and_spoken_of() -> None:
         assert all(data["label"] == "Moon" for data in call.events_of("thinker"))
 
 
-async def test_the_page_is_told_how_the_call_was_made() -> None:
+async def test_the_page_gets_the_facts_of_a_new_call() -> None:
     async with placed_call() as call:
         [started] = call.events_of("session_started")
     assert started["session_id"] == call.session.id
     assert (started["hearing"], started["responder"], started["offline"]) == ("silero", "fake", True)
 
 
-async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> None:
+async def test_the_time_of_a_turn_is_on_the_page_and_in_the_metrics() -> None:
     async with placed_call() as call:
         await call.type_and_answer()
         [legs] = call.events_of("turn_metrics")
@@ -175,7 +175,7 @@ async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> N
     assert legs["turn"] == 1
 
 
-async def test_a_reply_that_does_not_fit_in_the_queue_is_cut_and_said_to_be() -> None:
+async def test_a_reply_that_does_not_fit_into_the_queue_is_cut_with_an_error() -> None:
     async with placed_call() as call:
         await call.ask(pcm=bytes(48 * 301_000))
         [error] = call.events_of("error")

@@ -1,4 +1,4 @@
-"""What was said: a short tail at hand, all of it on its way to memory."""
+"""The history of a call: a short tail in the process, and all words on their way to memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
         await job(memory)
 
 
-def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
+def test_the_tail_keeps_the_newest_words() -> None:
     history = CallHistory("u1", "s1", lambda _: None)
     for number in range(TAIL + 5):
         history.add("user", str(number))
@@ -22,7 +22,7 @@ def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
     assert history.tail()[-1] == PastMessage("user", str(TAIL + 4))
 
 
-async def test_an_ended_call_counts_for_its_user() -> None:
+async def test_an_ended_call_is_counted_for_its_user() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
@@ -32,7 +32,7 @@ async def test_an_ended_call_counts_for_its_user() -> None:
     assert context["signals"]["session_count"] == 3 and context["facts"] == ["has a dog"]
 
 
-async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting_and_not_counted() -> None:
+async def test_a_deleted_session_is_not_counted_and_leaves_no_words() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     history = CallHistory("ada", session.conversation_id, jobs.append)
@@ -40,4 +40,4 @@ async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting_and_no
     count_ended(jobs.append, session, "deleted")
     await run(jobs, memory)
     assert await memory.recent_messages("ada", session.conversation_id) == []
-    assert await memory.user_context("ada") == {}, "another process may have erased the user already"
+    assert await memory.user_context("ada") == {}, "a user was written again who may be erased already"

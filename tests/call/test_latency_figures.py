@@ -1,4 +1,4 @@
-"""Time to first sound and time to the answer have one value each: on the page, in metrics, traces and ledger."""
+"""Time to first sound and time to the answer are the same on the page and in metrics, traces and ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOUND = bytes(4800)
 
 
 class KeptEntries:
-    """A ledger that keeps what is written in a list."""
+    """A ledger that keeps its entries in a list."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -28,7 +28,7 @@ class KeptEntries:
 
 
 def spoken(call: PlacedCall, reply: str, item: str, text: str, *more: ev.ResponderEvent) -> None:
-    """The newest request is answered with words, a sound, and whatever else."""
+    """Answer the newest request with words, a sound, and further events."""
     request = call.responder.requests[-1].request
     call.responder.say(
         ev.ReplyStarted(reply, request), ev.ReplyText(reply, item, text), ev.ReplyAudio(reply, item, SOUND), *more,
@@ -41,7 +41,7 @@ def sum_of(call: PlacedCall, leg: str) -> float:
     return round((registry.get_sample_value("voice_turn_leg_seconds_sum", {"leg": leg}) or 0) * 1000)
 
 
-async def test_both_times_are_the_same_everywhere() -> None:
+async def test_both_times_are_the_same_on_the_page_and_in_metrics_traces_and_ledger() -> None:
     known = asyncio.Event()
 
     async def think(_: ThinkerRun) -> Answer:
@@ -66,7 +66,7 @@ async def test_both_times_are_the_same_everywhere() -> None:
         await settle()
         [turn], [answer] = call.events_of("turn_metrics"), call.events_of("answer_metrics")
         figures = {"first_sound_ms": turn["first_sound_ms"], "answer_ms": answer["answer_ms"]}
-        assert figures["answer_ms"] >= figures["first_sound_ms"] + 50, "a preamble is no answer"
+        assert figures["answer_ms"] >= figures["first_sound_ms"] + 50, "the preamble was taken for the answer"
         assert sum_of(call, "first_sound") == figures["first_sound_ms"]
         assert sum_of(call, "answer") == figures["answer_ms"]
         medians = call.line.metrics.recent.turns().legs

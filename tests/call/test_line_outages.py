@@ -1,4 +1,4 @@
-"""A provider that is away for a while: no call ends, the wait is filled, and the line comes back by itself."""
+"""During an outage of the provider no call ends, the wait is filled, and the connection comes back by itself."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TURN = {"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": {"hz": 440, 
 
 
 def longest_silence_s(call: PlacedCall, since: float, until_: float) -> float:
-    """The longest time between two sounds the caller heard, from one moment to another."""
+    """Return the longest time between two sounds that the caller heard in a period."""
     heard = [frame.at for frame in call.audible() if since < frame.at < until_]
     return max(later - earlier for earlier, later in pairwise([since, *heard, until_]))
 
 
 @pytest.mark.alone
-async def test_a_line_refused_for_a_while_comes_back_by_itself_and_the_wait_is_never_silent(tmp_path: Path) -> None:
+async def test_a_call_survives_an_outage_of_its_provider_without_a_long_silence(tmp_path: Path) -> None:
     now = asyncio.get_running_loop().time
     async with restartable_peer(tmp_path / "script.json", {"turns": [TURN]}) as line:
         with running_server(line.peer) as server:

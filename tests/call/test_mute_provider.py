@@ -1,4 +1,4 @@
-"""A provider that stays connected and says nothing, or no more: a waiting caller hears so, again and again."""
+"""A caller who waits for a provider that is connected but silent hears about it repeatedly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MUTE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.alone
 @pytest.mark.parametrize("reply", MUTE.values(), ids=MUTE)
-async def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence(reply: dict[str, Any]) -> None:
+async def test_a_waiting_caller_never_hears_four_seconds_of_silence(reply: dict[str, Any]) -> None:
     now = asyncio.get_running_loop().time
     script = {"turns": [{"hear": "is it sunny", "reply": reply}], "fallback": reply}
     async with offline_peer(script) as peer:
@@ -34,14 +34,14 @@ async def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence(reply: 
                 await call.say(silence(100) + speech("is it sunny"))
                 asked = now()
                 await call.event("transcript", 40, content=APOLOGY)
-                await asyncio.sleep(1)  # it is heard a moment later
+                await asyncio.sleep(1)  # the apology is heard after it is reported
                 assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
                 assert "One moment, please." in [said["content"] for said in call.events_of("transcript")]
                 assert call.events_of("reply_failed")[-1]["remedy"] == "apologised"
 
 
 @pytest.mark.alone
-async def test_with_another_provider_the_call_goes_over_to_it_and_does_not_come_back() -> None:
+async def test_a_call_moves_to_another_provider_and_stays_there() -> None:
     now = asyncio.get_running_loop().time
     first = {
         "turns": [
@@ -69,7 +69,9 @@ async def test_with_another_provider_the_call_goes_over_to_it_and_does_not_come_
                 restored = [("user", "hello there"), ("assistant", "Good day."), ("user", "is it sunny")]
                 assert put_back(connection)[:3] == restored
 
-                await asyncio.sleep(3 * GO_BACK_EVERY_S + REST_S)  # it can be connected all the while
+                await asyncio.sleep(
+                    3 * GO_BACK_EVERY_S + REST_S
+                )  # the first provider can be connected during this time
                 await call.say(silence(100) + speech("and tomorrow"))
                 await call.event("transcript", 20, content="And tomorrow too.")
                 connected = [each for each in call.events_of("responder_changed") if each["state"] == "connected"]

@@ -1,4 +1,4 @@
-"""A notice in a real call: a serving process, a Redis beside it, and this process as the one that has the notice."""
+"""A real call speaks a notice that another process made, through a shared Redis."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ ANSWER: dict[str, Any] = {"turns": [{"hear": "hello there", "reply": {"text": "H
 DONE = Notice("research-1", "The research about bees is done. They dance to show the way.", source="task-1")
 
 
-async def test_a_notice_of_another_process_is_spoken_in_the_live_call(peer: OfflinePeer) -> None:
+async def test_a_live_call_speaks_a_notice_of_another_process(peer: OfflinePeer) -> None:
     await peer.follow(ANSWER)
     with running_redis() as redis, running_server(peer, REDIS_URL=redis.url) as server:
         async with a_browser(server) as browser, placed_call(server, browser=browser) as call:
             await call.say(silence(200) + speech("hello there"))
             await call.event("transcript", within_s=20.0, role="assistant", content="Hello.")
             (cookie,) = browser.cookies.jar
-            user = str(cookie.value).strip('"').rsplit(".", 2)[0]  # in front of the signature
+            user = str(cookie.value).strip('"').rsplit(".", 2)[0]  # the signature stands behind it
             await _notify(redis, user)
-            told = await call.event("notice", within_s=20.0, state="told")
-            assert (told.data["id"], told.data["text"], told.data["source"]) == ("research-1", DONE.text, "task-1")
+            spoken = await call.event("notice", within_s=20.0, state="told")
+            assert (spoken.data["id"], spoken.data["text"], spoken.data["source"]) == (
+                "research-1",
+                DONE.text,
+                "task-1",
+            )
             assert call.events_of("transcript")[-1]["content"].startswith("By the way: The research about bees")
 
             async def none_waits() -> bool:
@@ -39,7 +43,7 @@ async def test_a_notice_of_another_process_is_spoken_in_the_live_call(peer: Offl
 
 
 async def _notify(redis: RedisProcess, user: str) -> None:
-    """Give the user the notice as a worker process does, which has no calls of its own."""
+    """Notify the user as a worker process does, which has no calls."""
     client, waiting = connect(redis.url), connect(redis.url, waiting=True)
     dispatcher = NotificationDispatcher(NoticeRepository(client), PubSub(client, waiting))
     try:

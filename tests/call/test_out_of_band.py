@@ -1,4 +1,4 @@
-"""Responses outside of the conversation where they cannot be had: that is an error of the request alone."""
+"""A response outside of the conversation fails alone if the Responder cannot give one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 
 
-def test_a_responder_that_cannot_give_them_is_not_asked() -> None:
-    told: list[ev.Event] = []
-    responses = OutOfBandResponses(told.append, lambda finished: None)
+def test_a_responder_without_out_of_band_responses_is_not_asked() -> None:
+    events: list[ev.Event] = []
+    responses = OutOfBandResponses(events.append, lambda finished: None)
     responder = ScriptedResponder()
     responder.capabilities = replace(responder.capabilities, out_of_band=False)
     responses.ask(do.CreateOutOfBand("mine", {}), responder)
-    [refused] = told
+    [refused] = events
     assert isinstance(refused, ev.OutOfBandRefused) and refused.request == "mine" and not responses.under_way

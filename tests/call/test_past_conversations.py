@@ -1,4 +1,4 @@
-"""Conversations in the ledger, through the whole server: found after memory let go of them, gone on with, erased."""
+"""Conversations in the ledger can be found, continued and erased after they expired in memory."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[Runnin
 
 
 async def converse(call: PlacedCall) -> None:
-    """Ask, and hear the answer to its end."""
+    """Ask, and listen to the whole answer."""
     replies = len(call.events_of("audio_playback_finished"))
     await call.say(silence(100) + speech("hello there"))
     await until(lambda: len(call.events_of("audio_playback_finished")) > replies)
 
 
 async def expire(server: RunningServer, conversation_id: str) -> None:
-    """Let memory's hour pass for a conversation: its key ends as Redis ends it."""
+    """Expire a conversation in Redis, as memory does after an hour."""
     redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
     try:
         for key in await redis.keys(f"user:*:conversation:{conversation_id}"):
@@ -64,7 +64,7 @@ async def listed(browser: httpx2.AsyncClient, **query: Any) -> list[dict[str, An
     return found
 
 
-async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: OfflinePeer, server: RunningServer) -> None:
+async def test_a_past_call_can_be_found_continued_exported_and_erased(peer: OfflinePeer, server: RunningServer) -> None:
     reply = {"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}
     routed = {"name": "route_to_thinker", "arguments": '{"domain": "reason", "query": "two and two"}'}
     thought = {"hear": "think hard", "reply": {"calls": [routed]}}
@@ -73,7 +73,7 @@ async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: Offl
         async with placed_call(server, browser=browser) as call:
             await converse(call)
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(told["event"] in OUTCOMES for told in call.events_of("thinker")), 20)
+            await until(lambda: any(data["event"] in OUTCOMES for data in call.events_of("thinker")), 20)
             conversation = call.ticket.conversation_id
         await until(lambda: _has(browser, conversation, 4))
         await expire(server, conversation)
@@ -104,7 +104,7 @@ async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: Offl
         assert await listed(browser) == []
 
 
-async def test_tools_models_and_cost_are_kept_of_calls_and_of_typed_turns(
+async def test_the_ledger_has_tools_models_and_costs_of_calls_and_typed_turns(
     peer: OfflinePeer, server: RunningServer
 ) -> None:
     routed = {"name": "route_to_thinker", "arguments": '{"domain": "weather", "query": "weather in Seattle"}'}
@@ -113,7 +113,7 @@ async def test_tools_models_and_cost_are_kept_of_calls_and_of_typed_turns(
         async with placed_call(server, transport="ws", browser=browser) as call:
             spoken = call.ticket.conversation_id
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(told["event"] in OUTCOMES for told in call.events_of("thinker")), 20)
+            await until(lambda: any(data["event"] in OUTCOMES for data in call.events_of("thinker")), 20)
         typed = {"message": "What's the weather in Boston?", "conversation_id": "typed", "platform": "api"}
         assert (await browser.post("/api/multiturn", json=typed)).status_code == 200
         for conversation in (spoken, "typed"):

@@ -1,4 +1,4 @@
-"""A call's turns as the post-steps get them: whole, once each, and never in the call's way."""
+"""Post-steps get each turn of a call once and completely."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 
 def weather(stage: ThinkerStage) -> ThinkerChanged:
-    """The Thinker for the weather at a stage of its work."""
+    """Return the event of the Thinker for the weather at a stage of its work."""
     return ThinkerChanged("c1", stage, ThinkerWork("weather", "Weather", "Will it rain?", 10, 1, 0))
 
 
@@ -43,12 +43,12 @@ class Log:
         return PostTurnHook(self.pipeline, "ada", "c1", mode=Mode, quiet_s=quiet_s)
 
     async def seen(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Question, answer and Thinkers of each turn."""
+        """Return the question, the answer and the Thinkers of each turn."""
         await self.pipeline.close(2.0)
         return [(turn.asked.text, turn.answer, turn.thinkers) for turn in self.turns]
 
 
-async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> None:
+async def test_a_turn_ends_with_the_next_turn_or_with_the_call() -> None:
     log = Log()
     turns = log.over()
     turns.on_message("assistant", "Hello, this is a machine.", "m0")
@@ -69,7 +69,7 @@ async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> N
     assert (first.message_id, first.asked.source_mode, first.asked.user_id) == ("m3", "voice", "ada")
 
 
-async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None:
+async def test_silence_ends_a_turn_unless_a_thinker_works() -> None:
     log = Log()
     turns = log.over(quiet_s=0.03)
     turns.on_message("user", "Will it rain?", "m1")
@@ -79,13 +79,12 @@ async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None
     assert log.turns == []
     turns.on_thinker(weather("complete"))
     turns.on_message("assistant", "It will.", "m3")
-    async with asyncio.timeout(2):
-        await until(lambda: len(log.turns) == 1)
+    await until(lambda: len(log.turns) == 1)
     turns.close("disconnected")
     assert await log.seen() == [("Will it rain?", "Let me check. It will.", ("weather",))]
 
 
-async def test_a_turn_nobody_heard_an_answer_to_is_none() -> None:
+async def test_a_question_without_an_answer_is_no_turn() -> None:
     log = Log()
     turns = log.over()
     turns.on_message("user", "Hello?", "m1")
@@ -93,7 +92,7 @@ async def test_a_turn_nobody_heard_an_answer_to_is_none() -> None:
     assert await log.seen() == []
 
 
-async def test_a_deleted_call_is_told_to_nobody() -> None:
+async def test_post_steps_get_no_turn_of_a_deleted_call() -> None:
     log = Log()
     turns = log.over()
     turns.on_message("user", "A secret.", "m1")
@@ -102,7 +101,7 @@ async def test_a_deleted_call_is_told_to_nobody() -> None:
     assert await log.seen() == []
 
 
-async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_personal() -> None:
+async def test_a_thinker_gets_the_notes_of_pre_steps_and_caches_personal_answers_per_user() -> None:
     @step("likes", stage="pre")
     async def likes(asked: Asked) -> Note | None:
         return Note("What they like", [f"{asked.user_id}'s tea"]) if asked.user_id == "ada" else None
@@ -119,14 +118,17 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
 
     assert [await ask("ada"), await ask("ada")] == ["model", "cache"]
     assert "ada's tea" in model.requests[0]["messages"][0]["content"]
-    assert [await ask("bo"), await ask("cy")] == ["model", "cache"]  # shared by all of whom nothing personal was found
+    assert [await ask("bo"), await ask("cy")] == [
+        "model",
+        "cache",
+    ]  # an answer without personal notes is cached for all users
     assert "ada's tea" not in str(model.requests[1:])
     assert [key for key in await memory.export_user("ada") if "cache" in key]
     assert not [key for key in await memory.export_user("bo") if "cache" in key]
 
 
 def tips(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerDispatcher:
-    """One Thinker, with these steps around it."""
+    """Return one Thinker with these steps around it."""
     manifest = Manifest("tips", "Tips", "tips", "What is good?", "Give a tip.")
     dependencies = ThinkerDependencies(
         agent(model or ScriptedModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps

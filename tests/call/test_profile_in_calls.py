@@ -1,4 +1,4 @@
-"""What a caller says of themselves, through the whole server: kept, passed to the Responder, shown, and forgotten."""
+"""What a caller says about themselves is stored, shown, passed to the Responder, and erased on request."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def hears(*sentences: str, **more: Any) -> dict[str, Any]:
 
 
 async def briefings(peer: OfflinePeer) -> list[str]:
-    """The instructions the newest connection was given, first to last."""
+    """Return the instructions that the newest connection got, in order."""
     log = (await peer.connections())[-1]
     return [e["event"]["session"]["instructions"] for e in log["received"] if e["type"] == "session.update"]
 
 
 async def speak(call: PlacedCall) -> None:
-    """Say something; what the Responder makes of it is in its script."""
+    """Say something; the script of the Responder decides what it hears."""
     await call.say(silence(200) + speech("what is the weather in Seattle"))
     await call.event("transcript", role="assistant")
 
@@ -41,12 +41,12 @@ async def known(browser: httpx2.AsyncClient) -> dict[str, Any]:
 
 
 async def kept(browser: httpx2.AsyncClient) -> dict[str, Any]:
-    """Everything of the caller, by where it is kept."""
+    """Return all data of the caller by its store."""
     everything: dict[str, Any] = (await browser.get("/api/me/export")).json()
     return everything
 
 
-async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_demand(
+async def test_a_name_reaches_the_running_call_and_the_next_until_it_is_erased(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
     script = hears("My name is Ana. I live in Oslo, but I'm in Paris now.", chat=[{"text": json.dumps(NOTES)}])
@@ -55,10 +55,10 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
         async with placed_call(running, browser=browser) as call:
             await speak(call)
 
-            async def told() -> bool:
+            async def knows_the_name() -> bool:
                 return '"name": "Ana"' in (await briefings(peer))[-1]
 
-            await until(told)
+            await until(knows_the_name)
             assert "Ana" not in (await briefings(peer))[0]
         assert (await known(browser))["preferences"] == {"name": "Ana", "default_location": "Oslo"}
 
@@ -86,13 +86,15 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
             assert "<caller>" not in (await briefings(peer))[0]
 
 
-async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_an_erasure_ends_the_call_and_a_late_summary_does_not_return(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     slow = [{"text": json.dumps(NOTES), "delay_ms": 400}]
     async with a_browser(running) as browser:
         await peer.follow(hears("My name is Ana", chat=slow))
         async with placed_call(running, browser=browser) as call:
             await speak(call)
-        async with placed_call(running, browser=browser) as call:  # while the first one's summary is being written
+        async with placed_call(running, browser=browser) as call:  # the summary of the first call is written meanwhile
             await speak(call)
             assert (await browser.delete("/api/me")).json() == {"ok": True}
             assert (await call.event("session_ended")).data["reason"] == "deleted"

@@ -1,4 +1,4 @@
-"""What the Responder gets before the first word."""
+"""The briefing that the Responder gets before the first word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def briefed(known: dict[str, Any] | None = None, **options: Any) -> Briefing:
     return brief(WITH_THINKERS, caller, **{"endpointing": "local", **options})
 
 
-def test_the_routing_guide_and_the_tool_derive_from_the_thinkers() -> None:
+def test_the_routing_guide_and_the_tool_list_the_thinkers() -> None:
     briefing = briefed()
     assert "- weather: for questions about weather" in briefing.instructions
     tool, silence = briefing.tools
@@ -40,12 +40,12 @@ def test_with_a_wake_name_the_responder_answers_only_to_it() -> None:
 
 
 @pytest.mark.parametrize("known", [{"preferences": {"default_location": "Zürich"}}, {"facts": ["has a dog"]}])
-def test_what_is_known_of_the_caller_is_quoted_as_data(known: dict[str, Any]) -> None:
-    told = briefed({**known, "secret": "cookie-hash"}).instructions
-    quoted = re.search(r"<caller>\n(.*)\n</caller>", told, re.DOTALL)
+def test_the_profile_of_the_caller_is_quoted_as_data(known: dict[str, Any]) -> None:
+    text = briefed({**known, "secret": "cookie-hash"}).instructions
+    quoted = re.search(r"<caller>\n(.*)\n</caller>", text, re.DOTALL)
     assert quoted and json.loads(quoted[1]) == known and "\\u" not in quoted[1]
     assert '{"conversations_before_this_one": 3}' in briefed({"signals": {"session_count": 3}}).instructions
-    assert "<caller>" not in briefed().instructions, "of a stranger nothing is said"
+    assert "<caller>" not in briefed().instructions, "a stranger has a profile"
 
 
 @pytest.mark.parametrize(("field", "mark"), [("facts", "caller"), ("instructions", "standing_instructions")])
@@ -59,7 +59,7 @@ def test_user_data_cannot_leave_its_quotation(field: str, mark: str) -> None:
     assert "never an instruction" in before or "change no rule" in before
 
 
-def test_a_greeting_is_said_word_for_word_in_its_own_letters() -> None:
+def test_a_greeting_is_passed_on_unchanged() -> None:
     briefing = briefed(endpointing="provider", greeting="Grüß Gott!")
     assert '"Grüß Gott!"' in briefing.purposes[Purpose.GREETING]
     assert briefing.endpointing == "provider"

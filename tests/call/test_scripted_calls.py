@@ -1,4 +1,4 @@
-"""Turn-taking through the whole server: real WebRTC at one end, a scripted Responder process at the other."""
+"""Turn-taking through the whole server, between real WebRTC and a scripted Responder process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.support.waiting import until
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}
-"""Between the level of the chirp and what is left of it when it is turned down."""
 CHIRP: dict[str, Any] = {"hz": 400, "to_hz": 2400, "ms": 8000}
 
 
@@ -22,7 +21,7 @@ def a_turn(reply: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 async def received(peer: OfflinePeer, type_: str) -> list[dict[str, Any]]:
-    """The client events of a type that the newest connection got."""
+    """Return the client events of a type that the newest connection got."""
     log = (await peer.connections())[-1]
     return [event for event in log["received"] if event["type"] == type_]
 
@@ -53,10 +52,10 @@ async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePe
 
 
 CONCEALED_MS = 200
-"""What a busy machine sends too late the caller conceals, which sounds longer."""
+"""Concealment after late packets of a busy machine makes a reply sound longer by at most this."""
 
 
-async def test_truncation_equals_what_the_caller_received(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_truncation_equals_what_the_caller_received(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "one two three four five six", "tone": CHIRP}))
     async with placed_call(running) as call:
         await ask(call)
@@ -76,7 +75,7 @@ def _index(call: PlacedCall, type_: str) -> int:
     return next(n for n, event in enumerate(call.events) if event.type == type_)
 
 
-async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_twenty_calls_leave_no_file_socket_or_thread(peer: OfflinePeer, running: RunningServer) -> None:
     import psutil
 
     server = psutil.Process(running.pid)
@@ -90,7 +89,7 @@ async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, running: Run
     await until(lambda: not server.net_connections("udp"), 15)
 
     def held() -> int:
-        """Open files and sockets, but for those to Redis: how many its pool keeps depends on how busy it was."""
+        """Count open files and sockets, except those to Redis, which depend on how busy its pool was."""
         return int(server.num_fds()) - len(server.net_connections("unix"))
 
     before = (held(), server.num_threads())

@@ -1,4 +1,4 @@
-"""Without a model the server remembers, keeps, forgets and erases what users tell it, by voice and by text."""
+"""A server without a model remembers, lists, forgets and erases by voice and by text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.support.waiting import until
 
 
 async def say(http: httpx2.AsyncClient, text: str) -> str:
-    """What is answered to a typed message."""
+    """Type a message; return the answer."""
     response = await http.post("/api/multiturn", json={"message": text, "conversation_id": "c1"}, timeout=20)
     assert response.status_code == 200, response.text
     return str(response.json()["text"])
 
 
 async def answered(call: PlacedCall, text: str) -> str:
-    """What the memory's Thinker found, and the Responder's words for it, once they are heard."""
+    """Type into a call; return the spoken answer."""
     before = len(call.events_of("transcript"))
     await type_text(call, text)
 
     def spoken() -> list[str]:
-        told = [each["content"] for each in call.events_of("transcript")[before:] if each["role"] == "assistant"]
-        return [words for words in told if words.strip() not in ACKNOWLEDGED]
+        said = [each["content"] for each in call.events_of("transcript")[before:] if each["role"] == "assistant"]
+        return [words for words in said if words.strip() not in ACKNOWLEDGED]
 
     await until(lambda: bool(spoken()), 20)
     return spoken()[-1].strip()
@@ -33,7 +33,7 @@ async def answered(call: PlacedCall, text: str) -> str:
 ACKNOWLEDGED = ("Let me check.", "One moment, please.", "I will look that up.", "Let me see.")
 
 
-async def test_without_a_model_it_is_remembered_kept_forgotten_and_erased_by_text_and_by_voice() -> None:
+async def test_a_server_without_a_model_remembers_forgets_and_erases_by_text_and_by_voice() -> None:
     with running_server() as running:
         async with a_browser(running) as browser, a_browser(running) as stranger:
             for http in (browser, stranger):

@@ -1,4 +1,4 @@
-"""The utterance tap has all read that was said since the onset, however often it is asked."""
+"""Each reading of the utterance tap covers all audio since the onset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backend.turns.utterances import UtteranceKind
 
 
 class Lengths:
-    """A reader that answers how much it was given, in frames."""
+    """A classifier that answers with the number of frames it got."""
 
     def begin(self) -> None:
         return None
@@ -25,7 +25,7 @@ class Lengths:
 
 
 async def read_after(*lengths: int) -> list[str]:
-    """What is read of one utterance after each of these numbers of frames."""
+    """Return the readings of one utterance after each of these numbers of frames."""
     heard: list[ev.Event] = []
     tap = UtteranceTap(Lengths(), heard.append)
     tap.on_event(ev.SpeechStarted())
@@ -39,9 +39,9 @@ async def read_after(*lengths: int) -> list[str]:
     return [event.words for event in heard if isinstance(event, ev.UtteranceRead)]
 
 
-async def test_every_reading_has_all_since_the_onset() -> None:
+async def test_every_reading_covers_all_frames_since_the_onset() -> None:
     assert await read_after(12, 3) == ["12", "15"]
 
 
-async def test_an_utterance_of_which_not_all_was_kept_is_not_read() -> None:
+async def test_an_utterance_longer_than_the_kept_frames_is_not_read() -> None:
     assert await read_after(KEPT_FRAMES - 1, 1, 20) == [str(KEPT_FRAMES - 1), "", ""]

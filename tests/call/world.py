@@ -1,4 +1,4 @@
-"""A call without a wire: a fake transport, fake Responders and Thinkers of the test's own, in this very loop."""
+"""A call without a network: a fake transport, scripted Responders, and Thinkers of the test, in one event loop."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ REPLY = "one two three four"
 
 
 async def think_at_once(run: ThinkerRun) -> Answer:
-    """The shortest way to an answer."""
+    """Answer immediately."""
     return Answer(f"About {run.question.query}.", "live", (Citation("a book"),))
 
 
 def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerDispatcher:
-    """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
+    """Return a dispatcher with a Thinker for each name, given with or without fields of its manifest."""
     dependencies = ThinkerDependencies(agent(ScriptedModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
     given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
     found = [Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()]
@@ -82,21 +82,21 @@ def _manifest(domain: str, **more: Any) -> Manifest:
 
 
 class LoudnessVad:
-    """Every frame that can be heard is speech."""
+    """A detector that takes every audible frame for speech."""
 
     def score(self, frame: Frame) -> float:
-        """1 or 0."""
+        """Return 1 or 0."""
         return float(audible(frame))
 
 
 def loudness_endpointing() -> LocalEndpointing:
-    """No pre-roll, no post-roll, three frames of hangover."""
+    """Return endpointing without pre-roll and post-roll, with three frames of hangover."""
     return LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
 
 
 @dataclass
 class PlacedCall:
-    """One running call, and everything around it."""
+    """A running call, and everything around it."""
 
     session: Session
     transport: FakeTransport
@@ -109,35 +109,35 @@ class PlacedCall:
 
     @property
     def responder(self) -> ScriptedResponder:
-        """The newest connection."""
+        """Return the newest connection."""
         return self.responders[-1]
 
     @property
     def live(self) -> ServedCall:
-        """The call as the session knows it."""
+        """Return the call of the session."""
         assert isinstance(self.session.call, ServedCall)
         return self.session.call
 
     def events_of(self, type_: str) -> list[dict[str, Any]]:
-        """The data of every page event of a type."""
+        """Return the data of every page event of a type."""
         return [event.data for event in self.events if event.type == type_]
 
     def done(self, kind: type[ResponderCommand]) -> list[Any]:
-        """The orders of a kind that the newest connection was given."""
+        """Return the commands of a kind that the newest connection got."""
         return [command for command in self.responder.commands if isinstance(command, kind)]
 
     async def speak(self, frames: int, *, then_silent: int = 0) -> None:
-        """The caller's voice, and silence after it."""
+        """Send frames of the caller's voice, and silence after them."""
         self.transport.feed(*[Frame(VOICE)] * frames, *[Frame(bytes(960))] * then_silent)
         await settle()
 
     async def ask(self, text: str = "hello", says: str = REPLY, pcm: bytes = TONE) -> None:
-        """The caller types, and the provider begins to answer."""
+        """Type as the caller, and begin the answer of the provider."""
         self.live.type_text(text)
         await self.begin_reply(says, pcm)
 
     async def begin_reply(self, text: str = REPLY, pcm: bytes = TONE) -> None:
-        """The provider begins what was asked for last: words, then sound, not yet finished."""
+        """Begin the reply to the newest request with words and sound, without its end."""
         request = self.responder.requests[-1].request
         reply = f"r-{request}"
         self.responder.say(ev.ReplyStarted(reply, request), ev.ReplyText(reply, f"i-{request}", text))
@@ -145,23 +145,23 @@ class PlacedCall:
         await settle()
 
     async def finish_reply(self) -> None:
-        """It has said all."""
+        """Finish the reply."""
         self.responder.say(ev.ReplyFinished(f"r-{self.responder.requests[-1].request}", "completed"))
         await settle()
 
     async def play_out(self, frames: int = 12) -> None:
-        """Time passes for the listener."""
+        """Let time pass for the listener."""
         self.transport.tick(frames)
         await settle()
 
     async def type_and_answer(self, text: str = "hello") -> None:
-        """The caller types, and hears the whole answer."""
+        """Type as the caller, and play the whole answer."""
         await self.ask(text)
         await self.finish_reply()
         await self.play_out()
 
     async def call_thinker(self, domain: str, query: str) -> None:
-        """The provider answers what was asked for last with a tool call, `c1`, and nothing else."""
+        """Answer the newest request with the tool call `c1` only."""
         arguments = json.dumps({"domain": domain, "query": query})
         request = self.responder.requests[-1].request
         self.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", ROUTE_TOOL, arguments))
@@ -169,9 +169,9 @@ class PlacedCall:
         await settle()
 
     async def crashed(self) -> None:
-        """The call has ended as an error, said so, and let go of everything."""
+        """Assert that the call ended with an error, showed it, and closed everything."""
         with pytest.raises(ExceptionGroup):
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(20):
                 await self.task
         await settle()
         assert self.events_of("error")[-1]["message"] == "The call failed."
@@ -179,12 +179,12 @@ class PlacedCall:
         assert self.ended("error") == 1 and self.session.call is None
 
     def ended(self, reason: str) -> float | None:
-        """How many calls were counted that ended so."""
+        """Return how many calls were counted with this reason of their end."""
         return self.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": reason})
 
 
 async def settle() -> None:
-    """Let everything that can go on go on."""
+    """Let all tasks run until they wait."""
     for _ in range(60):
         await asyncio.sleep(0)
 
@@ -203,9 +203,9 @@ async def placed_call(
     connect: ResponderFactory | None = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
-    """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for.
+    """Run a call. Each dial gives the next of `dials`: a connection, an error, or an event to wait for.
 
-    `transport`: a real one in place of the fake. `connect`: dials in place of all that.
+    `transport` replaces the fake one, `connect` replaces the dials.
     """
     responders: list[ScriptedResponder] = []
     histories: list[list[PastMessage]] = []
@@ -230,7 +230,7 @@ async def placed_call(
         return None if memory.down else await memory.recent_messages(user, conversation)
 
     async def answers() -> None:
-        """A probe: it always does."""
+        """Probe with success."""
 
     def briefed(caller: CallerBackground, options: CallOptions | None) -> Briefing:
         return brief(thinkers.registry, caller, endpointing="local", options=options)

@@ -1,4 +1,4 @@
-"""Typed turns teach the profile what calls do, and an erased user's messages are held nowhere."""
+"""Typed turns update the profile as calls do, and the messages of an erased user are dropped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.chats import chat_over
 
 
 class Requests:
-    """Summaries that only keep what was asked for."""
+    """Keeps the requests for summaries."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, int]] = []
@@ -24,7 +24,7 @@ class Requests:
         self.asked.append((conversation_id, user_id, len(messages)))
 
 
-async def test_a_summary_is_asked_for_every_few_turns_and_not_of_an_erased_users_messages() -> None:
+async def test_a_summary_is_requested_every_few_turns_but_not_for_messages_of_an_erased_user() -> None:
     jobs: list[MemoryJob] = []
     memory, requests = FakeMemory(), Requests()
     updater = ChatProfileUpdater(jobs.append, requests)  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ async def test_a_summary_is_asked_for_every_few_turns_and_not_of_an_erased_users
         assert requests.asked == []
         await chat.settle("ada")
         await say("Hello.", SUMMARY_EVERY - 1)
-        assert requests.asked == [], "turns before the erasure count no more"
+        assert requests.asked == [], "turns before the erasure still count"
         await say("Hello.", 1)
         assert requests.asked == [("c1", "ada", 2 * SUMMARY_EVERY)]
         for job in jobs[:1]:

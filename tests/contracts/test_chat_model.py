@@ -1,4 +1,4 @@
-"""What every `ChatModel` keeps to: run on the client, against a local server, and on the scripted fake."""
+"""The contract of `ChatModel`, tried on the client against a local server and on the scripted fake."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ async def collected(model: ChatModel) -> list[Delta]:
 
 
 @both
-async def test_words_come_in_pieces_and_the_end_last(make: Make) -> None:
+async def test_a_stream_yields_words_in_pieces_and_then_its_end(make: Make) -> None:
     async with make("words") as (model, _):
         assert await collected(model) == [TextDelta("Hel"), TextDelta("lo."), Finished("stop", 10, 5)]
 
 
 @both
-async def test_calls_come_whole_and_in_order(make: Make) -> None:
+async def test_a_stream_yields_complete_tool_calls_in_order(make: Make) -> None:
     async with make("calls") as (model, _):
         deltas = await collected(model)
     assert [d for d in deltas if isinstance(d, ToolCall)] == SCENES["calls"][1:]

@@ -1,4 +1,4 @@
-"""What every memory keeps to: one suite, run on a real Redis, an embedded one, and the fake in this process."""
+"""The contract of a memory, tried on a real Redis, an embedded one, and the fake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.redis_server import running_redis
 
 @dataclass
 class Case:
-    """A memory, and how to let time pass for it."""
+    """A memory, and a way to let time pass for it."""
 
     memory: Memory
     age: Callable[[int], Awaitable[None]]
@@ -66,7 +66,7 @@ def said(text: str, role: Any = "user") -> Message:
     return Message(role, text, at=1_700_000_000.5)
 
 
-async def test_messages_come_back_in_the_order_they_were_said(case: Case) -> None:
+async def test_messages_are_read_in_the_order_in_which_they_were_added(case: Case) -> None:
     spoken = [said("hello"), said("good day – what may I do? ☂", "assistant"), said("the weather")]
     for message in spoken:
         await case.memory.append_messages("u1", "s1", message)
@@ -83,7 +83,7 @@ async def test_only_the_newest_messages_are_kept(case: Case) -> None:
     assert kept[0].content == "5"
 
 
-async def test_conversations_are_apart_and_another_user_who_names_one_finds_nothing(case: Case) -> None:
+async def test_conversations_are_separate_and_empty_for_another_user(case: Case) -> None:
     await case.memory.append_messages("u1", "s1", said("mine"))
     assert await case.memory.recent_messages("u1", "s2") == []
     assert await case.memory.recent_messages("u2", "s1") == []
@@ -91,14 +91,14 @@ async def test_conversations_are_apart_and_another_user_who_names_one_finds_noth
     assert len(await case.memory.recent_messages("u1", "s1")) == 1
 
 
-async def test_a_turn_with_its_tool_calls_comes_back_whole(case: Case) -> None:
+async def test_a_turn_with_tool_calls_is_read_completely(case: Case) -> None:
     asked = Message("assistant", "", 1.0, "chat", tool_calls=(StoredCall("c1", "echo", '{"text": "☂"}'),))
     result = Message("tool", '{"text": "☂"}', 2.0, "chat", tool_call_id="c1", citations=(Citation("A book"),))
     await case.memory.append_messages("u1", "s1", asked, result)
     assert await case.memory.recent_messages("u1", "s1") == [asked, result]
 
 
-async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_forgotten(case: Case) -> None:
+async def test_conversations_of_a_user_are_listed_from_the_latest_until_they_are_forgotten(case: Case) -> None:
     assert await case.memory.conversations("u1") == []
     await case.memory.append_messages("u1", "old", said("one"), said("two"))
     await case.memory.append_messages("u2", "other", said("not mine"))
@@ -109,7 +109,7 @@ async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_
     assert await case.memory.export_user("u1") == {}
 
 
-async def test_the_latest_conversations_are_read_at_once(case: Case) -> None:
+async def test_the_latest_conversations_are_read_together(case: Case) -> None:
     async def latest(conversations: int = 3, messages: int = 2, **besides: str) -> list[list[str]]:
         found = await case.memory.latest_messages("u1", conversations=conversations, messages=messages, **besides)
         return [[message.content for message in one] for one in found]
@@ -128,7 +128,7 @@ async def test_the_latest_conversations_are_read_at_once(case: Case) -> None:
     assert await latest() == []
 
 
-async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Case) -> None:
+async def test_a_conversation_expires_an_hour_after_its_last_message(case: Case) -> None:
     await case.memory.append_messages("u1", "s1", said("first"))
     await case.age(HISTORY_TTL_S - 60)
     await case.memory.append_messages("u1", "s1", said("second"))
@@ -149,14 +149,14 @@ async def test_a_cached_value_expires(case: Case) -> None:
     assert await case.memory.cache_get("u2", "weather:1") is None
 
 
-async def test_a_users_context_outlives_time(case: Case) -> None:
+async def test_the_context_of_a_user_does_not_expire_by_default(case: Case) -> None:
     changed = await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"})
     assert changed == {"name": "Zoë"}
     await case.age(10 * 86_400)
     assert await case.memory.user_context("u1") == {"name": "Zoë"}
 
 
-async def test_concurrent_updates_lose_none(case: Case) -> None:
+async def test_concurrent_updates_are_all_kept(case: Case) -> None:
     def one_more(known: dict[str, Any]) -> dict[str, Any]:
         return {**known, "count": known.get("count", 0) + 1}
 
@@ -164,7 +164,7 @@ async def test_concurrent_updates_lose_none(case: Case) -> None:
     assert await case.memory.user_context("u1") == {"count": 20}
 
 
-async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Case) -> None:
+async def test_an_update_that_raises_changes_nothing_and_does_not_block_the_next(case: Case) -> None:
     def fails(known: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("not today")
 
@@ -177,24 +177,24 @@ async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Cas
     }
 
 
-async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(case: Case) -> None:
+async def test_a_listener_gets_every_change_of_a_user_until_it_is_removed(case: Case) -> None:
     def fails(known: dict[str, Any]) -> None:
         raise RuntimeError(known["name"])
 
-    told: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
     case.memory.observers.add("u1", fails)
-    unwatch = case.memory.observers.add("u1", told.append)
-    for _ in range(2):  # the second time, everything is left as it was
+    unwatch = case.memory.observers.add("u1", seen.append)
+    for _ in range(2):  # the second update changes nothing
         await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
     await case.memory.forget_user("u1")
     unwatch()
     unwatch()
     await case.memory.update_user_context("u1", lambda known: {"name": "Zoë again"})
-    assert told == [{"name": "Zoë"}, {}]
+    assert seen == [{"name": "Zoë"}, {}]
 
 
-async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) -> None:
+async def test_all_data_of_a_user_can_be_read_and_forgotten(case: Case) -> None:
     for user in ("u1", "u2"):
         await case.memory.append_messages(user, f"of {user}", Message("user", "hello", 1.0, message_id="m1"))
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
@@ -212,7 +212,7 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
     assert len(await case.memory.export_user("u2")) == 3
 
 
-async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:
+async def test_every_change_renews_the_lifetime_of_the_context_of_a_user() -> None:
     memory = FakeMemory(user_ttl_s=100)
     await memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await memory.age(90)

@@ -1,4 +1,4 @@
-"""What every `Tracer` keeps to: run on none at all and on the fake."""
+"""The contract of `Tracer`, tried on the one that traces nothing and on the fake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tracer(request: pytest.FixtureRequest) -> Tracer:
     return made
 
 
-async def test_a_span_takes_everything_it_may_be_told(tracer: Tracer) -> None:
+async def test_a_span_takes_every_kind_of_note(tracer: Tracer) -> None:
     with within(tracer.session("s1")) as session:
         span = session.open("tool", "before", ago_ms=300)
         span.rename("after")
@@ -38,7 +38,7 @@ async def test_what_happens_after_the_end_does_no_harm(tracer: Tracer) -> None:
     session.open("model", "late").end("cancelled")
 
 
-async def test_the_current_span_reaches_tasks_begun_within_and_no_others(tracer: Tracer) -> None:
+async def test_only_tasks_that_begin_within_a_span_see_it(tracer: Tracer) -> None:
     session = tracer.session("s1")
 
     async def current() -> object:
@@ -52,7 +52,7 @@ async def test_the_current_span_reaches_tasks_begun_within_and_no_others(tracer:
     assert await outside is NO_SPAN is current_span()
 
 
-def test_no_span_costs_less_than_a_microsecond() -> None:
+def test_a_span_that_traces_nothing_costs_less_than_a_microsecond() -> None:
     def cost(rounds: int = 2_000) -> float:
         began = time.perf_counter()
         for _ in range(rounds):

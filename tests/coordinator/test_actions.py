@@ -1,4 +1,4 @@
-"""What the coordinator may do: which actions are right, how many there may be, and that no other client has them."""
+"""The actions of the coordinator: which are valid, how many it may request, and that no other client has them."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from tests.support.consent import tool_context
         ("capture_feedback", {"feeling": "praise"}),
     ],
 )
-async def test_an_action_that_is_not_exactly_right_is_refused(tool: str, arguments: dict[str, object]) -> None:
+async def test_an_invalid_action_is_refused(tool: str, arguments: dict[str, object]) -> None:
     actions = RequestedActions({"research"}, {"t1"})
     result = await action_tools(actions).run(tool, json.dumps(arguments), tool_context("ana", "d1", client="internal"))
     assert result.error and actions.valid == []
 
 
-async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
+async def test_there_are_four_kinds_of_actions_and_a_digest_may_request_eight() -> None:
     actions = RequestedActions({"research"}, {"t1"})
     box, ana = action_tools(actions), tool_context("ana", "d1", client="internal")
     assert {tool.name for tool in box.offered()} == {
@@ -64,7 +64,7 @@ async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
     assert len(actions.valid) == ACTIONS_LIMIT == 8
 
 
-async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
+async def test_no_other_client_may_call_the_actions_of_the_coordinator() -> None:
     actions = RequestedActions({"research"}, {"t1"})
     box = action_tools(actions)
     for client in ("voice", "chat", "external"):
@@ -73,7 +73,7 @@ async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
     assert actions.valid == []
 
 
-async def test_a_refused_action_can_be_put_right_in_the_same_digest() -> None:
+async def test_a_refused_action_can_be_corrected_in_the_same_digest() -> None:
     model = ScriptedModel(
         [call("cancel_task", '{"task_id": "gone"}')], [call("cancel_task", '{"task_id": "t1"}', "c2")], ["Stopped."]
     )

@@ -1,4 +1,4 @@
-"""Nothing added to a channel is lost, and nothing takes effect twice, whenever a process dies."""
+"""A channel keeps its entries until they are acknowledged, and limits the inputs that wait."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def a_task(number: int, owner: str = "ada") -> Task:
 
 
 async def end(redis: Redis, channels: Channels, number: int) -> None:
-    """A task ends, and its entry is added in the same transaction."""
+    """End a task, and add its entry in the same transaction."""
     pipe = redis.pipeline(transaction=True)
     pipe.set(f"task:{number}", "done")
     channels.add_result(pipe, a_task(number))
     await pipe.execute()
 
 
-async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis) -> None:
+async def test_entries_are_read_in_order_until_they_are_acknowledged(redis: Redis) -> None:
     channels = Channels(redis)
     await channels.add_input("ada", "hello", "voice")
     await end(redis, channels, 7)
     first = await channels.waiting("ada")
     assert [(e.kind, e.text, e.task_id) for e in first] == [("input", "hello", ""), ("result", "", "t7")]
-    assert await channels.waiting("ada") == first, "until then they are there for the next reader"
+    assert await channels.waiting("ada") == first, "reading removed the entries"
     assert await channels.users() == ["ada"]
     await channels.acknowledge("ada", [entry.id for entry in first])
     await channels.unlist("ada")
@@ -39,14 +39,14 @@ async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None
     channels = Channels(redis)
     await channels.add_input("ada", "hello", "voice")
     first, *_ = await channels.waiting("ada")
-    await channels.add_input("ada", "and more", "voice")  # while the first was thought about
+    await channels.add_input("ada", "and more", "voice")  # during the digest of the first
     await channels.acknowledge("ada", [first.id])
     await channels.unlist("ada")
     assert await channels.users() == ["ada"]
     assert [entry.text for entry in await channels.waiting("ada")] == ["and more"]
 
 
-async def test_no_more_inputs_are_taken_when_too_many_wait_but_results_are(redis: Redis) -> None:
+async def test_a_full_channel_takes_results_but_no_inputs(redis: Redis) -> None:
     channels = Channels(redis)
     for number in range(INPUTS_LIMIT):
         await channels.add_input("ada", f"word {number}", "voice")

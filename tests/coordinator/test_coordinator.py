@@ -1,9 +1,8 @@
-"""The coordinator: history, then actions, then the decision; nothing lost, nothing twice, and never silent."""
+"""A digest writes history, acts, then decides; nothing is lost or done twice, whatever fails."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S, Decision, Digest, DigestItem
+from backend.coordinator.coordinator import Decision, Digest, DigestItem
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
@@ -38,7 +37,7 @@ def open_task(world: World) -> None:
     world.tasks["open"] = Task("open", USER, "", "research", "wasps", 2.0, 2.0)
 
 
-async def test_a_result_goes_into_history_is_acted_on_and_notified() -> None:
+async def test_a_result_enters_the_history_and_leads_to_actions_and_a_notice() -> None:
     world = World()
     open_task(world)
     async with Process(world, "one", decision=Decision("Bees dance.", ALL_ACTIONS)) as one:
@@ -50,19 +49,19 @@ async def test_a_result_goes_into_history_is_acted_on_and_notified() -> None:
             "open",
             "t1",
         }
-        assert [thought.kind for thought in digest.history] == ["result"], "history comes first"
+        assert [thought.kind for thought in digest.history] == ["result"], "the decision came before the history"
         assert [thought.kind for thought in await one.state.history(USER)] == ["result", "summary", "decision"]
         assert world.created == ["Find out how ants sleep."] and world.canceled == ["open"]
-        assert world.order == ["create", "cancel", "notify", "show"], "actions come first, then the decision"
+        assert world.order == ["create", "cancel", "notify", "show"], "the decision came before the actions"
         (notice,) = world.notified.values()
         assert (notice.text, notice.kind, notice.source) == ("Bees dance.", "result", "t1")
         [shown] = world.shown[:1]
         assert isinstance(shown, DecisionMade) and shown.actions[0] == "create_task"
         assert (await one.state.export(USER))["feedback"][0].text == "likes bees"
-        assert not await one.coordinator.run_digest(USER), "there is nothing left"
+        assert not await one.coordinator.run_digest(USER), "something was left for another digest"
 
 
-async def test_a_model_that_fails_costs_no_result_and_is_recorded() -> None:
+async def test_a_failure_of_the_model_is_recorded_and_the_result_still_delivered() -> None:
     world = World()
     async with Process(world, "one", decision=ModelUnavailable("The model is away.")) as one:
         await one.end(world.ended(1))
@@ -89,7 +88,7 @@ async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
 
 
-async def test_a_decision_without_words_notifies_nobody() -> None:
+async def test_a_decision_without_words_makes_no_notice() -> None:
     world = World()
     async with Process(world, "one", decision=Decision("")) as one:
         await one.channels.add_input(USER, "what a day", "voice")
@@ -97,7 +96,7 @@ async def test_a_decision_without_words_notifies_nobody() -> None:
         assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
 
 
-async def test_only_one_coordinator_acts_for_a_user() -> None:
+async def test_only_one_coordinator_handles_a_user() -> None:
     world = World()
     async with Process(world, "one") as one, Process(world, "two") as two:
         await one.end(world.ended(1))
@@ -108,7 +107,7 @@ async def test_only_one_coordinator_acts_for_a_user() -> None:
         assert len(one.decider.asked) + len(two.decider.asked) == 1 and len(world.notified) == 1
 
 
-async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
+async def test_the_loop_makes_a_digest_only_when_it_is_due() -> None:
     world = World()
     async with Process(world, "one", settings=options(max_result_wait_s=20)) as one:
         await one.end(world.ended(1))
@@ -122,30 +121,38 @@ async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
         await asyncio.wait([running])
 
 
-async def test_an_idle_loop_looks_at_once_when_it_is_woken_and_by_itself_when_the_message_was_lost() -> None:
+async def test_a_wake_up_makes_a_digest_before_the_next_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.coordinator.coordinator.IDLE_POLL_S", 3600)
     world = World()
     world.listens = True
     async with Process(world, "one") as one:
         running = asyncio.create_task(one.coordinator.run())
         await asyncio.sleep(0.05)
-        began = time.monotonic()
         await one.channels.add_input(USER, "How do bees sleep?", "voice")
         one.coordinator.wake()
         world.now += 5
-        await until(lambda: len(world.notified) == 1)
-        assert time.monotonic() - began < IDLE_POLL_S / 2
-        await asyncio.sleep(2 * POLL_S)
-        await one.end(world.ended(1))
-        world.now += 30
-        await until(lambda: len(world.notified) == 2, IDLE_POLL_S + 5)
+        await until(lambda: len(world.notified) == 1, 20)
         running.cancel()
         await asyncio.wait([running])
 
 
-# --- whatever dies, and whenever ----------------------------------------------------------------------
+async def test_a_poll_makes_a_digest_when_the_wake_up_was_lost() -> None:
+    world = World()
+    world.listens = True
+    async with Process(world, "one") as one:
+        running = asyncio.create_task(one.coordinator.run())
+        await asyncio.sleep(0.05)
+        await one.end(world.ended(1))
+        world.now += 30
+        await until(lambda: len(world.notified) == 1, 20)
+        running.cancel()
+        await asyncio.wait([running])
+
+
+# --- processes that die -------------------------------------------------------------------------------
 
 AWAITS = 90
-"""More than one digest has: each command meets its fate before it reaches Redis, and before its answer does."""
+"""More awaits than a digest has: a process may die before each command to Redis, and before each answer."""
 LIVES = st.lists(
     st.tuples(st.sampled_from(["say", "end", "think", "think"]), st.one_of(st.none(), st.integers(0, 60))),
     min_size=1,
@@ -156,14 +163,14 @@ LIVES = st.lists(
 @examples(60)
 @given(LIVES)
 @pytest.mark.timeout(120)
-def test_nothing_is_lost_and_nothing_happens_twice_when_coordinators_die_at_any_await(
+def test_nothing_is_lost_or_done_twice_when_coordinators_die_at_any_await(
     lives: list[tuple[str, int | None]],
 ) -> None:
     asyncio.run(_through(lives))
 
 
 @pytest.mark.timeout(120)
-async def test_a_digest_whose_process_dies_at_each_await_in_turn_takes_effect_once() -> None:
+async def test_a_digest_takes_effect_once_when_its_process_dies_at_any_await() -> None:
     for dies_after in range(AWAITS):
         await _through([("end", None), ("say", None), ("think", dies_after)])
 
@@ -183,7 +190,7 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
                 elif what == "end":
                     await process.end(world.ended(number))
                     added.add(f"t{number}")
-                elif USER in await process.channels.users():  # as its loop finds whom to attend to
+                elif USER in await process.channels.users():  # the loop reads this list, too
                     await process.coordinator.run_digest(USER)
             except Crash:
                 await _expire_lease(world)
@@ -191,8 +198,8 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
                 thought_about += [each.entry.id for each in digest.items]
         _close_new_tasks(world)
     async with Process(world, "witness") as witness:
-        assert await witness.channels.waiting(USER) == [], "something was never acknowledged"
-        assert await witness.state.plan(USER) is None, "a plan was left undone, and nobody looks for it"
+        assert await witness.channels.waiting(USER) == [], "an entry was never acknowledged"
+        assert await witness.state.plan(USER) is None, "a plan was left unfinished"
         history = await witness.state.history(USER)
         texts = " ".join(thought.text for thought in history)
         numbers = [name.removeprefix("t") for name in added if name.startswith("t")]
@@ -200,24 +207,24 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
         assert all(name in texts for name in added if name.startswith("word")), "an input was lost"
         decisions = [thought for thought in history if thought.kind == "decision"]
         assert len(world.notified) == len(decisions) == (await witness.state.status(USER)).count
-        assert len(world.created) == len(set(world.created)) == len(decisions), "an action happened twice, or never"
+        assert len(world.created) == len(set(world.created)) == len(decisions), "an action was done twice or never"
         assert len(world.canceled) == (1 if decisions else 0)
 
 
 def _close_new_tasks(world: World) -> None:
-    """What was begun is over before the next process lives: it is not folding that keeps it from being begun twice."""
+    """End all new tasks, so that the folding of open duplicates does not hide a second one."""
     for task in list(world.tasks.values()):
         if task.id.startswith("new-"):
             world.tasks[task.id] = replace(task, state=TaskState.DONE)
 
 
 async def _expire_lease(world: World) -> None:
-    """The dead process does not come back, and its lease runs out."""
+    """Expire the lease of the dead process."""
     async with Process(world, "time") as time:
         await time.redis.delete(f"user:{USER}:coordinator")
 
 
-async def test_the_first_plan_written_stands_whoever_writes_another() -> None:
+async def test_the_first_plan_stays_until_it_is_finished() -> None:
     async with Process(World(), "one") as one:
         await one.channels.add_input(USER, "hello", "api")
         first, second = Plan("d1", 1.0, ("1-0",), decision="First."), Plan("d1", 2.0, ("1-0",), decision="Second.")
@@ -227,13 +234,13 @@ async def test_the_first_plan_written_stands_whoever_writes_another() -> None:
         assert await one.state.set_plan(USER, second) == second
 
 
-async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
+async def test_an_unfinished_plan_is_due_even_if_no_entry_waits() -> None:
     world = World()
     async with Process(world, "one") as one:
         await one.channels.add_input(USER, "hello", "api")
         (entry,) = await one.channels.waiting(USER)
         await one.state.set_plan(USER, Plan("d1", 1.0, (entry.id,), decision="Hello."))
-        await one.channels.acknowledge(USER, [entry.id])  # and then its process died
+        await one.channels.acknowledge(USER, [entry.id])  # the process dies after this
         running = asyncio.create_task(one.coordinator.run())
         await until(lambda: [notice.text for notice in world.notified.values()] == ["Hello."], 20)
         await until(lambda: not one.coordinator.working, 20)
@@ -242,7 +249,7 @@ async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
         assert await one.state.plan(USER) is None and await one.channels.users() == []
 
 
-# --- the decider--------------------------------------------------------------------------------------
+# --- the decider --------------------------------------------------------------------------------------
 
 
 def decider(model: ScriptedModel) -> ModelDecider:
@@ -257,7 +264,7 @@ async def decided(model: ScriptedModel, world: World) -> Decision:
         return await decider(model).decide(Digest("d1", USER, happened, [], list(world.tasks.values())))
 
 
-async def test_actions_are_tool_calls_and_the_answer_is_the_decision() -> None:
+async def test_tool_calls_become_actions_and_the_answer_becomes_the_decision() -> None:
     model = ScriptedModel(
         [call("summarize_task_result", '{"task_id": "t1", "summary": "They dance."}')], ["Your bees dance."]
     )
@@ -267,12 +274,12 @@ async def test_actions_are_tool_calls_and_the_answer_is_the_decision() -> None:
     assert '"instruction": "bees 1"' in shown and "They dance." in shown
 
 
-async def test_a_model_that_does_not_answer_is_given_up() -> None:
+async def test_a_model_without_an_answer_is_given_up() -> None:
     with pytest.raises(NoAnswer):
         await decided(ScriptedModel([""], [""]), World())
 
 
-async def test_words_that_pose_as_instructions_stay_quoted() -> None:
+async def test_words_that_look_like_instructions_stay_quoted() -> None:
     world = World()
     model = ScriptedModel(["NOTHING"])
     world.ended(1)
@@ -285,12 +292,12 @@ async def test_words_that_pose_as_instructions_stay_quoted() -> None:
 
 
 def turn_taker(world: World, name: str) -> Process:
-    """A process that does one digest at a time, of one entry."""
+    """Return a process without a pause between its digests."""
     return Process(world, name, decision=Decision(""), settings=options(min_interval_s=0))
 
 
 async def serve_one(world: World, process: Process) -> str:
-    """Do one digest, a second later; returns whose."""
+    """Make one digest a second later; return its user."""
     world.now += 1
     await process.coordinator._begin_due()
     (user,) = process.coordinator.working
@@ -305,12 +312,12 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-async def test_digests_go_first_to_whoever_was_served_longest_ago() -> None:
+async def test_the_user_with_the_oldest_digest_is_served_first() -> None:
     world = World()
     async with turn_taker(world, "one") as one:
-        for user in ("busy", "busy", "busy", "bob", "cleo"):  # whose first entry has waited longest
+        for user in ("busy", "busy", "busy", "bob", "cleo"):  # the first entry of "busy" has waited longest
             await one.channels.add_input(user, "hello", "api")
             world.now += 1
         served = [await serve_one(world, one) for _ in range(5)]
-        assert served[:3] == ["busy", "bob", "cleo"], "who has just been served waits for the others"
-        assert served[3:] == ["busy", "busy"], "and is served again when nobody else waits"
+        assert served[:3] == ["busy", "bob", "cleo"], "a user was served twice before the others"
+        assert served[3:] == ["busy", "busy"], "the remaining entries were not served"

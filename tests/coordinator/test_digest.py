@@ -1,4 +1,4 @@
-"""When a digest is due, and what it holds."""
+"""When a digest is due, and what it contains."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def a_task(result: str = "They dance. They also sing.", state: TaskState = TaskS
     [
         ([], 0.0, True, None),
         ([SAID], 0.0, False, 101.0),
-        ([SAID], 95.0, True, 110.0),  # fifteen seconds after the digest before
+        ([SAID], 95.0, True, 110.0),  # fifteen seconds after the previous digest
         ([ENDED], 0.0, False, 120.0),
         ([ENDED], 110.0, False, 125.0),
         ([ENDED], 99.0, True, 100.5),  # a result with a listener does not wait
-        ([ENDED, SAID], 0.0, False, 101.0),  # it goes along with what was said
+        ([ENDED, SAID], 0.0, False, 101.0),  # the input makes the result due, too
     ],
 )
-def test_when_a_digest_is_due(
+def test_a_digest_is_due_by_what_waits_and_who_listens(
     waiting: list[ChannelEntry], last_at: float, is_listening: bool, due: float | None
 ) -> None:
     assert due_at(waiting, last_at, is_listening=is_listening, settings=SETTINGS) == due
 
 
-def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_keeps_the_newest_entries_within_a_count_and_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     history = [HistoryEntry(f"{n}", float(n), "input", "word " * 20) for n in range(100)]
     assert [thought.id for thought in bounded(history)] == [f"{n}" for n in range(60, 100)]
     monkeypatch.setattr(decider, "HISTORY_BYTES", 1_024)
@@ -48,7 +48,7 @@ def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest(monkeypat
     assert 3 < len(few) < 10 and few[-1].id == "99"
 
 
-def test_the_model_is_shown_what_is_new_once() -> None:
+def test_the_question_to_the_model_has_each_new_entry_once() -> None:
     happened = [DigestItem(ENDED, a_task())]
     history = [happened[0].history_entry(), HistoryEntry("0", 1.0, "input", "before")]
     shown = json.loads(question(Digest("d1", "ada", happened, history, [a_task()])))
@@ -56,7 +56,7 @@ def test_the_model_is_shown_what_is_new_once() -> None:
     assert shown["before"] == [{"kind": "input", "text": "before"}]
 
 
-def test_what_is_plain_names_the_question_and_does_not_break_off_in_a_word() -> None:
+def test_the_fallback_text_names_the_question_and_ends_with_a_sentence() -> None:
     assert (
         fallback_text([DigestItem(ENDED, a_task())])
         == "I have an answer to this: How do bees talk. They dance. They also sing."

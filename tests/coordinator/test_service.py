@@ -1,4 +1,4 @@
-"""What users say reaches the coordinator when they have tasks, and nothing of it outlives an erasure."""
+"""The words of users with tasks reach the coordinator, and an erasure removes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def rig() -> AsyncIterator[Rig]:
         await outbox.drain(1.0)
 
 
-async def test_what_a_user_with_tasks_says_is_an_input_and_wakes_the_coordinator(rig: Rig) -> None:
+async def test_the_words_of_a_user_with_tasks_become_an_input_and_wake_the_coordinator(rig: Rig) -> None:
     rig.process.world.ended(1)
     rig.service.ingest(USER, "And the ants?", "voice")
     await rig.service.utterances.settle(1.0)
@@ -46,13 +46,13 @@ async def test_what_a_user_with_tasks_says_is_an_input_and_wakes_the_coordinator
     assert rig.process.coordinator._woken.is_set()
 
 
-async def test_what_a_user_without_tasks_says_is_not_kept(rig: Rig) -> None:
+async def test_the_words_of_a_user_without_tasks_are_not_kept(rig: Rig) -> None:
     rig.service.ingest(USER, "What a day.", "chat")
     await rig.service.utterances.settle(1.0)
     assert await rig.process.channels.waiting(USER) == []
 
 
-async def test_an_erasure_leaves_nothing_of_what_was_said_just_before(rig: Rig) -> None:
+async def test_an_erasure_removes_the_words_from_just_before(rig: Rig) -> None:
     rig.process.world.ended(1)
     await rig.service.add_input(USER, "How do bees sleep?")
     rig.service.ingest(USER, "And the ants?", "voice")

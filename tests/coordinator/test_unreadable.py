@@ -1,6 +1,6 @@
-"""Data of the coordinator that cannot be decoded is skipped and counted, while everything beside it goes on.
+"""Data of the coordinator that cannot be decoded is skipped and counted, and the rest goes on.
 
-What another version wrote is no such case: unknown fields are ignored, and missing ones have defaults.
+Data of another version can be decoded: unknown fields are ignored, and missing ones have defaults.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPOILED: list[dict[Any, Any]] = [
 
 
 def a_process() -> Process:
-    """A coordinator whose digests are due immediately."""
+    """Return a coordinator with digests that are due immediately."""
     return Process(World(), "one", decision=Decision("Noted."), settings=options(min_interval_s=0))
 
 
@@ -51,7 +51,7 @@ async def at_work() -> AsyncIterator[Process]:
         await asyncio.wait([running])
 
 
-async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_digested() -> None:
+async def test_an_unreadable_entry_is_deleted_and_the_others_are_digested() -> None:
     rig = a_process()
     for fields in SPOILED:
         await rig.redis.xadd("user:ada:inbox", fields)
@@ -63,7 +63,7 @@ async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_dig
     assert await rig.channels.users() == [] and not await rig.redis.xlen("user:ada:inbox")
 
 
-async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up() -> None:
+async def test_a_channel_of_unreadable_entries_is_emptied_and_delays_no_user() -> None:
     async with at_work() as rig:
         for fields in SPOILED:
             await rig.redis.xadd("user:ada:inbox", fields)
@@ -79,7 +79,7 @@ async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up() -> Non
         assert not await rig.redis.xlen("user:ada:inbox") and len(rig.decider.asked) == 1
 
 
-async def test_a_channel_that_is_no_stream_costs_its_user_only() -> None:
+async def test_a_channel_of_a_wrong_type_affects_only_its_user() -> None:
     async with at_work() as rig:
         await rig.redis.set("user:ada:inbox", GARBAGE)
         await rig.redis.zadd(ACTIVE, {"ada": 1.0})
@@ -88,7 +88,7 @@ async def test_a_channel_that_is_no_stream_costs_its_user_only() -> None:
         assert await rig.channels.users() == ["ada"]
 
 
-async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notified() -> None:
+async def test_an_unreadable_plan_leads_to_a_new_decision_and_a_notice() -> None:
     async with at_work() as rig:
         await rig.redis.set("user:ada:digest", GARBAGE)
         await rig.channels.add_input("ada", "hello", "api")
@@ -98,7 +98,7 @@ async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notifi
         assert skipped_records["coordinator plan"]
 
 
-async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out() -> None:
+async def test_unreadable_history_feedback_and_status_are_left_out() -> None:
     rig = a_process()
     await rig.state.add_history("ada", [HistoryEntry("1-0", 1.0, "input", "hello")])
     await rig.state.add_feedback("ada", "f1", Feedback("praise"))

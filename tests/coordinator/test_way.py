@@ -1,4 +1,4 @@
-"""The way of a digest: from an entry in a user's channel to the decision carried out."""
+"""The way of a digest: from an entry in a user's channel to the decision that is carried out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DECISION = Decision(
 
 
 class RecordedTasks(FakeTasks):
-    """The tasks, where a way of their own begins: one has ended, and what is created is noted."""
+    """Tasks of which one has ended; the way of a digest ends where it creates one."""
 
     def __init__(self, ended: Task) -> None:
         self.ended = ended
@@ -56,5 +56,5 @@ async def test_a_digest_passes_the_documented_files() -> None:
         ] and await one.channels.users() == []
         assert tasks.created == ["Find out how ants sleep."]
     way = documented("digest")
-    assert passed == set(way), "the list in docs/architecture.md and the code disagree"
+    assert passed == set(way), "docs/architecture.md lists other files"
     assert len(way) <= 5

@@ -21,25 +21,25 @@ USER = "ada"
 
 
 def options(**chosen: object) -> CoordinatorSettings:
-    """The settings the coordinator ships with, but for those chosen."""
+    """Return the default settings of the coordinator, changed by `chosen`."""
     return CoordinatorSettings.model_validate(chosen)
 
 
 @dataclass
 class World:
-    """What outlives a process: Redis, the tasks, the notices. `now` moves by itself, a little at every look."""
+    """What outlives a process: Redis, tasks and notices. `now` advances a little with every reading."""
 
     server: FakeServer = field(default_factory=FakeServer)
     tasks: dict[str, Task] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
-    """Instructions of the tasks begun, once each."""
+    """The instructions of all new tasks, once each."""
     requests: dict[str, str] = field(default_factory=dict)
-    """The ids of the tasks begun, by the name of their request."""
+    """The ids of all new tasks by the name of their request."""
     canceled: list[str] = field(default_factory=list)
     notified: dict[str, Notice] = field(default_factory=dict)
     shown: list[PageEvent] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    """What was done, in this order: create, cancel, notify, show."""
+    """What was done, in order: create, cancel, notify, show."""
     now: float = 1_000.0
     listens: bool = False
 
@@ -48,14 +48,14 @@ class World:
         return self.now
 
     def ended(self, number: int, result: str = "They dance.") -> Task:
-        """A task of the user's that is done."""
+        """Return a task of the user that is done."""
         task = Task(f"t{number}", USER, "", "research", f"bees {number}", 1.0, 1.0, state=TaskState.DONE, result=result)
         self.tasks[task.id] = task
         return task
 
 
 class FakeTasks(TaskService):
-    """`Tasks`, which fold open duplicates and repeated requests as the real ones do."""
+    """Tasks that fold open duplicates and repeated requests as the real service does."""
 
     def __init__(self, world: World, fate: Countdown) -> None:
         self.world, self.fate = world, fate
@@ -107,14 +107,14 @@ class FakeTasks(TaskService):
 
 @dataclass
 class FakeNotifier:
-    """Takes each notice once, by its id."""
+    """Takes each notice once by its id."""
 
     world: World
     fate: Countdown
 
     async def notify(self, user_id: str, notice: Notice) -> None:
         self.fate()
-        assert self.world.notified.get(notice.id, notice) == notice, "the same id, and another notice"
+        assert self.world.notified.get(notice.id, notice) == notice, "another notice has the same id"
         self.world.notified[notice.id] = notice
         self.world.order.append("notify")
         self.fate()
@@ -122,7 +122,7 @@ class FakeNotifier:
 
 @dataclass
 class ScriptedDecider:
-    """Decides `decision`, or fails; keeps what it was asked."""
+    """Returns or raises `decision`, and keeps each digest."""
 
     fate: Countdown
     decision: Decision | VoiceError = field(default_factory=lambda: Decision("Bees dance."))
@@ -138,7 +138,7 @@ class ScriptedDecider:
 
 @dataclass
 class Process:
-    """One process, with a coordinator that may die at any await."""
+    """A process with a coordinator that may die at any await."""
 
     world: World
     name: str
@@ -172,7 +172,7 @@ class Process:
         await self.redis.bury()
 
     async def end(self, task: Task) -> None:
-        """A task ends, as its worker writes it."""
+        """End a task as its worker does."""
         pipe = self.redis.pipeline(transaction=True)
         self.channels.add_result(pipe, task)
         await pipe.execute()

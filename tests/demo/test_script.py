@@ -1,4 +1,4 @@
-"""Script files: what they may say, and the errors that name what is wrong."""
+"""Script files: their fields, and the errors that name what is wrong."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ from tests.support.speech import tone
         ("{", "script"),
     ],
 )
-def test_wrong_scripts_name_the_field(data: str, named: str) -> None:
+def test_a_wrong_script_is_refused_with_the_field(data: str, named: str) -> None:
     with pytest.raises(ScriptError) as error:
         parse(data)
     assert f"{named}: " in str(error.value)
 
 
-def test_missing_file_says_so(tmp_path: Path) -> None:
+def test_a_missing_script_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScriptError, match="No such file"):
         load(tmp_path / "none.json")
 
 
-def test_connections_follow_their_number() -> None:
+def test_each_connection_follows_the_script_of_its_number() -> None:
     script = parse('{"connections": [{"mute_ms": 1}, {"mute_ms": 2}]}')
     assert [script.for_connection(number).mute_ms for number in (1, 2, 3)] == [1, 2, 2]
 
 
-def test_text_without_a_sound_lasts_as_long_as_its_letters() -> None:
+def test_a_reply_without_a_sound_lasts_as_long_as_its_text() -> None:
     sound = sound_of(ScriptedReply(text="0123456789"))
     assert sound.length_ms == 600
     assert len(sound.between(500, 900)) == 100 * 48
 
 
-def test_word_pieces_join_to_the_text() -> None:
+def test_the_pieces_of_a_text_join_to_the_text() -> None:
     assert "".join(words_of("Two  words, spaced.")) == "Two  words, spaced."
     assert words_of("") == []
 
 
-def test_documented_example_is_valid() -> None:
+def test_the_documented_example_is_valid() -> None:
     page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
     script = parse(page.split("```json\n")[1].split("```")[0])
     assert len(script.turns) == 2
@@ -78,7 +78,7 @@ def test_every_field_is_documented() -> None:
     assert missing == []
 
 
-async def test_a_sentence_that_comes_in_pieces_is_one_turn_where_its_sound_is_known(
+async def test_a_sentence_in_pieces_is_one_turn_if_the_script_knows_its_length(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hearing = {"text": "what is the weather in Seattle", "voiced_ms": 1000}

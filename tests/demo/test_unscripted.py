@@ -1,4 +1,4 @@
-"""What the scripted peer finds in the extensions that are installed."""
+"""The scripted peer finds the protocols of the installed extensions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PROVIDERS = sorted(name for module in modules_named("scripted") for name in modu
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_schema_of_a_provider_is_found_by_its_name(provider: str) -> None:
+def test_the_peer_of_a_provider_is_found_by_its_name(provider: str) -> None:
     assert issubclass(peer_of(provider), Realtime)
 
 
-def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_peer_is_refused_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(SetupError) as refused:
         peer_of("nobody")
     assert all(provider in refused.value.hint for provider in PROVIDERS)

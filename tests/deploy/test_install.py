@@ -1,7 +1,7 @@
-"""scripts/install.sh on machines that lack something: what it says, and that it is quick when nothing is missing.
+"""scripts/install.sh on machines that lack something, and on one that lacks nothing.
 
-Each machine is a folder of its own: the script, the requirements, an environment that claims to be ready, and a
-PATH with only the programs a test names.
+Each machine is a folder with the script, the requirements, an environment that claims to be ready, and a PATH with only
+the programs that a test names.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PROGRAMS = (
 )
 PAGE_CHECKS = ("package.json", "package-lock.json")
 CLIENTS = [str(path.relative_to(ROOT)) for path in ROOT.glob("tests/extensions/*/clients/requirements.txt")]
-"""What an extension's tests need, if it is there."""
+"""The requirements for the tests of an extension, if it is there."""
 LIBRARIES = "libopus.so.0 libc++.so.1"
 
 
 class Machine:
-    """A checkout, and the programs it finds."""
+    """A checkout, and the programs on its PATH."""
 
     def __init__(self, folder: Path) -> None:
         self.checkout, self.path = folder / "checkout", folder / "bin"
@@ -47,13 +47,13 @@ class Machine:
         self.has("id", "echo 1000")
 
     def has(self, program: str, script: str = "exit 0") -> None:
-        """A program that does what `script` says."""
+        """Put a program on the PATH that runs `script`."""
         file = self.path / program
         file.write_text(f"#!{shutil.which('bash')}\n{script}\n")
         file.chmod(0o755)
 
     def has_environment(self) -> None:
-        """A .venv in which everything is installed."""
+        """Make a .venv in which everything is installed."""
         binary = self.checkout / ".venv" / "bin"
         binary.mkdir(parents=True)
         (binary / "python").symlink_to(shutil.which("true") or "true")
@@ -65,7 +65,7 @@ class Machine:
         (self.checkout / ".venv" / "openai-tests" / version("openai")).mkdir(parents=True)
 
     def has_python_without_wheel_of(self, *packages: str, builds: bool) -> None:
-        """A new Python for which some packages have no wheel; `builds`: they can be built from source."""
+        """Put a Python on the PATH for which some packages have no wheel; `builds` says whether they can be built."""
         self.has_environment()
         python = self.checkout / ".venv" / "bin" / "python"
         python.unlink()
@@ -96,10 +96,10 @@ class Machine:
     def installs(self, level: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.path / "bash"), "scripts/install.sh", level]
         environment = {"PATH": str(self.path), "LC_ALL": os.environ.get("LC_ALL", "C")}
-        return subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, text=True, timeout=20)
+        return subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, text=True, timeout=60)
 
 
-def test_nothing_is_said_or_done_when_nothing_is_missing(tmp_path: Path) -> None:
+def test_a_complete_machine_is_left_alone(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has_environment()
     for program in PROGRAMS:
@@ -111,7 +111,7 @@ def test_nothing_is_said_or_done_when_nothing_is_missing(tmp_path: Path) -> None
     assert after.children_user + after.children_system - before.children_user - before.children_system < 0.5
 
 
-def test_without_root_the_command_to_type_is_printed_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_without_root_the_command_is_printed_and_the_rest_continues(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has_environment()
     machine.has("apt-get", "exit 1")
@@ -122,14 +122,14 @@ def test_without_root_the_command_to_type_is_printed_and_the_rest_goes_on(tmp_pa
     assert "sudo apt-get install --no-install-recommends chromium flite" in done.stderr
 
 
-def test_serving_needs_no_browser(tmp_path: Path) -> None:
+def test_the_installation_for_serving_needs_no_browser(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has_environment()
     done = machine.installs("run")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_system_without_apt_is_told_what_is_missing(tmp_path: Path) -> None:
+def test_a_system_without_apt_gets_a_list_of_what_is_missing(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has_environment()
     machine.has("ldconfig", "exit 0")
@@ -138,7 +138,7 @@ def test_a_system_without_apt_is_told_what_is_missing(tmp_path: Path) -> None:
     assert "Please install what your system calls: libopus0" in done.stderr
 
 
-def test_without_a_fitting_python_it_stops_and_says_which_are(tmp_path: Path) -> None:
+def test_without_a_fitting_python_the_installer_stops_and_names_the_versions(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has("python3", "exit 1")
     done = machine.installs("run")
@@ -170,7 +170,7 @@ def test_packages_without_a_wheel_are_named_and_built(tmp_path: Path) -> None:
     assert "Ready." in done.stdout
 
 
-def test_where_they_cannot_be_built_it_stops_names_them_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+def test_packages_that_cannot_be_built_are_named_and_leave_no_environment(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.has_python_without_wheel_of("pocketsphinx", builds=False)
     done = machine.installs("run")
@@ -180,6 +180,6 @@ def test_where_they_cannot_be_built_it_stops_names_them_and_leaves_nothing_half_
     assert not (machine.checkout / ".venv").exists()
 
 
-def test_the_lock_of_the_page_checks_names_no_place_to_download_from() -> None:
+def test_the_lock_file_of_the_page_checks_names_no_registry() -> None:
     for name in PAGE_CHECKS:
         assert "://" not in (ROOT / name).read_text()

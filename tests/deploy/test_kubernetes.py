@@ -1,4 +1,4 @@
-"""The manifests are what Kubernetes accepts, and hold together with what the server needs."""
+"""The manifests are valid for Kubernetes and fit the needs of the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def resources(name: str) -> list[dict[str, Any]]:
 
 
 def backend() -> dict[str, Any]:
-    """The backend's pod."""
+    """Return the pod of the backend."""
     deployment = next(each for each in resources("backend.yaml") if each["kind"] == "Deployment")
     pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
     return pod
@@ -32,7 +32,7 @@ def environment() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_kubernetes_knows_every_field(name: str) -> None:
+def test_every_field_is_in_the_schema_of_kubernetes(name: str) -> None:
     for resource in resources(name):
         kubernetes_validate.validate(resource, "1.30", strict=True)
 
@@ -41,7 +41,7 @@ PODS = [("backend.yaml", "Deployment"), ("redis.yaml", "StatefulSet")]
 
 
 @pytest.mark.parametrize(("name", "kind"), PODS)
-def test_a_pod_may_do_no_more_than_its_work(name: str, kind: str) -> None:
+def test_a_pod_has_no_privileges(name: str, kind: str) -> None:
     pod = next(each for each in resources(name) if each["kind"] == kind)["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -54,7 +54,7 @@ def test_a_pod_may_do_no_more_than_its_work(name: str, kind: str) -> None:
         }
 
 
-def test_redis_asks_for_a_password_that_the_backend_knows_and_only_the_backend_reaches_it() -> None:
+def test_redis_has_the_password_of_the_backend_and_only_the_backend_reaches_it() -> None:
     redis = next(each for each in resources("redis.yaml") if each["kind"] == "StatefulSet")
     container = redis["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["sh", "/scripts/redis-users.sh"]
@@ -68,26 +68,26 @@ def test_redis_asks_for_a_password_that_the_backend_knows_and_only_the_backend_r
     assert generated == [{"name": "redis-users", "files": ["redis-users.sh"]}]
 
 
-def test_kustomize_names_every_file() -> None:
+def test_kustomize_lists_every_file() -> None:
     listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
     assert sorted(listed) == FILES
 
 
-def test_only_settings_that_exist_are_set_and_the_nodes_address_is_told() -> None:
+def test_the_manifests_use_existing_settings_and_pass_the_address_of_the_node() -> None:
     assert set(environment()) <= {each.name for each in variables()}
     given = [each["name"] for each in backend()["containers"][0]["env"]]
-    assert len(given) == len(set(given)), "the last would win, in silence"
+    assert len(given) == len(set(given)), "a setting is given twice"
     assert environment()["SHARE_SESSIONS"] == "true"
     address = next(each for each in backend()["containers"][0]["env"] if each["name"] == "RTC_FORCE_HOST")
     assert address["valueFrom"]["fieldRef"]["fieldPath"] == "status.hostIP"
     assert backend()["hostNetwork"] is True
 
 
-def test_a_pod_may_drain_before_it_is_killed_and_tells_when_it_takes_no_more_calls() -> None:
+def test_a_pod_has_time_to_drain_and_probes_for_readiness() -> None:
     assert backend()["terminationGracePeriodSeconds"] >= int(environment()["DRAIN_S"]) + 30
     assert backend()["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
 
 
-def test_there_are_ports_for_the_calls_of_a_node() -> None:
+def test_a_node_has_media_ports_for_its_calls() -> None:
     low, high = map(int, re.findall(r"\d+", environment()["RTC_PORT_RANGE"]))
     assert high - low >= 100 * int(environment()["WORKERS"])

@@ -1,4 +1,4 @@
-"""What is installed is what was pinned, and what is shipped can be listed and audited."""
+"""Installed packages are the pinned ones, and shipped ones can be listed and audited."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_package_is_pinned_with_hashes_and_no_index_is_named(name: str) ->
     assert [entry for entry in entries if not re.search(r"==.* --hash=sha256:[0-9a-f]{64}", entry)] == []
 
 
-def test_what_is_shipped_is_what_was_tested() -> None:
+def test_the_shipped_packages_are_the_tested_ones() -> None:
     assert set(pinned("requirements.txt").items()) <= set(pinned("requirements-dev.txt").items())
 
 
@@ -47,7 +47,7 @@ def test_packages_are_installed_by_their_hashes_everywhere() -> None:
     assert found == 3
 
 
-def test_a_package_with_another_content_is_refused(tmp_path: Path) -> None:
+def test_a_package_with_a_wrong_hash_is_refused(tmp_path: Path) -> None:
     package = tmp_path / "thing-1.0-py3-none-any.whl"
     package.write_bytes(b"not what was pinned")
     wanted = tmp_path / "requirements.txt"
@@ -59,7 +59,7 @@ def test_a_package_with_another_content_is_refused(tmp_path: Path) -> None:
     assert ran.returncode and "DO NOT MATCH THE HASHES" in ran.stderr
 
 
-def test_the_bill_of_materials_lists_what_is_shipped_with_its_hashes(tmp_path: Path) -> None:
+def test_the_bill_of_materials_lists_shipped_packages_with_their_hashes(tmp_path: Path) -> None:
     recipe = re.search(r"^sbom:.*\n((?:\t.*\n?)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert recipe
     bill = tmp_path / "sbom.json"
@@ -72,7 +72,7 @@ def test_the_bill_of_materials_lists_what_is_shipped_with_its_hashes(tmp_path: P
     assert found["metadata"]["component"]["name"] == "responder-thinker"
 
 
-def test_a_vulnerability_is_told_and_a_silent_registry_is_not_taken_for_a_clean_bill() -> None:
+def test_the_audit_reports_vulnerabilities_and_a_silent_registry() -> None:
     vulnerable = {"name": "a", "version": "1.0", "vulns": [{"id": "CVE-1", "fix_versions": ["1.1"]}]}
     unknown = {"name": "b", "skip_reason": "not found"}
     audit = read_pip_audit(json.dumps({"dependencies": [vulnerable, unknown]}))

@@ -1,4 +1,4 @@
-"""The package: a wheel that serves the page, the API and a call in an environment without the checkout."""
+"""The wheel serves the page, the API and a call in an environment without the checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 class Built(NamedTuple):
-    """What was built, and an environment in which the wheel is installed."""
+    """The built packages, and an environment in which the wheel is installed."""
 
     wheel: Path
     wheel_of_sdist: Path
@@ -31,7 +31,7 @@ class Built(NamedTuple):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
-    """Build the wheel from the checkout and from the source distribution; install the first beside our packages."""
+    """Build wheels from the checkout and from the source distribution, and install the first beside our packages."""
     folder = tmp_path_factory.mktemp("package")
     _build(ROOT, folder, "sdist", "wheel")
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -58,7 +58,7 @@ def _installed(wheel: Path, folder: Path) -> Path:
     return folder / "bin" / "responder-thinker"
 
 
-def test_the_wheel_holds_the_page_and_says_that_it_is_typed(built: Built) -> None:
+def test_the_wheel_contains_the_page_and_the_mark_of_typed_packages(built: Built) -> None:
     names = set(zipfile.ZipFile(built.wheel).namelist())
     page = {f"responder_thinker/page/{path.relative_to(ROOT / 'frontend')}" for path in _tracked("frontend")}
     assert page and page <= names
@@ -67,17 +67,17 @@ def test_the_wheel_holds_the_page_and_says_that_it_is_typed(built: Built) -> Non
     assert tops == {"backend", "responder_thinker", f"responder_thinker-{version('responder-thinker')}.dist-info"}
 
 
-def test_the_wheel_of_the_source_distribution_holds_the_same(built: Built) -> None:
+def test_the_wheel_of_the_source_distribution_has_the_same_files(built: Built) -> None:
     assert _contents(built.wheel_of_sdist) == _contents(built.wheel)
 
 
-def test_the_command_prints_its_version_in_another_environment(built: Built) -> None:
+def test_the_installed_command_prints_its_version(built: Built) -> None:
     printed = subprocess.run([built.command, "--version"], capture_output=True, text=True, check=True, cwd="/")
     assert printed.stdout.strip() == version("responder-thinker")
 
 
-def test_the_installed_server_serves_where_a_project_has_a_backend_of_its_own(built: Built, tmp_path: Path) -> None:
-    (tmp_path / "backend").mkdir()  # a project with a package of that name, which must not be taken for ours
+def test_the_installed_server_runs_in_a_project_with_its_own_backend_package(built: Built, tmp_path: Path) -> None:
+    (tmp_path / "backend").mkdir()  # a package of the project, which must not be imported for ours
     (tmp_path / "backend" / "__init__.py").write_text("raise RuntimeError('the backend of another project')")
     with (tmp_path / "stderr.log").open("wb") as log:
         process = subprocess.Popen(
@@ -110,7 +110,7 @@ def test_the_installed_server_serves_where_a_project_has_a_backend_of_its_own(bu
 
 
 def _contents(wheel: Path) -> dict[str, int]:
-    """The checksum of each file but the list of files."""
+    """Return the checksum of each file except the list of files."""
     entries = zipfile.ZipFile(wheel).infolist()
     return {entry.filename: entry.CRC for entry in entries if not entry.filename.endswith("RECORD")}
 

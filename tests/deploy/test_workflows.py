@@ -1,4 +1,4 @@
-"""Hosted CI runs what `make test` runs, on every Python that is served, and publishes without a secret."""
+"""Hosted CI runs `make test` on every supported Python, and publishes without a secret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_check_runs_make_test_on_every_python() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_a_release_is_published_only_once_its_wheel_was_tested_and_without_a_secret() -> None:
+def test_a_release_is_published_without_a_secret_after_a_test_of_its_wheel() -> None:
     jobs = jobs_of("release")
     assert jobs["test"]["needs"] == "build" and jobs["publish"]["needs"] == "test"
     assert jobs["test"]["strategy"]["matrix"]["python"] == PYTHONS
@@ -31,7 +31,7 @@ def test_a_release_is_published_only_once_its_wheel_was_tested_and_without_a_sec
     assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text()
 
 
-def test_every_job_ends_in_time_and_may_write_nothing_else() -> None:
+def test_every_job_has_a_time_limit_and_minimal_permissions() -> None:
     for name in ("check", "release"):
         text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
         assert yaml.safe_load(text)["permissions"] == {"contents": "read"}

@@ -1,4 +1,4 @@
-"""The server that most tests here ask, and a browser of its caller."""
+"""The server of most tests in this folder, and the browser of a caller."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.http.world import World, world
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[World]:
-    """A server as it is set by default, without limits."""
+    """Run a server with default settings, without limits."""
     async with world(tmp_path) as running:
         yield running
 
 
 @pytest.fixture
 async def browser(here: World) -> AsyncIterator[httpx2.AsyncClient]:
-    """A browser that has not been here yet."""
+    """Yield a browser without a cookie."""
     async with here.browser() as client:
         yield client

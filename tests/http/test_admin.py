@@ -1,4 +1,4 @@
-"""The operator's view: for the bearer of one token, telling nobody's words."""
+"""The operator's view is for the bearer of one token, and shows no words of callers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def overview(browser: httpx2.AsyncClient, headers: dict[str, str] = BEARER
     return answer.json()
 
 
-async def test_without_a_token_in_the_settings_there_is_no_admin(tmp_path: Path) -> None:
+async def test_without_a_token_in_the_settings_the_admin_routes_answer_404(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser(headers=BEARER) as browser:
         for method, path in (("GET", "/api/admin/overview"), ("DELETE", "/api/admin/sessions/x")):
             answer = await browser.request(method, path)
@@ -34,7 +34,7 @@ async def test_without_a_token_in_the_settings_there_is_no_admin(tmp_path: Path)
             assert "ADMIN_TOKEN" in answer.json()["error"]["hint"]
 
 
-def test_a_short_token_is_refused_at_the_start() -> None:
+def test_a_short_admin_token_is_refused_at_the_start() -> None:
     with pytest.raises(SettingsError, match="ADMIN_TOKEN"):
         settings_with(admin_token="hunter2")
 
@@ -50,7 +50,7 @@ async def test_only_the_bearer_of_the_token_is_admitted(tmp_path: Path, shown: s
         assert in_query.status_code == 401
 
 
-async def test_guessing_is_slowed_down_even_for_the_right_guess(tmp_path: Path) -> None:
+async def test_too_many_wrong_tokens_delay_even_the_right_one(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser:
         for _ in range(10):
             assert (await browser.get("/api/admin/overview", headers={"authorization": "Bearer no"})).status_code == 401
@@ -60,7 +60,7 @@ async def test_guessing_is_slowed_down_even_for_the_right_guess(tmp_path: Path) 
         await overview(browser)
 
 
-async def test_the_right_token_and_its_absence_spend_no_attempts(tmp_path: Path) -> None:
+async def test_requests_with_the_right_token_or_without_one_are_no_attempts(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser:
         for _ in range(15):
             await overview(browser)
@@ -91,20 +91,20 @@ async def test_latencies_thinkers_and_faults_are_counted(tmp_path: Path) -> None
         here.metrics.thinker_finished("weather", "failed", 1.5)
         here.metrics.session_ended("idle")
         here.metrics.watch_queue("outbox", lambda: 3)
-        told = await overview(browser)
-    turns = told["turns"]
+        figures = await overview(browser)
+    turns = figures["turns"]
     assert turns["count"] == 3 and turns["legs"]["hangover"] == {"p50_ms": 300, "p95_ms": 300}
     assert turns["legs"]["first_sound"] == {"p50_ms": 500, "p95_ms": 2_000}
-    assert told["thinkers"] == [
+    assert figures["thinkers"] == [
         {"domain": "weather", "outcomes": {"complete": 1, "failed": 1}, "p50_ms": 1_000, "p95_ms": 1_500}
     ]
-    assert told["ended"] == {"idle": 1} and told["queues"] == {"outbox": 3}
-    assert told["faults"]["server_errors"] == 0
-    assert told["checks"] == {"memory": "ok", "responder": "ok"}
-    assert told["process"]["memory_bytes"] > 1e6
+    assert figures["ended"] == {"idle": 1} and figures["queues"] == {"outbox": 3}
+    assert figures["faults"]["server_errors"] == 0
+    assert figures["checks"] == {"memory": "ok", "responder": "ok"}
+    assert figures["process"]["memory_bytes"] > 1e6
 
 
-async def test_an_operator_ends_any_call(tmp_path: Path) -> None:
+async def test_an_operator_can_end_any_call(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser, here.browser() as caller:
         session = here.registry.find((await place_call(caller))["session_id"])
         path = f"/api/admin/sessions/{session.id}"
@@ -115,7 +115,7 @@ async def test_an_operator_ends_any_call(tmp_path: Path) -> None:
         assert (await browser.delete("/api/admin/sessions/nobody", headers=BEARER)).status_code == 404
 
 
-async def test_what_is_kept_for_medians_is_bounded() -> None:
+async def test_the_samples_for_medians_are_bounded() -> None:
     from backend.observability.call_metrics import KEPT, RecentMetrics
 
     recent = RecentMetrics()

@@ -1,4 +1,4 @@
-"""Signatures: what was signed by us, for this purpose, not too long ago."""
+"""A signature is valid if we made it, for this purpose, and not too long ago."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def signatures(at: float = 1_000_000.0, key: bytes = KEY) -> Signatures:
         lambda cookie: None,
     ],
 )
-def test_a_forged_cookie_names_nobody(forge: object) -> None:
+def test_a_forged_cookie_names_no_user(forge: object) -> None:
     assert callable(forge)
     assert signatures().user(forge(signatures().cookie("ada"))) is None
 
 
-def test_a_cookie_ages_after_a_month_and_dies_after_400_days() -> None:
+def test_a_cookie_is_renewed_after_a_month_and_expires_after_400_days() -> None:
     cookie = signatures(at=0).cookie("ada")
     month_old = signatures(at=RENEW_AFTER_S + 1).user(cookie)
     assert month_old is not None and month_old.ageing
@@ -50,7 +50,7 @@ def opens(ours: Signatures, token: str | None, session_id: str) -> bool:
     return opened is not None and opened.session_id == session_id
 
 
-def test_a_token_opens_its_session_only() -> None:
+def test_a_token_opens_only_its_session() -> None:
     token = signatures().token("first")
     assert opens(signatures(), token, "first")
     assert not opens(signatures(), token, "second")
@@ -59,18 +59,18 @@ def test_a_token_opens_its_session_only() -> None:
     assert not opens(signatures(), "", "")
 
 
-def test_a_token_dies_when_its_time_is_over() -> None:
+def test_a_token_expires() -> None:
     token = signatures(at=0).token("first")
     assert opens(signatures(at=60), token, "first")
     assert not opens(signatures(at=61), token, "first")
 
 
-def test_a_cookie_is_no_token_and_a_token_no_cookie() -> None:
+def test_a_cookie_is_not_a_token_and_a_token_is_not_a_cookie() -> None:
     both = signatures()
     assert not opens(both, both.cookie("same"), "same")
     assert both.user(both.token("same")) is None
 
 
-def test_a_token_outlives_the_longest_call_by_ten_minutes() -> None:
+def test_a_token_is_valid_for_ten_minutes_beyond_the_longest_call() -> None:
     assert token_age_s(settings_with(session_max_minutes=60)) == 70 * 60
     assert token_age_s(settings_with(session_max_minutes=0)) == 24 * 3600

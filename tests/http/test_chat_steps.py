@@ -1,4 +1,4 @@
-"""Typed turns and the steps around them: which run goes by the user's mode and by the platform, consulting included."""
+"""The mode and the platform decide which steps run around typed turns and the Thinkers they consult."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ steps = ["cut"]
 
 @step("cut", stage="post")
 async def cut(turn: WholeTurn) -> Amended:
-    """The first word."""
+    """Keep only the first word."""
     return Amended(turn.answer.split()[0])
 
 
 @step("loud", stage="post", modes=["whole"])
 async def loud(turn: WholeTurn) -> Amended:
-    """A mode's own."""
+    """Shout the answer in one mode."""
     return Amended(turn.answer.upper())
 
 
 @step("small_screen", stage="pre", platforms=["phone"])
 async def small_screen(asked: Asked) -> Note:
-    """A platform's own."""
+    """Add a note on one platform."""
     return Note("Where it is read", {"platform": asked.platform, "asked_of": asked.domain or "chat"}, personal=False)
 
 
@@ -49,8 +49,8 @@ async def test_a_mode_decides_which_steps_run(tmp_path: Path) -> None:
     ):
         assert (await say(browser, "Hello.", conversation_id="c1"))["text"] == "One"
         whole = await say(browser, "Hello.", mode="whole", conversation_id="c1")
-        assert whole["text"] == "ONE TWO.", "the last in order stands"
-        assert shown_to_model(here.model) == ["Hello.", "One", "Hello."], "what a step has made of it is kept"
+        assert whole["text"] == "ONE TWO.", "the last step did not win"
+        assert shown_to_model(here.model) == ["Hello.", "One", "Hello."], "the history has the unamended answer"
         assert (await browser.post("/mode/terse")).status_code == 200
         assert (await say(browser, "Hello."))["text"] == "One"
         assert (await say(browser, "Hello.", mode="default"))["text"] == "One"

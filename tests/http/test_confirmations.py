@@ -1,4 +1,4 @@
-"""What a caller is asked to agree to, as their page and their export show it."""
+"""The page and the export show what a caller is asked to agree to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACT = {"action": "create", "title": "The gate is stuck", "text": ""}
 SHOWN = {"conversation_id": "c1", "tool": "github_issue", "arguments": {"action": "create", "title": ACT["title"]}}
 
 
-async def test_an_open_question_is_shown_and_exported_as_the_call_it_asks_about(tmp_path: Path) -> None:
+async def test_an_open_confirmation_is_shown_and_exported_with_its_tool_call(tmp_path: Path) -> None:
     asked = confirmations(lambda: 1_000.0)
     services: dict[str, Any] = {"confirmations": asked, "user_data": {"confirmations": asked}}
     async with world(tmp_path, services_with=services) as here, here.browser() as browser:
@@ -27,5 +27,5 @@ async def test_an_open_question_is_shown_and_exported_as_the_call_it_asks_about(
 
 
 async def answered(browser: httpx2.AsyncClient, path: str) -> Any:
-    """Return the JSON the server answers with."""
+    """Return the JSON of the server's answer."""
     return (await browser.get(path)).json()

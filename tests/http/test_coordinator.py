@@ -1,4 +1,4 @@
-"""`/api/input` and `/api/status`: each user has their own, and sees how the coordinator stands."""
+"""`/api/input` and `/api/status`: each user sees the state of the coordinator for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IDLE: dict[str, Any] = {
 
 @asynccontextmanager
 async def coordinated(directory: Path) -> AsyncIterator[tuple[World, Process]]:
-    """A server with a coordinator that takes each digest by hand, and decides that bees dance."""
+    """Run a server with a coordinator that makes digests on command, and decides that bees dance."""
 
     async def notices(user_id: str) -> list[Notice]:
         return list(one.world.notified.values())
@@ -50,7 +50,7 @@ async def status_of(browser: Browser) -> dict[str, Any]:
     return status
 
 
-async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_user(tmp_path: Path) -> None:
+async def test_an_input_is_shown_until_its_digest_and_erased_with_its_user(tmp_path: Path) -> None:
     async with (
         coordinated(tmp_path) as (here, process),
         here.browser() as browser,
@@ -73,7 +73,7 @@ async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_u
         assert await process.redis.keys("user:*") == []
 
 
-async def test_what_is_no_input_is_refused_and_who_says_too_much_waits(tmp_path: Path) -> None:
+async def test_invalid_inputs_are_refused_and_too_many_are_limited(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (here, _), here.browser() as browser, here.browser() as another:
         for body in ({}, {"text": "   "}, {"text": "x" * (INPUT_CHARS + 1)}, {"text": ["a"]}):
             refused = await browser.post("/api/input", json=body)
@@ -84,7 +84,7 @@ async def test_what_is_no_input_is_refused_and_who_says_too_much_waits(tmp_path:
         assert (await another.post("/api/input", json={"text": "What a day."})).status_code == 202
 
 
-async def test_an_input_is_refused_rather_than_accepted_and_lost_when_too_many_wait(tmp_path: Path) -> None:
+async def test_an_input_is_refused_when_too_many_wait(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (here, process), here.browser() as browser:
         await browser.post("/api/input", json={"text": "What a day."})
         [user] = await process.channels.users()
@@ -94,7 +94,7 @@ async def test_an_input_is_refused_rather_than_accepted_and_lost_when_too_many_w
         assert refused.status_code == 429 and refused.headers["retry-after"]
 
 
-async def test_without_redis_both_say_so(tmp_path: Path) -> None:
+async def test_without_redis_input_and_status_answer_503(tmp_path: Path) -> None:
     async with coordinated(tmp_path) as (here, process), here.browser() as browser:
         process.world.server.connected = False
         for answer in (await browser.get("/api/status"), await browser.post("/api/input", json={"text": "Hello."})):

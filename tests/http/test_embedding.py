@@ -14,7 +14,7 @@ from tests.http.world import Browser, message_of, world
 
 
 def vectors(request: Request) -> Reply:
-    """A vector for each text, in the wrong order."""
+    """Return a vector for each text, in the wrong order."""
     texts: list[str] = request.json()["input"]
     told = [{"object": "embedding", "embedding": [float(len(text)), 1.0]} for text in texts]
     data = [one | {"index": place} for place, one in enumerate(told)]
@@ -22,7 +22,7 @@ def vectors(request: Request) -> Reply:
 
 
 async def asked(folder: Path, body: Any, *replies: Any) -> httpx2.Response:
-    """The answer to one request while the model's server gives these replies in turn."""
+    """Return the answer to one request while the server of the model gives these replies in turn."""
     coming = iter(replies)
 
     def handler(request: Request) -> Any:
@@ -39,7 +39,7 @@ async def asked(folder: Path, body: Any, *replies: Any) -> httpx2.Response:
     return answer
 
 
-async def test_texts_come_back_as_vectors_in_their_order(tmp_path: Path) -> None:
+async def test_vectors_are_in_the_order_of_their_texts(tmp_path: Path) -> None:
     answer = await asked(tmp_path, {"input": ["a", "bcd"]}, vectors)
     assert answer.status_code == 200
     assert answer.json() == {
@@ -50,7 +50,7 @@ async def test_texts_come_back_as_vectors_in_their_order(tmp_path: Path) -> None
     assert "set-cookie" in answer.headers
 
 
-async def test_one_text_may_stand_by_itself_and_a_busy_server_is_asked_again(tmp_path: Path) -> None:
+async def test_a_single_text_gets_a_vector_and_a_busy_server_is_asked_again(tmp_path: Path) -> None:
     answer = await asked(tmp_path, {"input": "a"}, json_reply({}, 429), vectors)
     assert answer.json()["embeddings"] == [[1.0, 1.0]]
 
@@ -64,17 +64,17 @@ async def test_one_text_may_stand_by_itself_and_a_busy_server_is_asked_again(tmp
         json_reply([1]),
     ],
 )
-async def test_a_server_without_vectors_is_503(tmp_path: Path, reply: Reply) -> None:
+async def test_a_failing_model_server_answers_503(tmp_path: Path, reply: Reply) -> None:
     answer = await asked(tmp_path, {"input": "a"}, reply)
     assert answer.status_code == 503 and "embedding model" in message_of(answer)
 
 
-async def test_without_a_model_the_answer_says_what_to_set(browser: Browser) -> None:
+async def test_without_an_embedding_model_the_answer_says_what_to_set(browser: Browser) -> None:
     answer = await browser.post("/embedding", json={"input": "a"})
     hint = answer.json()["error"]["hint"]
     assert answer.status_code == 503 and "EMBEDDING_BASE_URL" in hint and "EMBEDDING_MODEL" in hint
 
 
 @pytest.mark.parametrize("body", [{}, {"input": ""}, {"input": []}, {"input": ["a"] * 65}, {"input": 3}])
-async def test_what_is_no_text_is_refused(browser: Browser, body: Any) -> None:
+async def test_an_input_without_text_is_refused(browser: Browser, body: Any) -> None:
     assert (await browser.post("/embedding", json=body)).status_code == 422

@@ -1,4 +1,4 @@
-"""What a caller learns when something is wrong: one shape, and nothing that is not theirs to know."""
+"""All errors have one shape, and none reveals what a caller may not know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.http.world import SDP, Browser, message_of, world
 
 
-async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
+async def test_an_unforeseen_error_shows_a_number_that_the_log_explains(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def explode(_sdp: str) -> None:
@@ -30,7 +30,7 @@ async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
         assert (await browser.get("/healthz")).status_code == 200
 
 
-async def test_what_is_not_there_or_not_allowed_has_the_same_shape(browser: Browser) -> None:
+async def test_errors_of_routing_have_the_same_shape(browser: Browser) -> None:
     assert message_of(await browser.get("/api/nowhere")) == "Not Found."
     assert message_of(await browser.get("/nowhere.js")) == "Not Found."
     response = await browser.patch("/api/config")
@@ -38,7 +38,7 @@ async def test_what_is_not_there_or_not_allowed_has_the_same_shape(browser: Brow
     assert response.headers["allow"] == "GET"
 
 
-async def test_a_bad_query_is_422_without_repeating_it(browser: Browser) -> None:
+async def test_a_wrong_query_answers_422_without_repeating_it(browser: Browser) -> None:
     session_id = (await browser.post("/api/sessions")).json()["session_id"]
     response = await browser.get(f"/api/events/{session_id}?after=hunter2")
     assert response.status_code == 422
@@ -46,7 +46,7 @@ async def test_a_bad_query_is_422_without_repeating_it(browser: Browser) -> None
     assert "hunter2" not in response.text
 
 
-async def test_a_get_with_a_large_body_is_413(browser: Browser) -> None:
+async def test_a_get_request_with_a_large_body_answers_413(browser: Browser) -> None:
     response = await browser.request("GET", "/api/config", content=b"x" * 70_000)
     assert response.status_code == 413
     assert message_of(response) == "This request must not have a body."

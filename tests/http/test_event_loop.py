@@ -1,4 +1,4 @@
-"""No request, however it is formed, holds the event loop for 50 ms: a server is sent each, and measures itself."""
+"""No hostile request holds the event loop for 50 ms, as the server itself measures."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Measured:
     figure: Path
 
     async def longest_s(self, act: Callable[[], Awaitable[None]]) -> float:
-        """Do `act`, and return the longest hold of the loop meanwhile."""
+        """Do `act`, and return how long the loop was held at most."""
         self.figure.unlink(missing_ok=True)
         await until(self.figure.exists, 30)
         await act()
@@ -100,7 +100,7 @@ async def send_raw(here: Measured, *pieces: bytes) -> None:
         for piece in pieces:
             writer.write(piece)
         await writer.drain()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while await reader.read(65_536):
                 pass
     except ConnectionError:
@@ -141,14 +141,14 @@ async def fetch_archive(here: Measured) -> None:
     assert exported.status_code == 200 and len(exported.content) > 5_000_000
 
 
-async def test_nothing_a_stranger_sends_holds_the_event_loop(tmp_path: Path) -> None:
+async def test_no_hostile_request_holds_the_event_loop(tmp_path: Path) -> None:
     acts = (send_reminders, send_long_texts, send_chunks, send_headers, send_pings, send_fragments, fetch_archive)
     async with measured(tmp_path) as here:
         found = {act.__name__: await here.longest_s(partial(act, here)) for act in acts}
         assert max(found.values()) < LONGEST_S, found
 
 
-async def test_the_measurement_notices_a_loop_that_is_held(tmp_path: Path) -> None:
+async def test_the_measurement_notices_a_held_loop(tmp_path: Path) -> None:
     slow = (
         "async def hold():\n    while True:\n        await asyncio.sleep(0.5)\n"
         "        until = time.thread_time() + 0.1\n        while time.thread_time() < until:\n            pass\n"

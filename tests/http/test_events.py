@@ -1,4 +1,4 @@
-"""The event stream on a real socket: replay, several readers, heartbeat, its end, and what it leaves behind."""
+"""The event stream on a real socket: replay, several readers, heartbeat, its end, and its tasks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ async def lines_of(browser: httpx2.AsyncClient, session_id: str, **options: Any)
 
 
 async def read_ids(lines: AsyncIterator[str], count: int) -> list[int]:
-    """The next `count` events' numbers."""
+    """Return the numbers of the next `count` events."""
     ids: list[int] = []
     while len(ids) < count:
-        line = await asyncio.wait_for(anext(lines), 5)
+        line = await asyncio.wait_for(anext(lines), 20)
         if line.startswith("id: "):
             ids.append(int(line[4:]))
     return ids
@@ -39,7 +39,7 @@ async def a_session(here: World, browser: httpx2.AsyncClient, events: int = 0) -
     return session
 
 
-async def test_an_event_carries_its_number_its_type_and_json(here: World, browser: Browser) -> None:
+async def test_an_event_has_a_number_a_type_and_json_data(here: World, browser: Browser) -> None:
     session = await a_session(here, browser)
     session.event_log.append(PageMessage("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"}))
     session.event_log.append(PageMessage("floor", {"floor": "user"}))
@@ -58,7 +58,7 @@ async def test_an_event_carries_its_number_its_type_and_json(here: World, browse
     assert "id: 1\n" in text
 
 
-async def test_a_reader_that_returns_gets_what_it_missed_and_then_the_news(here: World, browser: Browser) -> None:
+async def test_a_returning_reader_gets_missed_events_before_new_ones(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=5)
     async with lines_of(browser, session.id, headers={"last-event-id": "3"}) as lines:
         assert await read_ids(lines, 2) == [4, 5]
@@ -66,7 +66,7 @@ async def test_a_reader_that_returns_gets_what_it_missed_and_then_the_news(here:
         assert await read_ids(lines, 1) == [6]
 
 
-async def test_two_readers_read_at_their_own_place(here: World, browser: Browser) -> None:
+async def test_two_readers_have_their_own_places(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=3)
     async with (
         lines_of(browser, session.id) as early,
@@ -77,9 +77,7 @@ async def test_two_readers_read_at_their_own_place(here: World, browser: Browser
         assert await read_ids(early, 4) == [1, 2, 3, 4]
 
 
-async def test_the_header_of_a_reconnecting_browser_wins_over_the_query_it_first_asked_with(
-    here: World, browser: Browser
-) -> None:
+async def test_the_header_of_a_reconnecting_browser_overrides_the_query(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=5)
     async with lines_of(browser, session.id, params={"after": "2"}) as lines:
         assert await read_ids(lines, 1) == [3]
@@ -87,7 +85,7 @@ async def test_the_header_of_a_reconnecting_browser_wins_over_the_query_it_first
         assert await read_ids(lines, 1) == [5]
 
 
-async def test_a_number_that_is_none_or_from_another_life_reads_from_the_start(here: World, browser: Browser) -> None:
+async def test_an_invalid_or_unknown_event_number_reads_from_the_start(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=2)
     for number in ("99", "garbage", "9" * 400, ""):
         async with lines_of(browser, session.id, headers={"last-event-id": number}) as lines:
@@ -95,20 +93,18 @@ async def test_a_number_that_is_none_or_from_another_life_reads_from_the_start(h
     assert (await browser.get(f"/api/events/{session.id}?after=-1")).status_code == 422
 
 
-async def test_a_quiet_stream_sends_a_heartbeat_and_loses_no_event_to_it(tmp_path: Path) -> None:
+async def test_a_heartbeat_loses_no_event(tmp_path: Path) -> None:
     async with world(tmp_path, heartbeat_s=0.02) as here, here.browser() as browser:
         session = await a_session(here, browser)
         async with lines_of(browser, session.id) as lines:
             beats = 0
             while beats < 3:
-                beats += (await asyncio.wait_for(anext(lines), 5)).startswith(":")
+                beats += (await asyncio.wait_for(anext(lines), 20)).startswith(":")
             session.event_log.append(PageMessage("floor", {"floor": "user"}))
             assert await read_ids(lines, 1) == [1]
 
 
-async def test_the_stream_ends_with_the_session_and_the_browser_is_told_not_to_return(
-    here: World, browser: Browser
-) -> None:
+async def test_the_stream_ends_with_the_session_and_answers_204_afterwards(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=1)
     async with lines_of(browser, session.id) as lines:
         await here.registry.end(session, "idle")
@@ -121,14 +117,14 @@ async def test_the_stream_ends_with_the_session_and_the_browser_is_told_not_to_r
     assert "session_ended" in replay.text
 
 
-async def test_readers_that_leave_leave_nothing_behind(here: World, browser: Browser) -> None:
+async def test_readers_that_leave_leave_no_task(here: World, browser: Browser) -> None:
     session = await a_session(here, browser, events=1)
     before = asyncio.all_tasks()
     for _ in range(3):
         async with lines_of(browser, session.id) as lines:
             await read_ids(lines, 1)
     gone = asyncio.all_tasks() - before - {asyncio.current_task()}
-    await asyncio.wait_for(asyncio.gather(*gone, return_exceptions=True), 5)
+    await asyncio.wait_for(asyncio.gather(*gone, return_exceptions=True), 20)
     assert asyncio.all_tasks() <= before
 
 

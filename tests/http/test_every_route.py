@@ -1,4 +1,4 @@
-"""What no route may answer is tried on every route of the OpenAPI document, so that a new one is tried as well."""
+"""Rules for all routes are tried on every route of the OpenAPI document, and so on new ones."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EVERY = {**GRANTS, **installed().joined.grants}
 
 
 async def operations(browser: httpx2.AsyncClient) -> list[tuple[str, str]]:
-    """Every method and path, filled with an id that nothing has."""
+    """Return every method and path with an unknown id."""
     paths = (await browser.get("/api/openapi.json")).json()["paths"]
     filled = {path: re.sub(r"\{\w+\}", "A" * 22, path) for path in paths}
     return [(method.upper(), filled[path]) for path, methods in paths.items() for method in methods]
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null"])
-async def test_a_foreign_page_changes_nothing_and_reads_nothing(here: World, browser: Browser, origin: str) -> None:
+async def test_a_foreign_page_is_refused_on_every_route(here: World, browser: Browser, origin: str) -> None:
     await place_call(browser)
     for method, path in await operations(browser):
         if path.startswith("/api/") or method != "GET":
@@ -35,13 +35,13 @@ async def test_a_foreign_page_changes_nothing_and_reads_nothing(here: World, bro
     assert here.registry.live == 1
 
 
-async def test_the_server_goes_by_no_other_name(browser: Browser) -> None:
+async def test_a_foreign_host_name_is_refused_on_every_route(browser: Browser) -> None:
     for method, path in await operations(browser):
         answer = await browser.request(method, path, headers={"host": "evil.example"}, json={})
         assert answer.status_code == 421, (method, path)
 
 
-async def test_without_a_token_nothing_that_costs_is_answered(tmp_path: Path) -> None:
+async def test_every_costly_route_refuses_requests_without_a_token(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here, here.browser() as stranger:
         asked = [each for each in await operations(stranger) if grant_for(each[1], EVERY)[1] not in (None, Grant.ADMIN)]
         assert len(asked) >= 38

@@ -1,4 +1,4 @@
-"""Security headers: on every answer there is, errors and streams included."""
+"""Every answer has security headers, also errors and streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPECTED = {
 }
 
 
-def test_the_policy_lets_the_page_run_its_own_files_and_nothing_else() -> None:
+def test_the_content_security_policy_allows_only_the_files_of_the_page() -> None:
     policy = content_security_policy("voice.example.com", https=True)
     directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert directives == {
@@ -42,11 +42,11 @@ def test_the_policy_lets_the_page_run_its_own_files_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("host", ["x; script-src *", "x y", "", "evil'", "a,b", "x\nset-cookie: a", "[::1", "x:999999"])
-def test_a_host_that_is_none_is_not_repeated_in_the_policy(host: str) -> None:
+def test_an_invalid_host_is_not_repeated_in_the_policy(host: str) -> None:
     assert "connect-src 'self';" in content_security_policy(host, https=False)
 
 
-async def test_every_answer_carries_them(tmp_path: Path) -> None:
+async def test_every_answer_has_security_headers(tmp_path: Path) -> None:
     async def accept(sdp: str) -> None:
         if sdp == "bad":
             raise BadOffer("No.")
@@ -79,14 +79,14 @@ async def test_every_answer_carries_them(tmp_path: Path) -> None:
             assert answer.headers["permissions-policy"].startswith("microphone=(self)")
 
 
-async def test_https_is_insisted_on_where_there_is_https(tmp_path: Path) -> None:
+async def test_answers_over_https_have_strict_transport_security(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser(headers={"x-forwarded-proto": "https"}) as browser:
         headers = (await browser.get("/")).headers
         assert headers["strict-transport-security"].startswith("max-age=")
         assert " wss://" in headers["content-security-policy"]
 
 
-async def test_what_the_api_tells_is_not_kept_by_caches_and_files_are_asked_for_again(
+async def test_answers_of_the_api_are_not_cached_and_files_are_revalidated(
     browser: Browser,
 ) -> None:
     for path in (path for path, grant in GRANTS.items() if grant is not None):

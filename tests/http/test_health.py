@@ -1,4 +1,4 @@
-"""Probes and figures."""
+"""Probes of health and readiness, and metrics."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ async def test_a_process_that_answers_is_healthy(browser: Browser) -> None:
     assert (glance.status_code, glance.content) == (200, b"")
 
 
-async def test_a_server_with_no_check_that_fails_is_ready(browser: Browser) -> None:
+async def test_a_server_without_a_failed_check_is_ready(browser: Browser) -> None:
     response = await browser.get("/readyz")
     assert response.status_code == 200
     answer = response.json()
     assert (answer["status"], answer["checks"]) == ("ready", {"memory": "ok", "responder": "ok"})
 
 
-async def test_what_is_still_being_loaded_is_shown_and_the_server_is_ready(tmp_path: Path) -> None:
+async def test_a_server_that_still_loads_a_part_names_it_and_is_ready(tmp_path: Path) -> None:
     loading = ["speech recognition"]
     async with world(tmp_path, services_with={"loading": lambda: loading}) as here, here.browser() as browser:
         response = await browser.get("/readyz")
@@ -55,7 +55,7 @@ async def test_what_is_still_being_loaded_is_shown_and_the_server_is_ready(tmp_p
         assert "loading" not in (await browser.get("/readyz")).json()
 
 
-async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_stays_ready(
+async def test_a_loop_that_keeps_failing_is_shown_and_counted_but_the_server_stays_ready(
     browser: Browser,
 ) -> None:
     runs = 0
@@ -78,7 +78,7 @@ async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_sta
     looping.cancel()
 
 
-async def test_one_failed_check_makes_it_503_and_says_which(tmp_path: Path) -> None:
+async def test_readiness_answers_503_with_the_failed_check(tmp_path: Path) -> None:
     async def memory_is_gone() -> dict[str, str]:
         return {"memory": "Redis does not answer", "responder": "ok"}
 
@@ -89,7 +89,7 @@ async def test_one_failed_check_makes_it_503_and_says_which(tmp_path: Path) -> N
         assert response.json()["checks"]["memory"] == "Redis does not answer"
 
 
-async def test_checks_that_hang_make_it_503_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readiness_answers_503_in_time_if_a_check_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "READY_WITHIN_S", 0.05)
 
     async def hang() -> dict[str, str]:
@@ -125,7 +125,7 @@ async def test_metrics_count_sessions_offers_and_requests_by_route_template(brow
     assert figure(figures_of((await browser.get("/metrics")).text), "voice_sessions_live") == 0
 
 
-def test_thinkers_that_are_not_there_are_counted_as_other() -> None:
+def test_unknown_thinkers_are_counted_as_other() -> None:
     metrics = CallMetrics(domains=["weather"])
     for invented in ("weather", "one", "two", "three"):
         metrics.thinker_finished(invented, "failed", 0.1)
@@ -134,7 +134,7 @@ def test_thinkers_that_are_not_there_are_counted_as_other() -> None:
     assert value("voice_thinker_seconds_count", {"domain": "other", "outcome": "failed"}) == 3
 
 
-def test_a_turns_legs_are_observed_in_seconds() -> None:
+def test_the_legs_of_a_turn_are_observed_in_seconds() -> None:
     metrics = CallMetrics()
     metrics.turn_measured(TurnMeasured(1, 300, 0, 400, 450, 0, 50, 1200, 100))
     value = metrics.registry.get_sample_value
@@ -143,7 +143,7 @@ def test_a_turns_legs_are_observed_in_seconds() -> None:
     assert value("voice_turn_leg_seconds_count", {"leg": "first_token"}) is None
 
 
-def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:
+def test_a_scrape_reads_queues_and_counts_losses() -> None:
     metrics = CallMetrics()
     waiting = [1, 2, 3]
     metrics.watch_queue("outbox", lambda: len(waiting))

@@ -1,4 +1,4 @@
-"""Which names the server goes by, which proxies it believes, and who reads its metrics: over real sockets."""
+"""The names of the server, its trusted proxies, and access to its metrics, over real sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def get(url: str, path: str, **headers: str) -> httpx2.Response:
         return client.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-async def test_a_server_answers_for_its_own_names_only() -> None:
+async def test_a_server_answers_only_to_its_own_host_names() -> None:
     with running_server(ALLOWED_HOSTS="voice.example.com,*.example.org") as server:
         assert "ALLOWED_HOSTS" in get(server.url, "/nowhere", host="evil.example").text
         for name in ("evil.example:80", "localhost.evil.example", "example.org", "127.0.0.1@evil.example", "[", ""):
@@ -37,7 +37,7 @@ async def test_a_server_answers_for_its_own_names_only() -> None:
         assert refused.value.response.status_code in (400, 403)
 
 
-async def test_metrics_are_for_this_machine_or_whoever_has_the_token(tmp_path: Path) -> None:
+async def test_metrics_are_for_this_machine_and_bearers_of_the_token(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.get("/metrics")).status_code == 200
         assert (await browser.get("/metrics", headers={"x-forwarded-for": "203.0.113.1"})).status_code == 404
@@ -47,7 +47,9 @@ async def test_metrics_are_for_this_machine_or_whoever_has_the_token(tmp_path: P
 
 
 @pytest.mark.parametrize(("trusted", "believed"), [("192.0.2.1", False), ("127.0.0.1", True)])
-async def test_only_trusted_proxies_are_believed(tmp_path: Path, trusted: str, believed: bool) -> None:
+async def test_only_a_trusted_proxy_may_name_the_address_of_a_caller(
+    tmp_path: Path, trusted: str, believed: bool
+) -> None:
     async with world(tmp_path, trusted_proxies=[trusted]) as here, here.browser() as browser:
         answer = await browser.get("/healthz", headers={"x-forwarded-proto": "https"})
         assert ("strict-transport-security" in answer.headers) is believed
@@ -61,6 +63,6 @@ def test_a_host_is_read_without_its_port(host: str, name: str) -> None:
     assert host_name(host) == name
 
 
-def test_what_is_configured_is_allowed() -> None:
+def test_the_configured_host_names_are_allowed() -> None:
     given: dict[str, Any] = {"rtc_force_host": "192.0.2.7", "allowed_origins": "https://page.example:8443"}
     assert allowed_hosts(load_settings(**given)) == {"192.0.2.7", "page.example"}

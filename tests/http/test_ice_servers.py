@@ -1,4 +1,4 @@
-"""What callers learn of STUN and TURN servers over HTTP."""
+"""The STUN and TURN servers that callers get over HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ICE_SERVERS = """[{"urls": "stun:stun.example:3478"}, {"urls": "turn:turn.exampl
   {"urls": "turn:static.example:3478", "username": "u", "credential": "very-secret"}]"""
 
 
-async def test_a_running_server_gives_each_caller_credentials_that_expire_and_nobody_a_static_password() -> None:
+async def test_each_caller_gets_turn_credentials_that_expire_and_no_static_password() -> None:
     with running_server(ICE_SERVERS=ICE_SERVERS, TURN_SECRET=SECRET, TURN_TTL_MINUTES="5") as server:
         names = set()
         for _ in range(2):
@@ -38,22 +38,22 @@ async def test_a_running_server_gives_each_caller_credentials_that_expire_and_no
         assert len(names) == 2
 
 
-async def test_without_a_secret_there_is_nothing_to_fetch(tmp_path: Path) -> None:
+async def test_without_a_secret_callers_get_no_turn_server(tmp_path: Path) -> None:
     only_static = IceServers([RTCIceServer("turn:turn.example", username="u", credential="very-secret")])
     async with world(tmp_path, services_with={"ice_servers": only_static}) as here, here.browser() as browser:
         assert (await browser.post("/api/rtc/ice-servers")).json()["ice_servers"] == []
         assert (await browser.get("/api/config")).json()["turn"] is False
 
 
-async def test_who_may_make_no_call_gets_no_credentials(tmp_path: Path) -> None:
+async def test_a_caller_over_the_limit_of_offers_gets_no_credentials(tmp_path: Path) -> None:
     async with world(tmp_path, offers_per_minute=1) as here, here.browser() as browser:
         assert (await browser.post("/api/rtc/offer", json={"sdp": "v=0"})).status_code == 200
         assert (await browser.post("/api/rtc/ice-servers")).status_code == 429
 
 
-def test_a_short_secret_is_refused_and_none_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_secret_is_refused_without_repeating_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURN_SECRET", "hunter2")
-    with pytest.raises(SettingsError, match="16 characters") as refused:
+    with pytest.raises(SettingsError) as refused:
         load_settings()
     assert "hunter2" not in str(refused.value)
     assert SECRET not in repr(settings_with(turn_secret=SECRET))

@@ -1,4 +1,4 @@
-"""The cookie that says who is calling, and what a fingerprint may and may not do."""
+"""A cookie names the user, and a fingerprint may restore a lost identity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.http.world import FINGERPRINT, SDP, Browser, World, place_call, world
 
 
 def cookie_of(response: httpx2.Response) -> Morsel[str] | None:
-    """The identity the answer sets, if any."""
+    """Return the cookie that the answer sets, if any."""
     jar: SimpleCookie = SimpleCookie()
     for header in response.headers.get_list("set-cookie"):
         jar.load(header)
@@ -25,7 +25,7 @@ def user_of(here: World, session_id: str) -> str:
     return here.registry.find(session_id).owner
 
 
-async def test_the_first_visit_of_page_or_api_makes_an_identity(here: World) -> None:
+async def test_the_first_request_to_page_or_api_sets_an_identity(here: World) -> None:
     for path in ("/", "/api/config", "/api/sessions", "/api/sessions/unknown"):
         async with here.browser() as browser:
             cookie = cookie_of(await browser.get(path))
@@ -35,7 +35,7 @@ async def test_the_first_visit_of_page_or_api_makes_an_identity(here: World) -> 
             assert int(cookie["max-age"]) > 300 * 86_400
 
 
-async def test_a_returning_visitor_keeps_the_identity_and_gets_no_new_cookie(here: World, browser: Browser) -> None:
+async def test_a_returning_visitor_keeps_their_identity_without_a_new_cookie(here: World, browser: Browser) -> None:
     await browser.get("/")
     first = await place_call(browser)
     assert cookie_of(await browser.get("/api/config")) is None
@@ -52,13 +52,13 @@ async def test_a_tampered_cookie_is_replaced_by_a_new_identity(here: World, brow
         assert user_of(here, response.json()["session_id"]) != user_of(here, first["session_id"])
 
 
-async def test_probes_and_files_make_no_identity(browser: Browser) -> None:
+async def test_probes_and_files_set_no_identity(browser: Browser) -> None:
     for path in ("/healthz", "/readyz", "/metrics", "/app.js"):
         assert cookie_of(await browser.get(path)) is None, path
 
 
 @pytest.mark.parametrize("by_fingerprint", [False, True])
-async def test_a_fingerprint_restores_a_lost_identity_only_where_asked_and_never_beats_a_cookie(
+async def test_a_fingerprint_restores_a_lost_identity_only_if_set_so_and_never_overrides_a_cookie(
     tmp_path: Path, by_fingerprint: bool
 ) -> None:
     async with world(tmp_path, identify_by_fingerprint=by_fingerprint) as here:
@@ -83,12 +83,12 @@ async def test_a_fingerprint_has_64_hexadecimal_digits(here: World, browser: Bro
 
 
 async def background_work(here: World) -> None:
-    """Notes are made after the answer, on its connection: another round trip comes after them."""
+    """Wait for the work after an answer: another request is served after it."""
     async with here.browser() as browser:
         await browser.get("/healthz")
 
 
-async def test_the_browsers_time_zone_is_the_users_until_they_state_one(here: World, browser: Browser) -> None:
+async def test_a_user_has_the_time_zone_of_their_browser_until_they_state_one(here: World, browser: Browser) -> None:
     async def zone_of(user: str) -> object:
         await background_work(here)
         return (await here.memory.user_context(user)).get("preferences", {}).get("time_zone")
@@ -103,7 +103,7 @@ async def test_the_browsers_time_zone_is_the_users_until_they_state_one(here: Wo
     assert await zone_of(user) == "Europe/Oslo"
 
 
-async def test_a_user_whose_cookies_were_revoked_is_not_given_back_nor_while_redis_is_away(tmp_path: Path) -> None:
+async def test_a_fingerprint_restores_no_user_with_revoked_cookies_and_none_without_redis(tmp_path: Path) -> None:
     server = FakeServer()
     store = AccessStore(FakeAsyncRedis(server=server), lambda: 0.0)
     async with world(tmp_path, identify_by_fingerprint=True, services_with={"access_store": store}) as here:

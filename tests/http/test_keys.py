@@ -1,4 +1,4 @@
-"""`ACCESS=key`: what a token signed by an API key opens, on a real socket."""
+"""`ACCESS=key`: the routes that a signed token opens, on a real socket."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_EACH_GRANT = {
 
 @asynccontextmanager
 async def keyed(directory: Path, *modes: str, **options: Any) -> AsyncIterator[World]:
-    """A server that admits by keys only, unless `modes` are given."""
+    """Run a server that admits by keys only, or by `modes`."""
     access = Access(frozenset(modes or ("key",)))  # type: ignore[arg-type]
     options["services_with"] = {"access": access} | options.get("services_with", {})
     async with world(directory, access=list(access.modes), api_keys=f"shop:{SECRET}", **options) as here:
@@ -48,7 +48,7 @@ def shown(token: str, origin: str | None = None) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"} | ({"origin": origin} if origin else {})
 
 
-async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path) -> None:
+async def test_a_grant_opens_only_its_routes(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here:
         for grant in OF_EACH_GRANT:
             async with here.browser(headers=shown(token(grant))) as program:
@@ -57,7 +57,7 @@ async def test_a_grant_opens_its_routes_and_no_others(tmp_path: Path) -> None:
                     assert (status == 403) == (other != grant) and status != 401, (grant, other, status)
 
 
-async def test_a_token_that_is_not_valid_is_refused_everywhere_with_the_reason(tmp_path: Path) -> None:
+async def test_an_invalid_token_is_refused_on_every_route_with_the_reason(tmp_path: Path) -> None:
     forged = ApiKeys({"shop": "x" * 32}).sign("shop", {"sub": "ada", "grants": {"call": True}})
     async with keyed(tmp_path, "key", "open") as here, here.browser(headers=shown(forged)) as program:
         for path in ("/api/me", "/api/config", "/api/sessions"):
@@ -65,12 +65,12 @@ async def test_a_token_that_is_not_valid_is_refused_everywhere_with_the_reason(t
             assert refused.status_code == 401 and "signature" in message_of(refused)
 
 
-async def test_a_token_is_none_where_keys_are_not_taken(tmp_path: Path) -> None:
+async def test_a_token_is_ignored_by_a_server_without_api_keys(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser(headers=shown(token("admin"))) as program:
         assert (await program.get("/api/admin/overview")).status_code == 404
 
 
-async def test_two_tokens_of_one_user_share_their_data_and_no_cookie_is_set(tmp_path: Path) -> None:
+async def test_two_tokens_of_one_user_share_their_data_without_a_cookie(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here, here.browser() as program:
         first = await program.post("/api/sessions", headers=shown(token("call")))
         assert first.status_code == 200 and "set-cookie" not in first.headers
@@ -93,7 +93,7 @@ async def test_a_token_for_one_conversation_opens_no_other(tmp_path: Path) -> No
         assert (await program.get("/api/conversations/c2")).status_code == 404
 
 
-async def test_a_token_for_one_conversation_shows_nothing_of_the_others(tmp_path: Path) -> None:
+async def test_a_token_for_one_conversation_shows_no_other(tmp_path: Path) -> None:
     bound, free = (shown(token("call", "chat", "tasks", **about)) for about in ({"conversation": "c1"}, {}))
     async with keyed(tmp_path, scenes=["Hello.", "Hello."]) as here, here.browser() as program:
         for named in ("c1", "c2"):
@@ -114,7 +114,7 @@ async def test_a_token_for_one_conversation_shows_nothing_of_the_others(tmp_path
         assert (await program.post("/api/tasks", headers=bound, json=task)).status_code == 403
 
 
-async def test_a_sessions_token_opens_no_further_call(tmp_path: Path) -> None:
+async def test_the_token_of_a_session_opens_no_further_call(tmp_path: Path) -> None:
     async with keyed(tmp_path) as here, here.browser() as program:
         call = (await program.post("/api/sessions", headers=shown(token("call")))).json()
         opened = shown(call["token"])

@@ -1,4 +1,4 @@
-"""The detector's scores as a stream: only to who may see the call, only while they watch."""
+"""The scores of the detector as a stream, for the caller only and while they watch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.http.world import Browser, World, message_of, place_call, world
 from tests.support.waiting import until
 
 
-async def test_scores_come_in_batches_while_somebody_watches(here: World, browser: Browser) -> None:
+async def test_scores_arrive_in_batches_while_a_page_watches(here: World, browser: Browser) -> None:
     session = here.registry.find((await place_call(browser))["session_id"])
     levels = session.levels = Levels(0.7)
     async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
@@ -23,7 +23,7 @@ async def test_scores_come_in_batches_while_somebody_watches(here: World, browse
     await until(lambda: not levels._rings)
 
 
-async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: Path) -> None:
+async def test_the_stream_of_scores_ends_with_the_call_and_is_refused_to_strangers(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser, here.browser() as stranger:
         session = here.registry.find((await place_call(browser))["session_id"])
         assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
@@ -35,7 +35,7 @@ async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: 
         assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
 
 
-async def test_too_many_watchers_are_refused_in_words(here: World, browser: Browser) -> None:
+async def test_too_many_watchers_are_refused(here: World, browser: Browser) -> None:
     session = here.registry.find((await place_call(browser))["session_id"])
     levels = session.levels = Levels(0.7)
     with ExitStack() as watching:

@@ -1,4 +1,4 @@
-"""Token buckets, with the time passed in."""
+"""Token buckets, with the time as an argument."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def granted(buckets: Buckets, key: str, now: float, tries: int) -> int:
     return count
 
 
-def test_a_minutes_worth_is_granted_at_once_and_no_more() -> None:
+def test_a_bucket_grants_the_tokens_of_one_minute_immediately() -> None:
     assert granted(Buckets(30, what="calls"), "ada", now=0, tries=50) == 30
 
 
-def test_the_bucket_refills_evenly_and_never_beyond_its_size() -> None:
+def test_a_bucket_refills_evenly_up_to_its_size() -> None:
     buckets = Buckets(30, what="calls")
     granted(buckets, "ada", now=0, tries=30)
     assert granted(buckets, "ada", now=1.9, tries=5) == 0
@@ -35,7 +35,7 @@ def test_the_bucket_refills_evenly_and_never_beyond_its_size() -> None:
     assert granted(buckets, "ada", now=10_000, tries=50) == 30
 
 
-def test_the_refusal_tells_how_long_to_wait() -> None:
+def test_a_refusal_says_how_long_to_wait() -> None:
     buckets = Buckets(6, what="calls")
     granted(buckets, "ada", now=0, tries=6)
     with pytest.raises(TooMany) as caught:
@@ -44,24 +44,24 @@ def test_the_refusal_tells_how_long_to_wait() -> None:
     buckets.take_here("ada", 10)
 
 
-def test_zero_is_off_and_keeps_nothing() -> None:
+def test_a_limit_of_zero_is_off_and_stores_nothing() -> None:
     buckets = Buckets(0, what="calls")
     assert granted(buckets, "ada", now=0, tries=1_000) == 1_000
     assert len(buckets) == 0
 
 
-def test_the_table_is_bounded_and_the_longest_unused_goes_first() -> None:
+def test_a_full_table_drops_the_bucket_that_was_unused_longest() -> None:
     buckets = Buckets(1, what="calls", limit=3)
     for key in "abc":
         buckets.take_here(key, 0)
-    assert granted(buckets, "a", now=0, tries=1) == 0  # used last: stays
+    assert granted(buckets, "a", now=0, tries=1) == 0  # used last, so it stays
     buckets.take_here("d", 0)
     assert len(buckets) == 3
     assert granted(buckets, "a", now=0, tries=1) == 0
-    assert granted(buckets, "b", now=0, tries=1) == 1  # was forgotten
+    assert granted(buckets, "b", now=0, tries=1) == 1  # unused longest, so it was dropped
 
 
-async def test_processes_that_share_a_redis_count_together_and_without_it_each_its_own() -> None:
+async def test_processes_with_a_shared_redis_count_together() -> None:
     server, now = FakeServer(), [1_000.0]
 
     def process() -> Buckets:
@@ -83,7 +83,7 @@ async def test_processes_that_share_a_redis_count_together_and_without_it_each_i
         await buckets.take("ada", 0)
 
 
-def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
+def test_a_clock_that_steps_back_grants_no_extra_tokens() -> None:
     buckets = Buckets(1, what="calls")
     buckets.take_here("ada", 100)
     assert granted(buckets, "ada", now=0, tries=1) == 0
@@ -101,7 +101,7 @@ def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
         ("not an address", "unknown"),
     ],
 )
-def test_an_address_is_its_bucket_and_an_ipv6_network_is_one(host: str, key: str) -> None:
+def test_each_ipv4_address_and_each_ipv6_network_has_a_bucket(host: str, key: str) -> None:
     assert address_key(HTTPConnection({"type": "http", "client": (host, 1)})) == key
 
 
@@ -118,12 +118,12 @@ def test_an_address_is_its_bucket_and_an_ipv6_network_is_one(host: str, key: str
         ("192.0.2.7", {"host": "localhost"}, False),
     ],
 )
-def test_a_request_is_from_here_if_nothing_passed_it_on(client: str, headers: dict[str, str], here: bool) -> None:
+def test_a_request_without_a_proxy_is_local(client: str, headers: dict[str, str], here: bool) -> None:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     assert is_from_here(HTTPConnection({"type": "http", "client": (client, 1), "headers": raw})) is here
 
 
-def test_a_proxy_is_named_by_address_or_network() -> None:
+def test_a_proxy_is_configured_by_address_or_network() -> None:
     proxies = Networks(["192.0.2.1", "2001:db8::5", "10.0.0.0/8"])
     assert all(proxies.contain(each) for each in ("192.0.2.1", "2001:db8::5", "10.9.8.7", "local"))
     assert not any(proxies.contain(each) for each in ("192.0.2.2", "2001:db8::6", "11.0.0.1", "nonsense"))

@@ -1,4 +1,4 @@
-"""What is known of a caller: shown to them alone, taken away whole, and erased for good."""
+"""The data of a user is shown to them only, exported completely, and erased for good."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instru
 
 
 async def learn(here: World, browser: httpx2.AsyncClient) -> str:
-    """A call of this browser's, and something known of its user; gives the user's id."""
+    """Place a call, and store something about its user; return the id of the user."""
     session_id = (await place_call(browser))["session_id"]
     user = user_of(here, session_id)
     await update_profile(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
@@ -28,7 +28,7 @@ async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     return user
 
 
-async def test_a_caller_is_shown_what_is_known_of_them(tmp_path: Path) -> None:
+async def test_a_caller_sees_their_profile(tmp_path: Path) -> None:
     async with world(tmp_path, user_retention_days=30) as here, here.browser() as browser:
         await learn(here, browser)
         assert (await browser.get("/api/me")).json() == {
@@ -41,13 +41,13 @@ async def test_a_caller_is_shown_what_is_known_of_them(tmp_path: Path) -> None:
         }
 
 
-async def test_of_a_stranger_nothing_is_known(browser: Browser) -> None:
+async def test_the_profile_of_a_stranger_is_empty(browser: Browser) -> None:
     assert (await browser.get("/api/me")).json() == NOTHING
     assert (await browser.get("/api/me/export")).json() == {"memory": {}}
     assert (await browser.delete("/api/me")).json() == {"ok": True}
 
 
-async def test_a_session_token_is_no_key_to_its_owner(here: World, browser: Browser) -> None:
+async def test_the_token_of_a_session_opens_no_data_of_its_owner(here: World, browser: Browser) -> None:
     await learn(here, browser)
     token = (await place_call(browser))["token"]
     async with here.browser(headers={"authorization": f"Bearer {token}"}) as program:
@@ -57,7 +57,7 @@ async def test_a_session_token_is_no_key_to_its_owner(here: World, browser: Brow
     assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
 
 
-async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Path) -> None:
+async def test_the_export_is_a_complete_file_that_is_not_cached(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         user = await learn(here, browser)
         answer = await browser.get("/api/me/export")
@@ -69,7 +69,7 @@ async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Pat
     assert any(":conversation:" in name and value[0]["content"] == "hello" for name, value in kept.items())
 
 
-async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(tmp_path: Path) -> None:
+async def test_an_erasure_removes_everything_and_ends_only_the_calls_of_its_user(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser, here.browser() as other:
         user, stays = await learn(here, browser), await learn(here, other)
         call = next(call for session, call in here.calls.items() if user_of(here, session) == user)
@@ -82,7 +82,7 @@ async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(
         assert here.registry.live == 1
 
 
-async def test_what_cannot_be_erased_now_is_said_so(here: World, browser: Browser) -> None:
+async def test_an_incomplete_erasure_is_reported(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     here.memory.down = True
     for method, path in (("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")):
@@ -95,11 +95,11 @@ async def test_what_cannot_be_erased_now_is_said_so(here: World, browser: Browse
 
 
 async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> httpx2.Response:
-    """What the server says to these changes."""
+    """Send these changes; return the server's answer."""
     return await browser.patch("/api/me", json={"changes": changes})
 
 
-async def test_a_caller_changes_what_is_known_of_them(here: World, browser: Browser) -> None:
+async def test_a_caller_can_change_their_profile(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     answer = await changed(
         browser,
@@ -120,7 +120,7 @@ async def test_a_caller_changes_what_is_known_of_them(here: World, browser: Brow
     assert known["signals"] == {"last_active": 5.0, "session_count": 1}
 
 
-async def test_a_caller_says_how_to_be_answered_and_takes_it_back(here: World, browser: Browser) -> None:
+async def test_a_caller_can_add_and_remove_a_standing_instruction(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     wish = {"op": "add_instruction", "text": " Call me captain. "}
     assert (await changed(browser, wish, wish)).json()["instructions"] == ["Call me captain."]
@@ -134,7 +134,7 @@ async def test_a_caller_says_how_to_be_answered_and_takes_it_back(here: World, b
     assert (await changed(browser, {"op": "drop_instruction", "text": "call me CAPTAIN"})).json()["instructions"] == []
 
 
-async def test_live_calls_hear_of_a_change(here: World, browser: Browser) -> None:
+async def test_live_calls_get_a_change_of_the_profile(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     heard: list[dict[str, Any]] = []
     unwatch = here.memory.observers.add(user, heard.append)
@@ -160,9 +160,7 @@ async def test_live_calls_hear_of_a_change(here: World, browser: Browser) -> Non
         {},
     ],
 )
-async def test_a_change_that_makes_no_sense_changes_nothing(
-    here: World, browser: Browser, change: dict[str, Any]
-) -> None:
+async def test_an_invalid_change_changes_nothing(here: World, browser: Browser, change: dict[str, Any]) -> None:
     user = await learn(here, browser)
     before = await here.memory.user_context(user)
     answer = await changed(browser, {"op": "drop_preference", "name": "name"}, change)
@@ -170,17 +168,17 @@ async def test_a_change_that_makes_no_sense_changes_nothing(
     assert await here.memory.user_context(user) == before
 
 
-async def test_no_changes_and_too_many_are_refused(browser: Browser) -> None:
+async def test_an_empty_list_of_changes_and_a_long_one_are_refused(browser: Browser) -> None:
     for number in (0, 51):
         answer = await changed(browser, *[{"op": "add_fact", "text": f"fact {n}"} for n in range(number)])
         assert answer.status_code == 422
 
 
 def test_every_store_of_user_data_is_exported_and_erased(pytestconfig: pytest.Config) -> None:
-    """One list drives both; a class that has one of them for a user, and is not part of another, has both."""
+    """Every class that exports or erases user data does both, and is in the list of stores or part of another."""
     backend = Path(pytestconfig.rootpath) / "backend"
     parts = {"Channels", "CoordinatorState", "EventStore", "CalDavStore", "KeptEvents", "ReminderRepository"}
-    parts |= {"TaskRepository", "Memories", "SharedLinks"}  # the last two inherit the rest
+    parts |= {"TaskRepository", "Memories", "SharedLinks"}  # these inherit or contain the other half
     incomplete = {}
     for path in backend.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""A program of the operator speaks for the users of its platform, and nobody else does."""
+"""A program of the operator acts for the users of its platform, and no other client does."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ async def test_each_user_of_a_platform_has_conversations_of_their_own(tmp_path: 
         assert shown_to_model(here.model) == ["I am Ana.", "One.", "And now?"]
         other = asked("ana", "Who?") | {"platform": "imessage"}
         assert (await bot.post("/api/multiturn", json=other)).status_code == 200
-        assert shown_to_model(here.model) == ["Who?"], "the same name on another platform is somebody else"
+        assert shown_to_model(here.model) == ["Who?"], "users of two platforms share a conversation"
 
 
-async def test_what_is_kept_of_them_is_listed_exported_and_erased_by_the_header(tmp_path: Path) -> None:
+async def test_the_header_selects_the_user_whose_data_is_listed_exported_and_erased(tmp_path: Path) -> None:
     async with keyed(tmp_path, "open", "key", scenes=(["One."], ["Two."])) as here, program(here) as bot:
         await bot.post("/api/multiturn", json=asked("ana"))
         ana, bob = {"x-on-behalf-of": "discord:ana"}, {"x-on-behalf-of": "discord:bob"}
@@ -53,7 +53,7 @@ async def test_what_is_kept_of_them_is_listed_exported_and_erased_by_the_header(
             assert refused.status_code == 422 and "platform:user" in refused.json()["error"]["hint"]
 
 
-async def test_nobody_else_names_a_user_and_the_program_must(tmp_path: Path) -> None:
+async def test_only_the_program_may_name_a_user_and_it_must(tmp_path: Path) -> None:
     async with keyed(tmp_path, "open", "key", scenes=(["One."],)) as here:
         named, header = asked("ana"), {"x-on-behalf-of": "discord:ana"}
         for stranger in (here.browser(), program(here, token("mcp_external")), program(here, token("mcp"))):
@@ -65,12 +65,14 @@ async def test_nobody_else_names_a_user_and_the_program_must(tmp_path: Path) -> 
         async with program(here) as bot:
             refused = await bot.post("/api/multiturn", json=asked(None))
             assert refused.status_code == 403 and "user_id" in refused.json()["error"]["hint"]
-            assert (await bot.get("/api/conversations")).status_code == 403, "for nobody there is nothing to see"
+            assert (await bot.get("/api/conversations")).status_code == 403, (
+                "the program saw conversations without naming a user"
+            )
             assert (await bot.post("/api/rtc/offer", json={}, headers=header)).status_code == 403
         assert here.model.requests == []
 
 
-async def test_a_platforms_user_is_no_user_of_the_page_and_no_operator(tmp_path: Path) -> None:
+async def test_a_user_of_a_platform_is_neither_a_user_of_the_page_nor_an_operator(tmp_path: Path) -> None:
     async with keyed(tmp_path, "open", "key", scenes=(["One."], ["Two."])) as here, here.browser() as page:
         await page.post("/api/multiturn", json={"message": "I am the page's.", "conversation_id": "room"})
         mine = (await page.get("/api/me/export")).json()

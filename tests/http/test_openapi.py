@@ -1,4 +1,4 @@
-"""The OpenAPI document: complete in itself, and true about refusals."""
+"""The OpenAPI document is complete, and describes refusals as they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def document(tmp_path: Path) -> Any:
 
 
 def references(part: Any) -> Iterator[str]:
-    """Every `$ref`, and every target of a discriminator, within `part`."""
+    """Yield every `$ref` and every target of a discriminator within `part`."""
     if isinstance(part, dict):
         if isinstance(part.get("$ref"), str):
             yield part["$ref"]
@@ -33,7 +33,7 @@ def references(part: Any) -> Iterator[str]:
 
 
 def resolve(document: Any, reference: str) -> Any:
-    """What a reference within the document leads to. Raises `KeyError`."""
+    """Return the target of a reference within the document. Raises `KeyError`."""
     assert reference.startswith("#/")
     for step in reference[2:].split("/"):
         document = document[step.replace("~1", "/").replace("~0", "~")]
@@ -46,11 +46,11 @@ def test_every_reference_leads_to_a_schema(document: Any) -> None:
     assert all(resolve(document, reference) for reference in found)
 
 
-def test_no_definition_stands_where_openapi_does_not_look(document: Any) -> None:
+def test_all_definitions_are_among_the_components(document: Any) -> None:
     assert "$defs" not in str(document)
 
 
-def test_every_operation_says_how_it_refuses(document: Any) -> None:
+def test_every_operation_documents_its_refusals(document: Any) -> None:
     for operations in document["paths"].values():
         for operation in operations.values():
             assert "Error" in operation["responses"]["default"]["content"]["application/json"]["schema"]["$ref"]
@@ -65,7 +65,7 @@ async def test_a_refusal_has_the_documented_shape(browser: Browser, document: An
     assert set(refused.json()["error"]) == set(schema["properties"]["error"]["properties"])
 
 
-async def test_the_description_is_at_the_usual_paths_too(tmp_path: Path) -> None:
+async def test_the_openapi_document_is_also_at_the_usual_paths(tmp_path: Path) -> None:
     async with page_world(tmp_path) as here, here.browser(follow_redirects=True) as browser:
         assert (await browser.get("/docs")).status_code == (await browser.get("/docs/main.js")).status_code == 200
         assert (await browser.get("/openapi.json")).json() == (await browser.get("/api/openapi.json")).json()

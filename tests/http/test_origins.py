@@ -1,4 +1,4 @@
-"""Which pages may speak to this server."""
+"""The origins of pages that may use this server."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ FRIEND = "https://voice.example.com"
         ("http://localhost:notaport", "localhost", False),
     ],
 )
-def test_a_page_is_ours_when_its_host_and_port_are(origin: str, host: str, same: bool) -> None:
+def test_a_page_is_ours_if_its_host_and_port_are(origin: str, host: str, same: bool) -> None:
     assert same_host(origin, host) is same
 
 
-async def test_our_own_page_and_programs_without_an_origin_are_welcome(here: World, browser: Browser) -> None:
+async def test_our_own_page_and_programs_without_an_origin_are_admitted(here: World, browser: Browser) -> None:
     for headers in ({"origin": here.url}, {}):
         response = await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers=headers)
         assert response.status_code == 200
         assert "access-control-allow-origin" not in response.headers
 
 
-async def test_public_files_and_probes_do_not_ask_for_the_origin_and_are_not_shared(tmp_path: Path) -> None:
+async def test_files_and_probes_are_served_for_any_origin_without_sharing(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser(headers={"origin": FOREIGN}) as browser:
         for path in ("/", "/app.js", "/healthz"):
             response = await browser.get(path)
@@ -56,7 +56,7 @@ async def test_public_files_and_probes_do_not_ask_for_the_origin_and_are_not_sha
             assert response.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-async def test_a_strangers_preflight_is_refused(tmp_path: Path) -> None:
+async def test_the_preflight_of_a_foreign_page_is_refused(tmp_path: Path) -> None:
     async with world(tmp_path, allowed_origins=[FRIEND]) as here, here.browser() as browser:
         asking = {"origin": FOREIGN, "access-control-request-method": "POST"}
         response = await browser.options("/api/rtc/offer", headers=asking)
@@ -64,7 +64,7 @@ async def test_a_strangers_preflight_is_refused(tmp_path: Path) -> None:
         assert not [name for name in response.headers if name.startswith("access-control")]
 
 
-async def test_an_allowed_page_gets_its_preflight_and_may_use_its_cookie(tmp_path: Path) -> None:
+async def test_an_allowed_page_passes_its_preflight_and_may_send_cookies(tmp_path: Path) -> None:
     async with world(tmp_path, allowed_origins=[FRIEND]) as here, here.browser(headers={"origin": FRIEND}) as browser:
         preflight = await browser.options("/api/rtc/offer", headers={"access-control-request-method": "POST"})
         assert preflight.status_code == 204

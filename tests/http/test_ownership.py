@@ -1,4 +1,4 @@
-"""A session answers to its owner's cookie or to its own token. Everyone else gets what a wrong number gets."""
+"""The owner's cookie or the session's token opens a session; others get the same 404 as for an unknown one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Route = tuple[str, str]
 
 
 async def session_routes(browser: httpx2.AsyncClient) -> list[Route]:
-    """Every route of the OpenAPI document that names a session, but the operator's."""
+    """Return every route of the OpenAPI document with a session, except those of the operator."""
     paths = (await browser.get("/api/openapi.json")).json()["paths"]
     named = [path for path in paths if "{session_id}" in path and not path.startswith("/api/admin")]
     return [("POST", "/api/rtc/disconnect"), *((method.upper(), path) for path in named for method in paths[path])]
@@ -29,9 +29,9 @@ async def ask(browser: httpx2.AsyncClient, route: Route, session_id: str) -> htt
     return await browser.request(method, path, json=fields if method == "POST" else None)
 
 
-async def test_a_stranger_gets_the_same_404_as_for_an_unknown_session_on_every_route(tmp_path: Path) -> None:
+async def test_a_stranger_gets_the_404_of_an_unknown_session_on_every_route(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner, here.browser() as stranger:
-        await place_call(stranger)  # somebody with an identity and a session of their own
+        await place_call(stranger)  # the stranger has an identity and a session, too
         session_id = (await place_call(owner))["session_id"]
         routes = await session_routes(owner)
         assert len(routes) >= 11
@@ -44,7 +44,7 @@ async def test_a_stranger_gets_the_same_404_as_for_an_unknown_session_on_every_r
         assert here.registry.find(session_id).state is SessionState.LIVE
 
 
-async def test_no_cookie_or_a_forged_one_or_another_sessions_token_is_a_stranger(tmp_path: Path) -> None:
+async def test_a_missing_or_forged_cookie_or_the_token_of_another_session_is_refused(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner:
         first, second = await place_call(owner), await place_call(owner)
         cookie = owner.cookies["caller"]
@@ -65,7 +65,7 @@ async def test_no_cookie_or_a_forged_one_or_another_sessions_token_is_a_stranger
 
 async def test_the_token_alone_opens_every_route_of_its_session(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner:
-        for route in (await session_routes(owner))[1:]:  # a hang-up has its token in the body: test_signalling
+        for route in (await session_routes(owner))[1:]:  # a hang-up has its token in the body, see test_signalling.py
             call = await place_call(owner)
             headers = {"authorization": f"Bearer {call['token']}"}
             if "events" in route[1]:
@@ -95,7 +95,7 @@ async def close_code(
     return 0
 
 
-async def test_a_socket_of_a_stranger_is_closed_with_4404_like_one_to_nowhere(tmp_path: Path) -> None:
+async def test_the_socket_of_a_stranger_is_closed_with_4404_like_one_to_an_unknown_session(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner, here.browser() as stranger:
         mine = (await owner.post("/api/sessions")).json()
         theirs = (await stranger.post("/api/sessions")).json()
@@ -107,7 +107,7 @@ async def test_a_socket_of_a_stranger_is_closed_with_4404_like_one_to_nowhere(tm
         assert here.registry.find(mine["session_id"]).state is SessionState.RESERVED
 
 
-async def test_the_list_shows_the_callers_own_sessions_newest_first(tmp_path: Path) -> None:
+async def test_the_list_has_the_sessions_of_the_caller_from_the_newest(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as owner, here.browser() as stranger:
         await place_call(stranger)
         placed = [(await place_call(owner))["session_id"] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The page's files, which go out compressed, its configuration, and the description of the API."""
+"""The compressed files of the page, its configuration, and the description of the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_an_unchanged_file_is_304_and_a_changed_one_is_sent(browser: Brows
     assert (changed.status_code, changed.headers["etag"] != etag) == (200, True)
 
 
-async def test_nothing_outside_the_page_can_be_fetched(here: World, tmp_path: Path) -> None:
+async def test_no_file_outside_the_page_can_be_fetched(here: World, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("hunter2")
     host, port = here.url.removeprefix("http://").split(":")
     for path in (
@@ -40,7 +40,7 @@ async def test_nothing_outside_the_page_can_be_fetched(here: World, tmp_path: Pa
     ):
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
-        answer = await asyncio.wait_for(reader.read(), 5)
+        answer = await asyncio.wait_for(reader.read(), 20)
         writer.close()
         await writer.wait_closed()
         assert answer.startswith(b"HTTP/1.1 404"), path
@@ -53,7 +53,7 @@ async def test_without_a_page_the_api_still_answers(tmp_path: Path) -> None:
         assert (await browser.get("/api/config")).json()["responder"]["offline"] is True
 
 
-async def test_a_file_is_compressed_for_who_understands_it(browser: Browser, tmp_path: Path) -> None:
+async def test_a_file_is_compressed_for_clients_that_accept_it(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "page" / "app.js").write_text(SCRIPT)
     packed = await browser.get("/app.js", headers={"accept-encoding": "gzip"})
     plain = await browser.get("/app.js", headers={"accept-encoding": "identity"})
@@ -65,14 +65,14 @@ async def test_a_file_is_compressed_for_who_understands_it(browser: Browser, tmp
 
 
 @pytest.mark.parametrize("path", ["/api/config", "/healthz", "/metrics", "/api/openapi.json", "/nowhere.js", "/app.js"])
-async def test_answers_small_files_and_refusals_go_out_as_they_are(browser: Browser, path: str) -> None:
+async def test_answers_small_files_and_refusals_are_not_compressed(browser: Browser, path: str) -> None:
     answer = await browser.get(path)
     assert "content-encoding" not in answer.headers
     head = await browser.head("/app.js")
     assert head.status_code == 200 and "content-encoding" not in head.headers
 
 
-async def test_events_are_not_held_back(browser: Browser) -> None:
+async def test_a_stream_of_events_is_not_compressed(browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     async with browser.stream("GET", f"/api/events/{session_id}") as answer:
         assert "content-encoding" not in answer.headers

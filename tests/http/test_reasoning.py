@@ -1,4 +1,4 @@
-"""`/api/reasoning`: who may ask, what comes back, and what a reader who leaves ends."""
+"""`/api/reasoning`: outcomes, streams, failures, limits, and readers who leave."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ URL = "/api/reasoning"
 
 
 def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a stream."""
+    """Return the events of a stream."""
     blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.strip().split("\n\n")]
     return [(block["event"], json.loads(block["data"])) for block in blocks]
 
 
-async def test_a_task_is_thought_through(tmp_path: Path) -> None:
+async def test_a_reasoning_task_returns_its_outcome(tmp_path: Path) -> None:
     model = ScriptedModel(["It is four."])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         answer = await browser.post(URL, json={"task": "What is two and two?"})
@@ -45,7 +45,7 @@ async def test_a_task_is_thought_through(tmp_path: Path) -> None:
     }
 
 
-async def test_a_stream_tells_the_stages_and_then_the_outcome(tmp_path: Path) -> None:
+async def test_a_stream_has_the_stages_and_then_the_outcome(tmp_path: Path) -> None:
     model = ScriptedModel(["SECRET plan"], ["<deliverable>Done.</deliverable>"])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         answer = await browser.post(URL, json={"task": "x", "strategy": "dual", "stream": True})
@@ -59,7 +59,7 @@ async def test_a_stream_tells_the_stages_and_then_the_outcome(tmp_path: Path) ->
     assert "SECRET" not in answer.text
 
 
-async def test_a_model_that_fails_is_told_in_either_form(tmp_path: Path) -> None:
+async def test_a_failure_of_the_model_is_reported_whole_and_streamed(tmp_path: Path) -> None:
     gone = [ModelUnavailable("The model cannot be reached.")]
     model = ScriptedModel(gone, gone)
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
@@ -69,7 +69,7 @@ async def test_a_model_that_fails_is_told_in_either_form(tmp_path: Path) -> None
     assert events_in(streamed.text)[-1] == ("error", {"message": "The model cannot be reached.", "hint": ""})
 
 
-async def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
+async def test_closing_the_stream_cancels_the_reasoning(tmp_path: Path) -> None:
     model = ScriptedModel([30.0])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         asking = asyncio.create_task(browser.post(URL, json={"task": "x", "stream": True}))
@@ -81,14 +81,14 @@ async def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"task": "  "}, {"task": "x", "strategy": "trio"}, {"task": "x" * 8001}])
-async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
+async def test_an_invalid_task_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
     model = ScriptedModel()
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         assert (await browser.post(URL, json=body)).status_code == 422
     assert model.requests == []
 
 
-async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+async def test_reasoning_requests_are_limited_per_minute(tmp_path: Path) -> None:
     model = ScriptedModel(improvise=lambda *_: ["Four."])
     settings = {"reasoning": {"per_minute": 2}, "services_with": {"reasoner": reasoner(model)}}
     async with world(tmp_path, **settings) as here, here.browser() as browser:  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Every refused request stands in the security log: who, which route and why; so do acts of operators and users."""
+"""The security log has every refused request with user, route and reason, and acts of operators and users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "an operator's token"
 
 
 class Written:
-    """The security log of a test."""
+    """The security log of one test."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -27,12 +27,12 @@ class Written:
         self.opened.enter_context(open_security_log(path))
 
     def lines(self) -> list[dict[str, Any]]:
-        """What was written; nothing is written after this."""
+        """Close the log, and return its lines."""
         self.opened.close()
         return [json.loads(line) for line in self._path.read_text().splitlines()]
 
     def only(self) -> dict[str, Any]:
-        """The only line there is."""
+        """Return the only line of the log."""
         (line,) = self.lines()
         return line
 
@@ -45,7 +45,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written
         yield written
 
 
-async def test_a_wrong_admin_token_is_written_without_the_token(tmp_path: Path, written: Written) -> None:
+async def test_a_wrong_admin_token_is_logged_without_the_token(tmp_path: Path, written: Written) -> None:
     async with world(tmp_path, admin_token=TOKEN) as here, here.browser() as browser:
         await browser.get("/api/admin/overview", headers={"authorization": "Bearer my-secret-guess"})
     line = written.only()
@@ -55,7 +55,9 @@ async def test_a_wrong_admin_token_is_written_without_the_token(tmp_path: Path, 
     assert "my-secret-guess" not in str(line)
 
 
-async def test_somebody_elses_session_is_told_apart_in_the_log_alone(tmp_path: Path, written: Written) -> None:
+async def test_only_the_log_distinguishes_a_foreign_session_from_an_unknown_one(
+    tmp_path: Path, written: Written
+) -> None:
     async with world(tmp_path) as here, here.browser() as owner, here.browser() as stranger:
         session_id = (await place_call(owner))["session_id"]
         theirs = await stranger.get(f"/api/sessions/{session_id}")
@@ -67,7 +69,7 @@ async def test_somebody_elses_session_is_told_apart_in_the_log_alone(tmp_path: P
     assert session_id not in str(line)
 
 
-async def test_a_rate_limit_is_written_with_who_met_it(tmp_path: Path, written: Written) -> None:
+async def test_a_request_over_a_rate_limit_is_logged_with_its_user(tmp_path: Path, written: Written) -> None:
     async with world(tmp_path, offers_per_minute=1) as here, here.browser() as browser:
         user = (await place_call(browser))["session_id"]
         assert (await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\n"})).status_code == 429
@@ -78,7 +80,7 @@ async def test_a_rate_limit_is_written_with_who_met_it(tmp_path: Path, written: 
     assert user not in str(line)
 
 
-async def test_a_foreign_origin_is_written_for_requests_and_sockets(
+async def test_a_foreign_origin_is_logged_for_requests_and_sockets(
     here: World, browser: Browser, written: Written
 ) -> None:
     foreign = "https://evil.example"
@@ -90,7 +92,7 @@ async def test_a_foreign_origin_is_written_for_requests_and_sockets(
     assert foreign not in str(lines)
 
 
-async def test_a_socket_to_somebody_elses_session_is_written(tmp_path: Path, written: Written) -> None:
+async def test_a_socket_to_a_foreign_session_is_logged(tmp_path: Path, written: Written) -> None:
     async with world(tmp_path) as here, here.browser() as owner:
         session_id = (await owner.post("/api/sessions", json={})).json()["session_id"]
         with pytest.raises(ConnectionClosed):
@@ -103,14 +105,14 @@ async def test_a_socket_to_somebody_elses_session_is_written(tmp_path: Path, wri
     ]
 
 
-async def test_what_is_answered_or_merely_wrong_is_not_written(browser: Browser, written: Written) -> None:
+async def test_answered_and_merely_wrong_requests_are_not_logged(browser: Browser, written: Written) -> None:
     assert (await browser.get("/api/config")).status_code == 200
     assert (await browser.patch("/api/me", json={})).status_code == 422
     assert (await browser.get("/nowhere")).status_code == 404
     assert written.lines() == []
 
 
-async def test_an_operator_who_ends_a_call_is_written(tmp_path: Path, written: Written) -> None:
+async def test_the_end_of_a_call_by_an_operator_is_logged(tmp_path: Path, written: Written) -> None:
     async with world(tmp_path, admin_token=TOKEN) as here, here.browser() as caller, here.browser() as operator:
         session_id = (await place_call(caller))["session_id"]
         headers = {"authorization": f"Bearer {TOKEN}"}
@@ -119,7 +121,7 @@ async def test_an_operator_who_ends_a_call_is_written(tmp_path: Path, written: W
     assert [line["event"], line["reason"], line["session"]] == ["admin_act", "ended a call", session_id]
 
 
-async def test_export_and_erasure_are_written(browser: Browser, written: Written) -> None:
+async def test_export_and_erasure_are_logged(browser: Browser, written: Written) -> None:
     await browser.get("/api/me")
     await browser.get("/api/me/export")
     assert (await browser.delete("/api/me")).status_code == 200

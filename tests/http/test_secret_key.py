@@ -1,4 +1,4 @@
-"""The signing key: given, or made once, whole, and for us alone."""
+"""The signing key is given, or made once in a private file."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def only_key(settings: Settings) -> bytes:
     return key
 
 
-def test_of_several_keys_the_first_signs_and_all_are_read(tmp_path: Path) -> None:
+def test_the_first_of_several_keys_signs_and_all_verify(tmp_path: Path) -> None:
     old, new = "o" * 16, "n" * 16
     before = Signatures(secret_keys(kept_in(tmp_path, old)), token_age_s=60)
     during = Signatures(secret_keys(kept_in(tmp_path, f"{new},{old}")), token_age_s=60)
     after = Signatures(secret_keys(kept_in(tmp_path, new)), token_age_s=60)
     assert during.user(before.cookie("ada")) is not None
     assert after.user(before.cookie("ada")) is None
-    assert after.user(during.cookie("ada")) is not None, "it is signed with the first"
+    assert after.user(during.cookie("ada")) is not None, "the cookie was not signed with the first key"
 
 
-def test_a_given_key_is_used_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_given_key_is_used_without_a_file(tmp_path: Path) -> None:
     assert only_key(kept_in(tmp_path, "sixteen letters!")) == b"sixteen letters!"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_made_key_is_kept_for_the_next_start(tmp_path: Path) -> None:
+def test_a_generated_key_is_used_again_at_the_next_start(tmp_path: Path) -> None:
     data_dir = tmp_path / "not" / "there" / "yet"
     first = only_key(kept_in(data_dir))
     assert len(first) == 64
@@ -50,7 +50,7 @@ def test_a_made_key_is_kept_for_the_next_start(tmp_path: Path) -> None:
     assert only_key(kept_in(data_dir)) == first
 
 
-def test_starts_that_race_get_the_same_key(tmp_path: Path) -> None:
+def test_parallel_starts_get_the_same_key(tmp_path: Path) -> None:
     together = Barrier(8)
 
     def start(_: int) -> bytes:
@@ -61,15 +61,15 @@ def test_starts_that_race_get_the_same_key(tmp_path: Path) -> None:
         assert len(set(starts.map(start, range(8)))) == 1
 
 
-def test_a_short_key_is_refused_wherever_it_stands(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="SECRET_KEY is too short"):
+def test_a_short_key_is_refused_in_settings_and_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="SECRET_KEY"):
         only_key(kept_in(tmp_path, "short"))
     (tmp_path / "secret_key").write_text("short")
-    with pytest.raises(SettingsError, match="too short"):
+    with pytest.raises(SettingsError):
         only_key(kept_in(tmp_path))
 
 
-def test_a_directory_that_cannot_be_made_is_told_with_its_mend(tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_made_is_named_with_advice(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError) as caught:
         only_key(kept_in(tmp_path / "file"))

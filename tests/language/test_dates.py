@@ -1,4 +1,4 @@
-"""What people say for a date or a time, and what is not guessed at."""
+"""Phrases for dates and times are read, and unclear ones are refused rather than guessed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SATURDAY = datetime(2026, 11, 21, 10, 0, tzinfo=NEW_YORK)
 
 
 def at(text: str, now: datetime = SATURDAY, zone: Any = NEW_YORK) -> str:
-    """The reading, as ISO 8601."""
+    """Read a phrase; return it in ISO 8601."""
     return parse_when(text, now, zone).isoformat()
 
 
@@ -104,18 +104,18 @@ def test_a_phrase_is_read(text: str, expected: str) -> None:
         "2300-01-01",
     ],
 )
-def test_what_is_not_understood_is_refused_and_never_guessed(text: str) -> None:
+def test_a_phrase_that_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(BadMoment):
         at(text)
 
 
-def test_next_friday_said_on_a_monday_is_next_weeks() -> None:
+def test_next_friday_means_that_of_the_next_week() -> None:
     monday = datetime(2026, 11, 23, 8, 0, tzinfo=NEW_YORK)
     assert at("Friday", monday) == "2026-11-27"
     assert at("next Friday", monday) == "2026-12-04"
 
 
-def test_the_day_is_the_users_not_the_servers() -> None:
+def test_the_day_is_that_of_the_user_and_not_of_the_server() -> None:
     late = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)  # still the 21st in New York
     assert at("tomorrow", late) == "2026-11-22"
     assert at("tomorrow", late, BERLIN) == "2026-11-23"
@@ -127,11 +127,11 @@ def test_without_a_zone_a_time_floats_and_an_instant_is_utc() -> None:
     assert at("2026-11-27T15:00+01:00", zone=None) == "2026-11-27T14:00:00+00:00"
 
 
-def test_a_time_the_clocks_jump_over_moves_ahead() -> None:
+def test_a_time_that_the_clocks_skip_moves_ahead() -> None:
     assert at("2027-03-14T02:30") == "2027-03-14T03:30:00-04:00"
 
 
-def test_a_time_that_comes_twice_is_the_first() -> None:
+def test_a_time_that_occurs_twice_is_the_first() -> None:
     assert at("2026-11-01T01:30") == "2026-11-01T01:30:00-04:00"
 
 
@@ -149,7 +149,7 @@ def test_days_from_now_keep_the_time_of_day_across_a_change_of_clocks() -> None:
 
 
 @given(st.datetimes(datetime(1971, 1, 1), datetime(2099, 12, 31)), st.sampled_from([NEW_YORK, BERLIN, None]))
-def test_iso_is_read_back_as_itself(wall: datetime, zone: Any) -> None:
+def test_iso_8601_is_read_back_unchanged(wall: datetime, zone: Any) -> None:
     wall = wall.replace(microsecond=0)
     read = parse_when(wall.isoformat(), SATURDAY, zone)
     assert isinstance(read, datetime)
@@ -157,6 +157,6 @@ def test_iso_is_read_back_as_itself(wall: datetime, zone: Any) -> None:
 
 
 @given(st.text(max_size=60))
-def test_no_words_do_worse_than_a_refusal(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     with suppress(BadMoment):
         assert isinstance(parse_when(text, SATURDAY, NEW_YORK), date)

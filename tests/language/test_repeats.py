@@ -1,4 +1,4 @@
-"""Rules to repeat by: what people want is understood, and nothing that is none, or never ends to reckon."""
+"""Rules of repetition are read, and those that are wrong, or never happen, are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backend.language.repeats import checked, understood
 
 
 def at(text: str) -> datetime:
-    """A wall-clock time in New York, e.g. '2026-10-30 09:30'."""
+    """Return a wall-clock time in New York, such as '2026-10-30 09:30'."""
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("America/New_York"))
 
 
@@ -41,7 +41,7 @@ WEDNESDAY = at("2026-11-25 09:00")
         ("FREQ=YEARLY;BYMONTH=11;BYDAY=4TH", "FREQ=YEARLY;BYMONTH=11;BYDAY=4TH", "2026-11-26"),
     ],
 )
-def test_a_rule_is_understood_and_its_first_day_found(rule: str, plain: str, first: str) -> None:
+def test_a_rule_is_read_with_its_first_day(rule: str, plain: str, first: str) -> None:
     assert checked(rule, WEDNESDAY) == (plain, at(f"{first} 09:00"))
 
 
@@ -55,7 +55,7 @@ def test_a_rule_is_understood_and_its_first_day_found(rule: str, plain: str, fir
         ("2026-12-31", datetime(2026, 11, 25, 9), "20261231T235959"),
     ],
 )
-def test_a_last_day_is_written_as_the_start_is(until: str, start: date, kept: str) -> None:
+def test_the_last_day_is_written_in_the_form_of_the_start(until: str, start: date, kept: str) -> None:
     rule, _ = checked(f"FREQ=DAILY;UNTIL={until}", start)
     assert rule == f"FREQ=DAILY;UNTIL={kept}"
 
@@ -86,7 +86,7 @@ def test_a_last_day_is_written_as_the_start_is(until: str, start: date, kept: st
         "FREQ=DAILY\r\nATTENDEE:mailto:eve@example.com",
     ],
 )
-def test_what_is_no_rule_or_never_happens_is_refused(rule: str) -> None:
+def test_a_rule_that_is_wrong_or_never_happens_is_refused(rule: str) -> None:
     with pytest.raises(BadMoment):
         checked(rule, WEDNESDAY.replace(day=30))
 
@@ -97,7 +97,7 @@ def parts(frequency: str) -> st.SearchStrategy[str]:
 
 
 @given(st.sampled_from(["DAILY", "WEEKLY", "MONTHLY", "YEARLY"]).flatmap(parts), st.integers(1, 999))
-def test_no_rule_that_is_understood_takes_long_to_reckon(rule: str, interval: int) -> None:
+def test_no_accepted_rule_takes_long_to_compute(rule: str, interval: int) -> None:
     rule = f"{rule};INTERVAL={interval}"
     began = time.process_time()
     if understood(rule):

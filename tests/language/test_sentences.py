@@ -1,4 +1,4 @@
-"""Sentences are found, and as many are taken as fit."""
+"""A text is split into sentences, and shortened to whole ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from backend.language.sentences import first_sentences, sentences
         ("  ", []),
     ],
 )
-def test_a_sentence_ends_where_its_mark_stands_before_a_space(text: str, parts: list[str]) -> None:
+def test_a_sentence_ends_with_a_mark_before_a_space(text: str, parts: list[str]) -> None:
     assert sentences(text) == parts
 
 
-def test_whole_sentences_are_taken_as_far_as_they_fit() -> None:
+def test_a_shortened_text_consists_of_whole_sentences() -> None:
     assert first_sentences("It rains. Stay in.", 100) == "It rains. Stay in."
     assert first_sentences("It rains. Stay in. Read.", 20) == "It rains. Stay in."
     assert first_sentences("It rains all day long", 10) == "It rains …"

@@ -1,4 +1,4 @@
-"""Another server, a process of its own, made with the official SDK: `python -m tests.mcp.peer stdio|http PORT`."""
+"""A server with tools, made with the official SDK, as a process: `python -m tests.mcp.peer stdio|http PORT`."""
 
 from __future__ import annotations
 
@@ -18,68 +18,68 @@ server = MCPServer("peer", log_level="ERROR")
 
 @server.tool(description="Adds two numbers.", annotations=READS)
 def add(a: int, b: int) -> dict[str, Any]:
-    """The sum, as structured content."""
+    """Return the sum as structured content."""
     return {"sum": a + b}
 
 
 @server.tool(name="Shout-It", description="Says it loudly.", annotations=READS)
 def shout(text: str) -> str:
-    """Plain text."""
+    """Return plain text."""
     return text.upper()
 
 
 @server.tool(description="Takes its time.", annotations=READS)
 async def slow(seconds: float) -> str:
-    """Sleeps."""
+    """Sleep."""
     await asyncio.sleep(seconds)
     return "done"
 
 
 @server.tool(description="Does not work.", annotations=READS)
 def fail() -> str:
-    """Raises."""
+    """Fail with an error."""
     raise ToolError("the cupboard is bare")
 
 
 @server.tool(description="Says a lot.", annotations=READS)
 def big(characters: int) -> str:
-    """A long text."""
+    """Return a long text."""
     return "x" * characters
 
 
 @server.tool(description="Files.", annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False))
 def file(what: str) -> str:
-    """Pretends to file."""
+    """Pretend to file something."""
     return f"filed {what}"
 
 
 @server.tool(description="Says nothing about itself.")
 def unsaid(what: str) -> str:
-    """Pretends to do something."""
+    """Pretend to do something."""
     return f"did {what}"
 
 
 @server.tool(description="Wipes.", annotations=ToolAnnotations(destructive_hint=True))
 def wipe(what: str) -> str:
-    """Pretends to wipe."""
+    """Pretend to wipe something."""
     return f"wiped {what}"
 
 
 @server.tool(description="Ends the process.", annotations=READS)
 def die() -> str:
-    """Never answers."""
+    """End the process without an answer."""
     os._exit(3)
 
 
 @server.tool(description="Tells the process's id.", annotations=READS)
 def whoami() -> dict[str, Any]:
-    """To see whether it is still the same one."""
+    """Return the process id, which shows whether the process is still the same."""
     return {"pid": os.getpid()}
 
 
 @server.tool(description="Tells what it was given of the environment.", annotations=READS)
 def environment() -> dict[str, Any]:
-    """The names of the variables."""
+    """Return the names of the environment variables."""
     return {"names": sorted(os.environ)}
 
 

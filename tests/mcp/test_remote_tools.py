@@ -1,4 +1,4 @@
-"""What becomes of the tools another server lists."""
+"""The tools that a remote server lists become tools of ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def names(*listed: Listed, **entry: Any) -> list[str]:
     return list(tools_of(Origin("far", McpServerEntry(url="http://far", **entry), nothing), listed))
 
 
-def test_names_are_made_to_fit() -> None:
+def test_names_are_shortened_and_cleaned() -> None:
     assert our_name("far", "get.forecast/now") == "far__get_forecast_now"
     long = [our_name("far", "a" * 80 + end) for end in ("x", "y")]
     assert long[0] != long[1] and all(len(name) <= NAME_LIMIT for name in long)
@@ -35,12 +35,12 @@ def test_names_are_made_to_fit() -> None:
     "schema",
     [{}, {"type": "string"}, {"type": "object", "properties": 7}, {"type": "object", "description": "x" * 20_000}],
 )
-def test_a_tool_with_a_schema_no_model_can_use_is_left_out(schema: dict[str, Any]) -> None:
+def test_a_tool_with_an_unusable_schema_is_left_out(schema: dict[str, Any]) -> None:
     assert not usable(schema)
     assert names(Listed(name="bad", input_schema=schema), Listed(name="good", input_schema=OBJECT)) == ["far__good"]
 
 
-def test_two_tools_that_come_to_the_same_name_are_one() -> None:
+def test_the_second_tool_with_the_same_name_is_left_out() -> None:
     assert names(Listed(name="a.b", input_schema=OBJECT), Listed(name="a/b", input_schema=OBJECT)) == ["far__a_b"]
 
 
@@ -54,26 +54,26 @@ def test_two_tools_that_come_to_the_same_name_are_one() -> None:
         (CallToolResult(content=[ImageContent(data="AAAA", mime_type="image/png")]), {"text": ""}),
     ],
 )
-def test_what_a_tool_says_becomes_data(result: CallToolResult, data: dict[str, Any]) -> None:
+def test_the_result_of_a_tool_becomes_data(result: CallToolResult, data: dict[str, Any]) -> None:
     found = result_of(result)
     assert found.data == data
     assert found.sample is ("sample" in data) and ("image" in found.note) is (data == {"text": ""})
 
 
-def test_an_error_is_a_failure_in_the_servers_words() -> None:
+def test_an_error_becomes_a_failure_with_the_words_of_the_server() -> None:
     with pytest.raises(ToolFailed, match="no luck"):
         result_of(CallToolResult(content=[TextContent(text="no luck")], is_error=True))
 
 
 @pytest.mark.parametrize("text", ["nope", "[]", "{}", '{"x": "1"}', '{"x": 1.5}', '{"x": 987654.5}'])
-def test_arguments_that_do_not_fit_are_refused_without_repeating_them(text: str) -> None:
+def test_wrong_arguments_are_refused_without_repeating_them(text: str) -> None:
     with pytest.raises(BadRequest) as error:
         argument_reader(OBJECT)(text)
     assert "987654" not in str(error.value)
     assert argument_reader(OBJECT)('{"x": 1, "y": 2}') == {"x": 1, "y": 2}
 
 
-def test_a_foreign_expression_is_never_run_and_a_foreign_address_never_fetched() -> None:
+def test_a_regular_expression_of_a_remote_schema_is_not_run_and_an_address_not_fetched() -> None:
     evil = {
         "type": "object",
         "properties": {

@@ -1,4 +1,4 @@
-"""The whole server, as its users start it: tools served and used over MCP, in a chat and by a Thinker."""
+"""The whole server serves tools over MCP, and uses those of others in a chat and in a Thinker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANIFEST = Manifest(
 """
 
 
-async def test_a_server_serves_its_tools_and_uses_anothers(tmp_path: Path) -> None:
+async def test_a_server_serves_its_tools_and_uses_those_of_another(tmp_path: Path) -> None:
     (tmp_path / "tides_thinker.py").write_text(THINKER)
     settings = {
         "PLUGIN_FOLDERS": str(tmp_path),

@@ -1,4 +1,4 @@
-"""Our tools over MCP: the official client sees and calls what its token is good for, and nothing else."""
+"""The official MCP client sees and calls only the tools that its token grants."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from tests.support.agents import echo, toolbox
 
 @tool("add", "Adds two numbers.", clients=EVERYONE)
 async def add(a: int, b: int) -> Result:
-    """The sum."""
+    """Return the sum."""
     return Result({"sum": a + b})
 
 
 @tool("whoami", "Says on whose behalf.", requires_auth=True, clients=OURS | {"copilot"})
 async def whoami(context: ToolContext) -> Result:
-    """The user's id."""
+    """Return the id of the user."""
     return Result({"user": context.user_id})
 
 
 @tool("erase", "Erases.", confirm=True, clients=OURS | {"copilot"})
 async def erase(what: str) -> Result:
-    """Pretends to erase."""
+    """Pretend to erase."""
     return Result({"erased": what})
 
 
 @tool("deploy", "Deploys.", clients=EVERYONE, scope=ToolScope.OPERATOR)
 async def deploy() -> Result:
-    """Acts with the operator's credentials."""
+    """Act with the credentials of the operator."""
     return Result({"deployed": True})
 
 
 @tool("fail", "Does not work.", clients=EVERYONE)
 async def fail() -> Result:
-    """Breaks as a plugin might."""
+    """Fail as a plugin might."""
     raise RuntimeError("the user's secret")
 
 
@@ -68,9 +68,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(("path", "token"), EXPECTED)
-async def test_each_token_sees_its_tools_and_can_call_no_other(
-    tmp_path: Path, path: str, token: str, mode: str
-) -> None:
+async def test_a_token_lists_and_calls_only_its_own_tools(tmp_path: Path, path: str, token: str, mode: str) -> None:
     async with world(tmp_path, registry()) as here, client(here.url + path, token, mode) as mcp:
         shown = {each.name: each for each in (await mcp.list_tools()).tools}
         assert set(shown) == EXPECTED[(path, token)]
@@ -86,7 +84,9 @@ async def test_each_token_sees_its_tools_and_can_call_no_other(
 
 
 @pytest.mark.parametrize(("path", "grant"), [("/mcp/", "mcp"), ("/mcp/copilot/", "mcp_copilot")])
-async def test_the_operators_own_programs_reach_the_operators_tools(tmp_path: Path, path: str, grant: str) -> None:
+async def test_programs_of_the_operator_may_call_the_tools_of_the_operator(
+    tmp_path: Path, path: str, grant: str
+) -> None:
     async with world(tmp_path, toolbox(deploy)) as here:
         async with client(here.url + path, token(grant)) as mcp:
             assert content_of(await mcp.call_tool("deploy")) == {"deployed": True}
@@ -94,7 +94,7 @@ async def test_the_operators_own_programs_reach_the_operators_tools(tmp_path: Pa
             assert (await mcp.list_tools()).tools == []
 
 
-async def test_a_token_acts_for_its_user_and_an_internal_program_may_name_another(tmp_path: Path) -> None:
+async def test_only_an_internal_program_may_act_for_another_user(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here:
         async with client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
             assert content_of(await mcp.call_tool("whoami")) == {"user": ADA}
@@ -104,7 +104,7 @@ async def test_a_token_acts_for_its_user_and_an_internal_program_may_name_anothe
             assert content_of(await mcp.call_tool("whoami")) == {"user": "shop.desk"}
 
 
-async def test_consent_is_given_by_the_user_and_not_by_the_client_that_calls_again(tmp_path: Path) -> None:
+async def test_a_repeated_call_is_no_consent_of_the_user(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
         for _ in range(3):
             asked = await mcp.call_tool("erase", {"what": "all"})
@@ -114,7 +114,7 @@ async def test_consent_is_given_by_the_user_and_not_by_the_client_that_calls_aga
         await CONFIRMATIONS.answer(ADA, id_, agreed=True)
         assert (await mcp.call_tool("erase", {"what": "more"})).is_error
         assert content_of(await mcp.call_tool("erase", {"what": "all"})) == {"erased": "all"}
-        assert (await mcp.call_tool("erase", {"what": "all"})).is_error, "one yes is one act"
+        assert (await mcp.call_tool("erase", {"what": "all"})).is_error, "one consent allowed two acts"
         await CONFIRMATIONS.erase(ADA)
 
 
@@ -139,7 +139,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
         ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user ID"),
     ],
 )
-async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
+async def test_an_endpoint_refuses_requests_without_its_token(
     tmp_path: Path, path: str, headers: dict[str, str], status: int, hint: str
 ) -> None:
     async with world(tmp_path, registry()) as here, here.browser() as browser:
@@ -150,7 +150,7 @@ async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
             assert message_of(response) and hint.lower() in said.lower()
 
 
-async def test_a_server_that_takes_no_keys_serves_no_tools_and_says_what_to_set(tmp_path: Path) -> None:
+async def test_a_server_without_api_keys_serves_no_tools_and_says_what_to_set(tmp_path: Path) -> None:
     async with world(tmp_path, registry(), "open") as here, here.browser() as browser:
         for path in PATHS.values():
             response = await browser.post(path, json=BODY, headers=ACCEPT | {"authorization": f"Bearer {STRANGERS}"})
@@ -174,7 +174,7 @@ async def test_foreign_hosts_and_origins_are_refused(tmp_path: Path, headers: di
         assert response.status_code == status
 
 
-async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path) -> None:
+async def test_garbage_is_refused_without_harm(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here:
         async with here.browser() as browser:
             headers = ACCEPT | {"authorization": f"Bearer {INNER}", "content-type": "application/json"}
@@ -185,7 +185,7 @@ async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path) -> None:
             assert content_of(await mcp.call_tool("add", {"a": 1, "b": 1})) == {"sum": 2}
 
 
-async def test_each_token_has_a_rate_limit_whoever_holds_it(tmp_path: Path) -> None:
+async def test_the_rate_limit_counts_by_token(tmp_path: Path) -> None:
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accepts = {"accept": "application/json, text/event-stream"}
 
@@ -199,7 +199,7 @@ async def test_each_token_has_a_rate_limit_whoever_holds_it(tmp_path: Path) -> N
         refused = await knock("/mcp/", INNER, **{"x-on-behalf-of": "cy"})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "20")
         assert message_of(refused) == "Too many requests of this token."
-        assert (await knock("/mcp/copilot/", COPILOT)).status_code == 200, "another token has its own measure"
+        assert (await knock("/mcp/copilot/", COPILOT)).status_code == 200, "the limit of one token applied to another"
         assert (await knock("/mcp/", "wrong" * 10)).status_code == 401
         here.now[0] += 20
         assert (await knock("/mcp/", INNER)).status_code == 200

@@ -1,4 +1,4 @@
-"""A whole HTTP edge with its MCP endpoints, and the official SDK's own client in front of them."""
+"""An HTTP server with its MCP endpoints, and the client of the official SDK."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADA = "shop.ada"
 
 
 def token(*grants: str, sub: str = "ada", **claims: Any) -> str:
-    """A token that the key `shop` has signed."""
+    """Return a token signed by the key `shop`."""
     granted = dict.fromkeys(grants, True) | {name: claims.pop(name) for name in ("tools",) if name in claims}
     return ApiKeys({"shop": SECRET}).sign("shop", {"sub": sub, "grants": granted, **claims})
 
@@ -34,7 +34,7 @@ INNER, COPILOT, STRANGERS = token("mcp", "on_behalf", sub="desk"), token("mcp_co
 
 @asynccontextmanager
 async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings: Any) -> AsyncIterator[World]:
-    """A server whose MCP endpoints serve `registry`; it admits as `modes` say; `settings` are those of MCP."""
+    """Run a server with MCP endpoints for the tools of `registry`, access `modes`, and these settings of MCP."""
     access = Access(frozenset(modes or ("open", "key")))
     async with (
         served_tools(registry, keyed="key" in access.modes) as endpoints,
@@ -52,7 +52,7 @@ async def world(folder: Path, registry: Registry, *modes: AccessMode, **settings
 
 @asynccontextmanager
 async def client(url: str, token: str, mode: str = "auto", **headers: str) -> AsyncIterator[Client]:
-    """The SDK's client, connected."""
+    """Yield a connected client of the SDK."""
     async with (
         httpx2.AsyncClient(
             headers={"authorization": f"Bearer {token}"} | headers, trust_env=False, verify=False, timeout=10
@@ -63,7 +63,7 @@ async def client(url: str, token: str, mode: str = "auto", **headers: str) -> As
 
 
 def content_of(result: Any) -> dict[str, Any]:
-    """A result's data; its text must say the same."""
+    """Return the data of a result, and assert that its text is the same."""
     data: dict[str, Any] = result.structured_content
     assert [block.type for block in result.content] == ["text"]
     return data

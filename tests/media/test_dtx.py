@@ -1,4 +1,4 @@
-"""Silence in the place of missing audio, at the pace of time."""
+"""Silence replaces missing audio at the pace of time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from backend.media.receive import MOST_AT_ONCE, SILENT_AFTER_S, STALLED_AFTER_S,
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.013])
-def test_silence_comes_at_the_pace_of_frames_even_by_a_timer_that_rings_late(late_s: float) -> None:
+def test_silence_comes_at_the_pace_of_frames_even_with_a_late_timer(late_s: float) -> None:
     silence = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
@@ -18,7 +18,7 @@ def test_silence_comes_at_the_pace_of_frames_even_by_a_timer_that_rings_late(lat
     assert made == pytest.approx(500, abs=2)
 
 
-def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
+def test_a_slow_clock_of_the_sender_does_not_become_a_gap() -> None:
     silence = DtxSilence(0.0, ahead_s=0.1)
     now = 0.0
     for _ in range(100_000):
@@ -28,20 +28,20 @@ def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
 
 
 @pytest.mark.parametrize(("frames", "at", "due"), [(50, 0.05, 1.1), (500, 1.0, 3.1)], ids=["a second", "ten"])
-def test_a_burst_covers_the_time_ahead_but_only_so_far(frames: int, at: float, due: float) -> None:
+def test_a_burst_covers_a_limited_time_ahead(frames: int, at: float, due: float) -> None:
     silence = DtxSilence(0.0, ahead_s=2.0)
     silence.delivered(frames, at)
     assert silence.due == pytest.approx(due)
 
 
-def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
+def test_a_long_stall_of_the_server_is_only_partly_filled() -> None:
     silence = DtxSilence(0.0, ahead_s=0.1)
     assert len(silence.expire(3600.0)) == MOST_AT_ONCE
     assert silence.expire(3600.01) == []
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.003, 0.006, 0.0101, 0.014, 0.0199])
-def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -> None:
+def test_a_pause_has_its_length_whenever_it_is_read(phase: float) -> None:
     silence = DtxSilence(0.0, ahead_s=0.0)
     silence.delivered(1, 1.0)
     silence.pause()
@@ -52,7 +52,7 @@ def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -
         assert -FRAME_S - 1e-6 <= now - 1.0 - made * 0.02 <= 1e-6
 
 
-def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
+def test_a_packet_after_a_pause_is_waited_for_like_any_other() -> None:
     silence = DtxSilence(0.0, ahead_s=0.0)
     silence.delivered(1, 1.0)
     silence.pause()
@@ -61,7 +61,7 @@ def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
     assert silence.expire(1.04 + SILENT_AFTER_S - 0.001) == []
 
 
-def test_who_tells_of_pauses_is_waited_for_longer_where_nothing_was_told() -> None:
+def test_a_sender_that_announces_pauses_is_waited_for_longer_in_an_unannounced_one() -> None:
     silence = DtxSilence(0.0, ahead_s=0.0)
     silence.delivered(1, 1.0)
     silence.pause()

@@ -1,4 +1,4 @@
-"""G.711: the tables of the standard, the quality of both laws, and whole 20 ms for whole 20 ms."""
+"""G.711: the tables of the standard, the quality of both laws, and 20 ms of output for 20 ms of input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decibels(signal: np.ndarray, error: np.ndarray) -> float:
         (Law.A, 0x55, -8),
     ],
 )
-def test_a_byte_means_what_the_standard_says(law: Law, byte: int, sample: int) -> None:
+def test_a_byte_decodes_to_the_sample_of_the_standard(law: Law, byte: int, sample: int) -> None:
     assert samples_of(decode(bytes([byte]), law))[0] == sample
 
 
@@ -55,7 +55,7 @@ def test_a_tone_is_coded_about_36_db_above_its_noise_at_any_level(law: Law, volu
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_frame_is_160_bytes_and_160_bytes_are_a_frame(law: Law) -> None:
+def test_a_frame_becomes_160_bytes_and_back(law: Law) -> None:
     encoder, decoder = Encoder(law), Decoder(law)
     assert len(encoder.silence) == PACKET_BYTES and np.abs(samples_of(decode(encoder.silence, law))).max() <= 8
     voice = tone(800, 400)
@@ -66,7 +66,7 @@ def test_a_frame_is_160_bytes_and_160_bytes_are_a_frame(law: Law) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_tone_comes_through_a_call_4_ms_late_and_otherwise_itself(law: Law) -> None:
+def test_a_tone_passes_a_call_unchanged_but_4_ms_late(law: Law) -> None:
     encoder, decoder = Encoder(law), Decoder(law)
     voice = tone(1000, 1000)
     frames = [Frame(voice[at : at + FRAME_BYTES]) for at in range(0, len(voice), FRAME_BYTES)]
@@ -79,14 +79,14 @@ def test_a_tone_comes_through_a_call_4_ms_late_and_otherwise_itself(law: Law) ->
     assert decibels(sent, error) > 30
 
 
-def test_what_a_telephone_cannot_carry_is_filtered_out_and_not_folded_back() -> None:
+def test_frequencies_above_the_band_of_a_telephone_are_filtered_out_without_aliasing() -> None:
     encoder = Encoder(Law.MU)
     voice = tone(6000, 500)
     coded = b"".join(encoder.encode(Frame(voice[at : at + FRAME_BYTES])) for at in range(0, len(voice), FRAME_BYTES))
     assert np.abs(samples_of(decode(coded, Law.MU))[800:-800]).max() < np.abs(samples_of(voice)).max() / 500
 
 
-def test_formats_are_known_by_the_names_protocols_use() -> None:
+def test_formats_have_the_names_of_the_protocols() -> None:
     assert {Law.named(name) for name in ("PCMU", "audio/pcmu", "g711_ulaw", "audio/x-mulaw")} == {Law.MU}
     assert {Law.named(name) for name in ("pcma", "audio/pcma", "g711_alaw")} == {Law.A}
     with pytest.raises(BadRequest):

@@ -1,4 +1,4 @@
-"""Whether a voice sounds off-axis: vowels and consonants made of noise in two bands."""
+"""Off-axis speech is recognised in vowels and consonants made of noise in two bands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHANCE = np.random.default_rng(3)
 
 
 def sound(rest_dbfs: float, treble_dbfs: float) -> Frame:
-    """Noise of these levels in 300 to 900 Hz and in 2.5 to 5 kHz."""
+    """Return noise of these levels in 300 to 900 Hz and in 2.5 to 5 kHz."""
     samples = band(300, 900) * 10 ** (rest_dbfs / 20) + band(2500, 5000) * 10 ** (treble_dbfs / 20)
     return Frame(np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes())
 
@@ -27,7 +27,7 @@ def band(low: float, high: float) -> np.ndarray:
 
 
 def say(voice: OffAxis, milliseconds: int, treble_db: float = -20, sibilants: bool = True, dbfs: float = -25) -> bool:
-    """Whether an utterance sounds off-axis: syllables of a vowel, and a sibilant with little but treble."""
+    """Play syllables of a vowel and a sibilant with little but treble; return whether they sound off-axis."""
     voice.begin()
     for at in range(milliseconds // 20):
         sibilant = sibilants and at % 8 >= 6
@@ -35,11 +35,11 @@ def say(voice: OffAxis, milliseconds: int, treble_db: float = -20, sibilants: bo
     return voice.off_axis
 
 
-def test_no_voice_is_off_axis_before_the_callers_is_known() -> None:
+def test_no_voice_is_off_axis_before_the_voice_of_the_caller_is_known() -> None:
     assert not say(OffAxis(), 2000, treble_db=-45)
 
 
-def test_a_voice_with_the_treble_taken_away_is_off_axis_after_half_a_second() -> None:
+def test_a_voice_without_treble_is_off_axis_after_half_a_second() -> None:
     voice = OffAxis()
     say(voice, 3000)
     assert say(voice, 480, treble_db=-34)
@@ -59,7 +59,7 @@ def test_a_quiet_or_a_loud_voice_is_not_off_axis(dbfs: float) -> None:
     assert not say(voice, 600, dbfs=dbfs)
 
 
-def test_asides_do_not_change_what_is_usual_but_half_a_minute_of_another_microphone_does() -> None:
+def test_the_reference_follows_another_microphone_but_no_asides() -> None:
     voice = OffAxis()
     say(voice, 3000)
     assert all(say(voice, 1500, treble_db=-34) for _ in range(3))
@@ -68,7 +68,7 @@ def test_asides_do_not_change_what_is_usual_but_half_a_minute_of_another_microph
     assert not say(voice, 1500, treble_db=-34)
 
 
-def test_primary_speaker_tells_it_of_the_utterance_under_way() -> None:
+def test_the_primary_speaker_passes_the_current_utterance_on() -> None:
     near = PrimarySpeaker()
     for _ in range(20):
         near.accepts(sound(-70, -90), False, False)

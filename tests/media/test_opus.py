@@ -1,4 +1,4 @@
-"""libopus through our binding: sound survives, losses are mended, mistakes are typed."""
+"""libopus through our binding: sound passes, losses are concealed, mistakes are typed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def encoded(pcm: bytes) -> list[bytes]:
 
 
 def likeness(one: bytes, other: bytes) -> float:
-    """Correlation, from -1 to 1."""
+    """Return the correlation, from -1 to 1."""
     a, b = samples_of(one), samples_of(other)
     return float(np.dot(a, b) / np.sqrt(np.dot(a, a) * np.dot(b, b) + 1))
 
 
-def test_a_tone_survives() -> None:
+def test_a_tone_passes_the_codec() -> None:
     decoder = OpusDecoder()
     heard = b"".join(decoder.decode(packet) for packet in encoded(tone(1000, 1000)))
     spectrum = np.abs(np.fft.rfft(samples_of(heard)[-12_000:] * np.hanning(12_000)))
@@ -46,7 +46,7 @@ def test_a_tone_survives() -> None:
     assert np.sum(spectrum[loudest - 3 : loudest + 4] ** 2) > 0.98 * np.sum(spectrum**2)
 
 
-def test_one_lost_packet_is_rebuilt_from_the_next() -> None:
+def test_a_lost_packet_is_rebuilt_from_the_next() -> None:
     packets = encoded(speech(SENTENCE))
     whole = OpusDecoder()
     reference = [whole.decode(packet) for packet in packets]
@@ -66,7 +66,7 @@ def test_one_lost_packet_is_rebuilt_from_the_next() -> None:
     assert np.mean(concealed) > 0.2
 
 
-def test_concealment_fades() -> None:
+def test_concealment_fades_out() -> None:
     decoder = OpusDecoder()
     for packet in encoded(tone(300, 400)):
         decoder.decode(packet)
@@ -83,16 +83,16 @@ def test_concealed_lengths_are_whole_steps(samples: int, expected: int) -> None:
     ("toc", "milliseconds"), [(0xE0, 2.5), (0xE8, 5), (0xF0, 10), (0xF8, 20), (0xF9, 40), (0x58, 60)]
 )
 def test_packets_of_any_length_decode(toc: int, milliseconds: float) -> None:
-    """Frames of no bytes (RFC 6716, 3.1: discontinuous transmission) have the length their first byte says."""
+    """Decode empty frames of discontinuous transmission (RFC 6716, 3.1), with a length given by their first byte."""
     assert len(OpusDecoder().decode(bytes([toc]))) == milliseconds * 48
 
 
-def test_a_stereo_packet_comes_out_as_mono() -> None:
+def test_a_stereo_packet_is_decoded_as_mono() -> None:
     stereo = bytes([CELT_SILENCE[0] | 0b100]) + CELT_SILENCE[1:]
     assert len(OpusDecoder().decode(stereo)) == FRAME_BYTES
 
 
-def test_after_resting_the_next_word_is_not_harmed_by_what_the_encoder_skipped() -> None:
+def test_a_rest_of_the_encoder_does_not_harm_the_next_word() -> None:
     voice = frames_of(speech(SENTENCE))
     for cut, back in ((30, 60), (72, 33)):
         encoder, spared, skipping = OpusEncoder(), OpusDecoder(), OpusDecoder()
@@ -106,7 +106,7 @@ def test_after_resting_the_next_word_is_not_harmed_by_what_the_encoder_skipped()
         assert np.mean((heard - wanted) ** 2) < np.mean(wanted**2) / 1000
 
 
-def test_resting_encodes_first_and_then_costs_nothing() -> None:
+def test_a_resting_encoder_soon_returns_the_packet_of_silence() -> None:
     encoder = OpusEncoder()
     assert encoder.rest() == SILENCE_PACKET
     encoder.encode(Frame(tone(440, 20)))
@@ -121,7 +121,7 @@ def plain() -> OpusEncoder:
 
 
 def likeness_db(original: bytes, packets: list[bytes]) -> float:
-    """Signal to noise of what is heard, at the codec's own delay, whatever that is."""
+    """Return the signal-to-noise ratio at the delay of the codec."""
     decoder = OpusDecoder()
     heard = samples_of(b"".join(decoder.decode(packet) for packet in packets)).astype(float)
     wanted = samples_of(original).astype(float)[: len(heard) - 400]
@@ -129,7 +129,7 @@ def likeness_db(original: bytes, packets: list[bytes]) -> float:
     return float(10 * np.log10(np.mean(wanted**2) / min(noises)))
 
 
-def test_without_redundancy_a_voice_is_as_like_itself_for_another_kind_of_packet() -> None:
+def test_a_voice_without_redundancy_is_as_good_in_celt_packets() -> None:
     pcm = speech(SENTENCE)
     encoder = plain()
     packets = [encoder.encode(frame) for frame in frames_of(pcm)]
@@ -137,7 +137,7 @@ def test_without_redundancy_a_voice_is_as_like_itself_for_another_kind_of_packet
     assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 1
 
 
-def test_a_change_in_mid_word_is_not_heard() -> None:
+def test_a_change_of_redundancy_during_a_word_is_inaudible() -> None:
     pcm = speech(SENTENCE)
     encoder, packets = OpusEncoder(), []
     for number, frame in enumerate(frames_of(pcm)):
@@ -148,7 +148,7 @@ def test_a_change_in_mid_word_is_not_heard() -> None:
     assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 2
 
 
-def test_a_change_at_rest_is_silent_and_does_not_harm_the_next_word() -> None:
+def test_a_change_of_redundancy_at_rest_does_not_harm_the_next_word() -> None:
     voice = frames_of(speech(SENTENCE))
     for wanted in (False, True):
         encoder, decoder = OpusEncoder(), OpusDecoder()
@@ -169,7 +169,7 @@ def test_a_change_at_rest_is_silent_and_does_not_harm_the_next_word() -> None:
         assert np.mean((heard - clean) ** 2) < np.mean(clean**2) / 4
 
 
-def test_resting_without_redundancy_leaves_no_trace() -> None:
+def test_a_rest_without_redundancy_does_not_change_the_next_word() -> None:
     voice = frames_of(speech(SENTENCE))
     encoder, spared, skipping = plain(), OpusDecoder(), OpusDecoder()
     for packet in [encoder.encode(frame) for frame in voice[:50]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
@@ -184,19 +184,19 @@ def test_resting_without_redundancy_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize("packet", [b"", b"\xfb", b"\xfb\x00", b"\xff" * 3])
-def test_what_is_not_opus_is_a_bad_packet(packet: bytes) -> None:
+def test_a_packet_that_is_not_opus_is_refused(packet: bytes) -> None:
     with pytest.raises(BadPacket):
         OpusDecoder().decode(packet)
 
 
-def test_wrong_use_is_an_error_and_closing_twice_is_safe() -> None:
+def test_wrong_use_raises_a_typed_error_and_closing_twice_is_safe() -> None:
     encoder, decoder = OpusEncoder(), OpusDecoder()
     for codec in (encoder, decoder):
         codec.close()
         codec.close()
     with pytest.raises(CodecFailed):
         OpusEncoder(complexity=11)
-    with pytest.raises(CodecFailed, match="960 bytes"):
+    with pytest.raises(CodecFailed):
         OpusEncoder().encode(Frame(b"\0\0"))
     with pytest.raises(CodecFailed):
         encoder.encode(SILENCE)
@@ -206,7 +206,7 @@ def test_wrong_use_is_an_error_and_closing_twice_is_safe() -> None:
         decoder.decode(SILENCE_PACKET)
 
 
-def test_without_a_system_library_the_one_in_pyav_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_in_pyav_replaces_a_missing_system_library(monkeypatch: pytest.MonkeyPatch) -> None:
     bundled = [name for name in opus._candidates() if "av.libs" in name]
     monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", *bundled])
     opus.load_opus.cache_clear()
@@ -217,7 +217,7 @@ def test_without_a_system_library_the_one_in_pyav_serves(monkeypatch: pytest.Mon
         opus.load_opus.cache_clear()
 
 
-def test_without_any_library_the_operator_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_about_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", ctypes.util.find_library("c")])
     opus.load_opus.cache_clear()
     try:

@@ -1,4 +1,4 @@
-"""What is taken for a caller's picture, and what is not."""
+"""Valid pictures of callers are taken, and others are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JPEG = b"\xff\xd8\xff\xe0"
 
 
 @pytest.mark.parametrize("url", [data_url(png()), data_url(JPEG, "image/jpeg")])
-def test_jpeg_and_png_are_passed_on_as_they_are(url: str) -> None:
+def test_jpeg_and_png_are_passed_on_unchanged(url: str) -> None:
     assert checked_picture(url) == url
 
 
@@ -29,18 +29,18 @@ WRONG = {
 
 
 @pytest.mark.parametrize("url", WRONG.values(), ids=WRONG)
-def test_what_no_model_takes_is_refused_without_repeating_it(url: str) -> None:
+def test_a_picture_that_no_model_takes_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(BadRequest) as refusal:
         checked_picture(url)
     assert refusal.value.hint and (not url or url not in f"{refusal.value} {refusal.value.hint}")
 
 
-def test_half_a_megabyte_is_taken_and_no_more() -> None:
+def test_a_picture_may_have_half_a_megabyte() -> None:
     largest = data_url(JPEG + bytes(PICTURE_LIMIT - len(JPEG)), "image/jpeg")
     assert checked_picture(largest) == largest
     with pytest.raises(TooLarge):
         checked_picture(data_url(JPEG + bytes(PICTURE_LIMIT + 100), "image/jpeg"))
 
 
-def test_a_picture_is_parted_into_its_type_and_its_base64() -> None:
+def test_a_picture_is_split_into_its_type_and_its_base64() -> None:
     assert picture_parts("data:image/png;base64,AAAA") == ("image/png", "AAAA")

@@ -1,4 +1,4 @@
-"""The playout queue, by example and against its rules."""
+"""The playout queue, in examples and random scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Events = list[PlaybackEvent]
 
 @pytest.fixture
 def events() -> Events:
-    """What `playout` has reported."""
+    """Return the events that `playout` has reported."""
     return []
 
 
@@ -35,7 +35,7 @@ def playout(events: Events) -> Playout:
     return Playout(on_playback=events.append)
 
 
-def test_a_frame_plays_and_the_queue_drains_once(playout: Playout, events: Events) -> None:
+def test_a_queue_plays_its_frames_and_drains_once(playout: Playout, events: Events) -> None:
     assert playout.push("a", sound(20))
     assert playout.pull() == sound(20)
     assert playout.pull() is None
@@ -57,14 +57,14 @@ def test_a_short_piece_waits_one_tick_then_plays_padded(playout: Playout, events
     assert events[-1] == PlaybackDrained("a", 5)
 
 
-def test_a_piece_that_was_waited_for_joins_without_padding(playout: Playout) -> None:
+def test_a_late_piece_joins_without_padding(playout: Playout) -> None:
     playout.push("a", sound(12, 1))
     assert playout.pull() is None
     playout.push("a", sound(8, 2))
     assert playout.pull() == sound(12, 1) + sound(8, 2)
 
 
-def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample(playout: Playout, events: Events) -> None:
+def test_hold_is_silent_immediately_and_resume_continues_at_the_same_sample(playout: Playout, events: Events) -> None:
     playout.push("a", sound(20, 1) + sound(20, 2))
     playout.pull()
     playout.hold()
@@ -74,7 +74,7 @@ def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample(playout: P
     assert events == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
 
 
-def test_waiting_for_more_does_not_run_out_while_held(playout: Playout) -> None:
+def test_the_wait_for_more_audio_pauses_during_a_hold(playout: Playout) -> None:
     playout.push("a", sound(5))
     playout.hold()
     playout.pull()
@@ -82,7 +82,7 @@ def test_waiting_for_more_does_not_run_out_while_held(playout: Playout) -> None:
     assert playout.pull() is None
 
 
-def test_flush_returns_what_was_heard_of_each_unfinished_item_oldest_first(playout: Playout, events: Events) -> None:
+def test_flush_returns_the_heard_part_of_each_unfinished_item_from_the_oldest(playout: Playout, events: Events) -> None:
     playout.push("a", sound(20))
     playout.push("b", sound(50))
     playout.push("c", sound(20))
@@ -100,7 +100,7 @@ def levels_db(frame: bytes | None, full: int = 10_000) -> list[float]:
     return [float(20 * np.log10(peak / full)) for peak in peaks]
 
 
-def test_flush_ends_a_hold_and_a_ducking(playout: Playout) -> None:
+def test_flush_ends_hold_and_duck(playout: Playout) -> None:
     playout.push("a", sound(60, 10_000))
     playout.duck()
     playout.pull()
@@ -110,10 +110,10 @@ def test_flush_ends_a_hold_and_a_ducking(playout: Playout) -> None:
     assert playout.pull() == sound(20, 10_000)
     playout.duck()
     playout.push("c", sound(20, 10_000))
-    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1), "silence changes level immediately"
+    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1), "the level changed slowly in silence"
 
 
-def test_duck_turns_down_within_a_frame_and_plays_on(playout: Playout) -> None:
+def test_duck_lowers_the_level_within_a_frame(playout: Playout) -> None:
     playout.push("a", sound(100, 10_000))
     assert playout.pull() == sound(20, 10_000)
     playout.duck()
@@ -124,7 +124,7 @@ def test_duck_turns_down_within_a_frame_and_plays_on(playout: Playout) -> None:
     assert playout.queued_ms == 40
 
 
-def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playout: Playout) -> None:
+def test_unduck_restores_the_level_over_80_ms_and_then_changes_no_sample(playout: Playout) -> None:
     pcm = sound(200, 10_000)
     playout.push("a", pcm)
     playout.duck()
@@ -135,7 +135,7 @@ def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample(playo
     assert playout.pull() == sound(20, 10_000)
 
 
-def test_a_change_of_level_has_no_jump_however_often_it_is_called(playout: Playout) -> None:
+def test_repeated_changes_of_level_cause_no_jump(playout: Playout) -> None:
     playout.push("a", sound(2000, 10_000))
     generator = random.Random(7)
     samples: list[int] = []
@@ -150,7 +150,7 @@ def test_a_change_of_level_has_no_jump_however_often_it_is_called(playout: Playo
     assert max(abs(after - before) for before, after in pairwise(samples)) <= 20
 
 
-def test_restore_goes_on_at_the_same_sample_and_goes_on_counting(playout: Playout, events: Events) -> None:
+def test_restore_continues_at_the_same_sample_and_continues_counting(playout: Playout, events: Events) -> None:
     first, second = bytes(range(240)) * 11, sound(30, 7)
     playout.push("a", first)
     playout.push("b", second)
@@ -163,7 +163,7 @@ def test_restore_goes_on_at_the_same_sample_and_goes_on_counting(playout: Playou
     assert events == [PlaybackStarted("a"), PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 30)]
 
 
-def test_what_was_restored_can_be_flushed_and_restored_again(playout: Playout, events: Events) -> None:
+def test_a_restored_reply_can_be_flushed_and_restored_again(playout: Playout, events: Events) -> None:
     playout.push("a", sound(20, 1) + sound(20, 2) + sound(20, 3))
     playout.pull()
     playout.flush()
@@ -175,11 +175,11 @@ def test_what_was_restored_can_be_flushed_and_restored_again(playout: Playout, e
     assert events == [PlaybackStarted("a")] * 3 + [PlaybackDrained("a", 60)]
 
 
-def test_only_what_the_last_flush_dropped_is_restored_until_something_else_is_queued(playout: Playout) -> None:
+def test_restore_works_for_the_last_flush_until_new_audio_is_queued(playout: Playout) -> None:
     assert not playout.restore()
     playout.push("a", sound(60))
     playout.flush()
-    assert playout.flush() == (), "it leaves what the one before dropped"
+    assert playout.flush() == (), "an empty flush replaced the one before"
     assert playout.restore() and playout.queued_ms == 60
     playout.flush()
     playout.push("b", sound(20))
@@ -216,7 +216,7 @@ def test_half_a_sample_waits_for_its_other_half_through_a_restored_flush(playout
     assert playout.pull() == pcm
     playout.push("a", sound(20, 1) + b"\x09")
     playout.push("b", sound(20, 2))
-    assert [playout.pull(), playout.pull()] == [sound(20, 1), sound(20, 2)], "that of another item is dropped"
+    assert [playout.pull(), playout.pull()] == [sound(20, 1), sound(20, 2)], "half a sample of another item was played"
 
 
 def test_a_listener_may_flush() -> None:
@@ -279,7 +279,7 @@ def test_every_sample_pushed_is_played_once_in_order(script: list[tuple[str, int
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 2000)), min_size=1, max_size=20), st.integers(0, 60))
-def test_flush_accounts_for_every_sample(script: list[tuple[str, int]], ticks: int) -> None:
+def test_flush_counts_every_sample(script: list[tuple[str, int]], ticks: int) -> None:
     playout = Playout()
     lengths: defaultdict[str, int] = defaultdict(int)
     for item, samples in script:

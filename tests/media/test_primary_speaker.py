@@ -1,4 +1,4 @@
-"""Which of the voices that a detector finds is the caller's: levels made of noise, one frame after another."""
+"""The primary speaker is distinguished from other voices by level; the voices are noise."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from backend.settings.vad import VadSettings
 from backend.turns import events as ev
 
 Sound = tuple[float, bool]
-"""The level of a frame in dB of full scale, and whether the detector takes it for speech."""
+"""The level of a frame in dBFS, and whether the detector takes it for speech."""
 
 HANGOVER = 15
 
 
 class Listener:
-    """A caller's primary speaker and segmenter, and the utterances they make of sounds."""
+    """The primary speaker and segmenter of a caller, and the utterances that they find."""
 
     def __init__(self, near: PrimarySpeaker) -> None:
         self.near = near
@@ -31,7 +31,7 @@ class Listener:
         self._begun = False
         self.frames = 0
         self.utterances: list[tuple[float, float]] = []
-        """When each began and ended, in seconds."""
+        """The begin and end of each, in seconds."""
         self._began = 0.0
         self.sent = 0
 
@@ -75,42 +75,42 @@ def quiet(seconds: float, dbfs: float = -65) -> Iterator[Sound]:
 
 
 def babble(seconds: float, dbfs: float, swing_db: float = 2.0) -> Iterator[Sound]:
-    """Many voices: speech without a pause, at a level that wanders a little."""
+    """Yield many voices: speech without a pause at a slightly varying level."""
     for at in range(round(seconds * 50)):
         yield dbfs + swing_db * np.sin(at / 4), True
 
 
 def talk(seconds: float, dbfs: float, room: float | None = None) -> Iterator[Sound]:
-    """One voice: syllables of 200 ms, each fading into 60 ms far quieter; over a room, which is speech too."""
+    """Yield one voice: syllables of 200 ms with 60 ms of fading between; over a `room` of further speech."""
     for at in range(round(seconds * 50)):
         level = dbfs + 2 - (at % 10) / 2 if at % 10 < 7 else dbfs - 25
         yield level if room is None else 10 * np.log10(10 ** (level / 10) + 10 ** (room / 10)), True
 
 
 def sentences(seconds: float, dbfs: float, gap_s: float = 0.5) -> Iterator[Sound]:
-    """One voice that talks on, with a pause after each 2.5 s."""
+    """Yield one voice that continues, with a pause after each 2.5 s."""
     for _ in range(round(seconds / (2.5 + gap_s))):
         yield from talk(2.5, dbfs)
         yield from quiet(gap_s)
 
 
-def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_primary_speaker(one: Listener) -> None:
+def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_the_primary_speaker(one: Listener) -> None:
     one.play(quiet(2), talk(2, -22), quiet(2))
     assert one.utterances == [(2.02, 4.3)]
 
 
-def test_soft_beginnings_and_ends_of_a_caller_alone_are_sent(one: Listener) -> None:
-    """A voice of great range, as some people's: every word begins and ends 13 dB below its loudest syllable."""
+def test_soft_beginnings_and_ends_of_a_single_caller_are_sent(one: Listener) -> None:
+    """Some voices have a great range: every word begins and ends 13 dB below its loudest syllable."""
     one.play(quiet(2))
     for _ in range(12):
         before = one.sent
         word = [(dbfs, True) for dbfs in (-43, -41, -38, -30, -30, -36, -42, -43) for _ in range(6)]
         one.play(iter(word), quiet(0.2), iter(word), quiet(1.0))
-        assert one.sent - before >= 2 * len(word), "some of what was said was taken for another's"
+        assert one.sent - before >= 2 * len(word), "a part of the word was taken for another voice"
     assert len(one.utterances) == 12
 
 
-def test_babble_from_the_beginning_is_the_room_and_fixes_no_level(one: Listener) -> None:
+def test_babble_from_the_beginning_is_the_room_and_sets_no_level(one: Listener) -> None:
     one.play(babble(20, -30))
     assert one.utterances == []
     assert one.near.caller_dbfs is None
@@ -129,7 +129,7 @@ def test_a_question_in_babble_begins_and_ends_with_the_caller(below: int, one: L
 
 
 def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending(one: Listener) -> None:
-    """The others were at -42; more come in, no more than 8 dB below the caller."""
+    """Other voices were at -42 dBFS; more voices arrive, at most 8 dB below the caller."""
     one.play(babble(4, -42), talk(2, -22, room=-42), babble(4, -42), quiet(1), babble(4, -31))
     asked = one.now
     one.play(talk(2, -22, room=-31), babble(6, -31))
@@ -137,30 +137,30 @@ def test_a_room_that_becomes_louder_does_not_keep_a_question_from_ending(one: Li
     assert one.utterances[-1][1] <= asked + 2 + 0.6
 
 
-def test_a_voice_8_db_below_the_callers_is_not_the_callers(one: Listener) -> None:
+def test_a_voice_8_db_below_the_caller_is_another_one(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1))
     one.play(talk(3, -37), quiet(1), talk(3, -33), quiet(1))
     assert len(one.utterances) == 1
 
 
-def test_a_caller_whose_gain_control_began_too_high_is_heard_when_it_has_come_down(one: Listener) -> None:
+def test_a_caller_is_heard_after_their_gain_control_came_down(one: Listener) -> None:
     one.play(quiet(2), talk(2, -7), quiet(2), talk(2, -25), quiet(1))
     assert len(one.utterances) == 2
 
 
-def test_another_voice_that_never_waits_gets_at_most_three_turns_a_minute(one: Listener) -> None:
+def test_another_voice_without_pauses_gets_at_most_three_turns_a_minute(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1), sentences(60, -37))
     assert 1 <= len(one.utterances) - 1 <= 3
 
 
-def test_a_caller_is_known_again_after_a_trial_of_another_voice(one: Listener) -> None:
+def test_the_caller_is_recognised_again_after_a_trial_of_another_voice(one: Listener) -> None:
     one.play(quiet(2), talk(3, -22), quiet(1), sentences(24, -37))
     trials = len(one.utterances)
     one.play(talk(3, -22), quiet(1), talk(2, -37), quiet(1))
     assert len(one.utterances) == trials + 1
 
 
-def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence(one: Listener) -> None:
+def test_a_quieter_caller_with_pauses_is_heard_at_the_second_sentence(one: Listener) -> None:
     one.play(quiet(2), talk(3, -20), quiet(3), talk(1.5, -40), quiet(3))
     assert len(one.utterances) == 1
     for sentence in range(4):
@@ -169,14 +169,14 @@ def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence
     assert one.near.caller_dbfs == pytest.approx(-40, abs=2)
 
 
-def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_15_s_of_voice(one: Listener) -> None:
+def test_a_quieter_caller_without_pauses_is_heard_after_15_s_of_voice(one: Listener) -> None:
     one.play(quiet(2), talk(3, -20), quiet(1), sentences(15, -40))
     assert len(one.utterances) == 1
     one.play(sentences(9, -40), quiet(3), talk(2, -40), quiet(1))
     assert len(one.utterances) == 3
 
 
-def test_a_cough_does_not_make_the_caller_another(one: Listener) -> None:
+def test_a_cough_does_not_change_the_level_of_the_caller(one: Listener) -> None:
     one.play(quiet(2), talk(3, -24), quiet(1), babble(0.3, -8), quiet(1), talk(2, -24), quiet(1))
     assert len(one.utterances) == 3
 
@@ -189,7 +189,7 @@ def test_a_minute_of_reading_is_one_utterance(one: Listener) -> None:
     assert [round(ended - began) for began, ended in one.utterances] == [60]
 
 
-def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_from_then_on(one: Listener) -> None:
+def test_a_steady_voice_ends_after_the_longest_time_and_becomes_the_room(one: Listener) -> None:
     one.play(quiet(1))
     one.play(chain.from_iterable([(-30.0, True)] * 22 + [(-48.0, True)] * 3 for _ in range(40)))
     assert [round(ended - began) for began, ended in one.utterances] == [15]
@@ -197,7 +197,7 @@ def test_a_voice_without_any_fall_ends_after_the_longest_time_and_is_the_room_fr
     assert len(one.utterances) == 2
 
 
-def test_of_a_voice_in_doubt_as_much_is_sent_as_is_held() -> None:
+def test_an_accepted_voice_is_sent_from_the_held_frames_on() -> None:
     segmenter = Segmenter(40, 0, 3, held_ms=60)
     frames = [Frame(bytes([number]) * 960) for number in range(12)]
     for frame in frames[:4]:
@@ -207,7 +207,7 @@ def test_of_a_voice_in_doubt_as_much_is_sent_as_is_held() -> None:
     assert segmenter.push(frames[6], is_speech=True) == [ev.SpeechStarted(), *frames[2:7]]
 
 
-def test_a_pause_before_the_voice_is_not_held() -> None:
+def test_a_pause_before_a_voice_is_not_held() -> None:
     segmenter = Segmenter(40, 0, 3, held_ms=60)
     frames = [Frame(bytes([number]) * 960) for number in range(6)]
     segmenter.push(frames[0], is_speech=False, is_held=True)
@@ -216,7 +216,7 @@ def test_a_pause_before_the_voice_is_not_held() -> None:
     assert segmenter.push(frames[5], is_speech=True) == [ev.SpeechStarted(), *frames[3:6]]
 
 
-def test_the_settings_turn_primary_speaker_off() -> None:
+def test_a_setting_turns_the_primary_speaker_off() -> None:
     on = open_endpointing(VadSettings.model_validate({}))
     off = open_endpointing(VadSettings.model_validate({"primary_speaker": False}))
     assert on._near is not None and off._near is None

@@ -1,4 +1,4 @@
-"""Media in, with time by hand: order, loss, silence, and a caller who is gone."""
+"""The receive pipeline, with time as an argument: order, loss, silence, and a lost caller."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def speech_packets(frames: int) -> list[bytes]:
 
 
 def feed(pipeline: ReceivePipeline, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
-    """Packets `numbers`, each at its own time; what came out."""
+    """Feed packets `numbers`, each at its own time; return the frames that came out."""
     out: list[Frame] = []
     for number in numbers:
         now = start + number * 0.02
@@ -43,15 +43,15 @@ def test_twenty_percent_loss_still_gives_every_frame(pipeline: ReceivePipeline) 
     assert sum(audible(frame) for frame in out) > 480
 
 
-def test_silence_is_put_in_when_packets_stop(pipeline: ReceivePipeline) -> None:
+def test_silence_is_inserted_when_packets_stop(pipeline: ReceivePipeline) -> None:
     feed(pipeline, speech_packets(5), [0, 1, 2, 3, 4])
     assert pipeline.expire(0.179) == []
     assert pipeline.expire(0.181) == [SILENCE] * 5
     assert pipeline.expire(0.201) == [SILENCE]
 
 
-def test_a_pause_is_not_told_twice(pipeline: ReceivePipeline) -> None:
-    """With discontinuous transmission the next packet's timestamp jumps over a pause that was filled already."""
+def test_a_filled_pause_is_not_inserted_twice(pipeline: ReceivePipeline) -> None:
+    """With discontinuous transmission the timestamp of the next packet jumps over a pause that was already filled."""
     packets = speech_packets(10)
     out = feed(pipeline, packets, [0, 1, 2, 3, 4])
     for slot in range(5, 26):
@@ -61,14 +61,14 @@ def test_a_pause_is_not_told_twice(pipeline: ReceivePipeline) -> None:
     assert len(out) == pytest.approx(30, abs=1)
 
 
-def test_a_pause_that_was_not_filled_is_told(pipeline: ReceivePipeline) -> None:
+def test_an_unfilled_pause_is_inserted(pipeline: ReceivePipeline) -> None:
     packets = speech_packets(10)
     out = feed(pipeline, packets, [0, 1, 2, 3, 4])
     out += pipeline.receive(7, 5, 8 * TICKS, packets[5], 0.16)
     assert out[5:8] == [SILENCE] * 3
 
 
-def test_nothing_for_too_long_is_a_lost_caller() -> None:
+def test_a_caller_without_packets_for_too_long_is_lost() -> None:
     pipeline = ReceivePipeline(0.0, lost_after_s=2)
     feed(pipeline, speech_packets(1), [0])
     assert pipeline.lost_at == 2.0
@@ -78,7 +78,7 @@ def test_nothing_for_too_long_is_a_lost_caller() -> None:
     assert pipeline.lost_at == 3.5
 
 
-def test_another_stream_is_decoded_afresh(pipeline: ReceivePipeline) -> None:
+def test_another_stream_gets_a_new_decoder(pipeline: ReceivePipeline) -> None:
     packets = speech_packets(20)
     feed(pipeline, packets, list(range(10)))
     out = []
@@ -89,7 +89,7 @@ def test_another_stream_is_decoded_afresh(pipeline: ReceivePipeline) -> None:
 
 
 def with_pauses(frames: list[Frame]) -> list[bytes]:
-    """As a browser sends them that was asked for pauses; b"" where it sends nothing."""
+    """Return packets as a browser with discontinuous transmission sends them; b"" where it sends nothing."""
     encoder = OpusEncoder(pauses=True)
     packets = [encoder.encode(frame) for frame in frames]
     again = [max(len(a), len(b)) <= EMPTY_BYTES for a, b in pairwise([SILENCE_PACKET, *packets])]
@@ -97,7 +97,7 @@ def with_pauses(frames: list[Frame]) -> list[bytes]:
 
 
 def received_from(pipeline: ReceivePipeline, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
-    """What comes out, and when; the pipeline is asked so long after each packet."""
+    """Return the frames with their times; the pipeline is read `asked_after` seconds after each packet."""
     out: list[tuple[float, Frame]] = []
     sequence = 0
     for number, packet in enumerate(packets):
@@ -110,7 +110,7 @@ def received_from(pipeline: ReceivePipeline, packets: list[bytes], asked_after: 
 
 
 @pytest.mark.parametrize("asked_after", [0.001, 0.006, 0.011, 0.019])
-def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: float) -> None:
+def test_a_pausing_sender_is_silent_without_a_gap(asked_after: float) -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 150, *voice])
     assert sum(map(bool, packets)) < 130
@@ -129,7 +129,7 @@ def test_a_stream_that_never_paused_gets_no_silence() -> None:
 
 
 @pytest.mark.parametrize("stall", ["late", "never sent"])
-def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> None:
+def test_a_stall_inserts_no_silence_into_speech(stall: str) -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 50, *voice])
     pipeline, out, sequence = ReceivePipeline(0.0, lost_after_s=10), list[Frame](), 0
@@ -146,7 +146,7 @@ def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> Non
     assert said.count(False) <= 2
 
 
-def test_where_the_word_of_a_pause_is_lost_what_was_not_sent_is_silence() -> None:
+def test_a_pause_with_a_lost_announcement_is_still_silence() -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 100])
     pipeline, out, sequence, lost = ReceivePipeline(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0

@@ -1,4 +1,4 @@
-"""The resampler: no seams, the right pitch, the right length, nothing folded back."""
+"""The resampler: no seams, the right pitch, the right length, and no aliasing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_sixteen_kilohertz_keeps_what_it_can_carry() -> None:
     assert np.sqrt(np.mean(there**2)) == pytest.approx(np.sqrt(np.mean(samples_of(tone(6800, 1000)) ** 2)), rel=0.05)
 
 
-def test_what_the_target_cannot_carry_is_not_folded_back() -> None:
+def test_frequencies_above_the_target_rate_cause_no_aliasing() -> None:
     there = samples_of(resample(tone(9000, 1000), 24_000, 16_000))[1600:-1600]
     assert np.sqrt(np.mean(there**2)) < np.sqrt(np.mean(samples_of(tone(9000, 1000)) ** 2)) / 1000
 
@@ -56,13 +56,13 @@ def test_chunks_make_no_difference(source: int, target: int, seed: int, lengths:
     assert np.all(np.abs(samples_of(b"".join(parts)) - seamless) <= 1)  # summation order may round one step apart
 
 
-def test_a_flushed_resampler_begins_anew() -> None:
+def test_a_flushed_resampler_begins_again() -> None:
     resampler = Resampler(24_000, 16_000)
     first = resampler.push(noise(100, dbfs=-20)) + resampler.flush()
     assert resampler.push(noise(100, dbfs=-20)) + resampler.flush() == first
 
 
-def test_full_scale_is_clipped_not_wrapped() -> None:
+def test_samples_beyond_full_scale_are_clipped() -> None:
     square = (b"\xff\x7f" * 50 + b"\x00\x80" * 50) * 20
     there = samples_of(resample(square, 24_000, 16_000))
     assert np.all(there[10:25] > 25_000) and np.all(there[44:56] < -25_000)
@@ -79,6 +79,6 @@ def test_a_steady_resampler_returns_20_ms_for_20_ms(rates: tuple[int, int]) -> N
     ("rates", "steady"),
     [((0, 24_000), False), ((24_000, 10), False), ((1_000_000, 24_000), False), ((11_025, 24_000), True)],
 )
-def test_rates_that_make_no_sense_or_no_whole_frames_are_refused(rates: tuple[int, int], steady: bool) -> None:
+def test_invalid_rates_and_rates_without_whole_frames_are_refused(rates: tuple[int, int], steady: bool) -> None:
     with pytest.raises(BadRequest):
         Resampler(*rates, steady=steady)

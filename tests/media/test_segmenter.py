@@ -1,4 +1,4 @@
-"""The segmenter, by its table and by random streams."""
+"""The segmenter, in examples and random streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number_of(frame: bytes) -> int:
 
 
 def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover: int = 4) -> list[int | SpeechEvent]:
-    """Push one frame per letter, 's' speech and '.' silence; frames come back as their numbers."""
+    """Push one frame per letter, 's' speech and '.' silence; return frames by number, and events."""
     segmenter = Segmenter(pre_roll_ms, post_roll_ms, hangover)
     out: list[int | SpeechEvent] = []
     for number, letter in enumerate(pattern):
@@ -32,27 +32,27 @@ def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover
     return out
 
 
-def test_onset_comes_first_then_the_pre_roll_then_the_frame() -> None:
+def test_the_onset_comes_before_the_pre_roll_and_its_frame() -> None:
     assert run("....s") == [Onset(), 2, 3, 4]
 
 
-def test_a_short_pause_is_forwarded_and_the_voice_goes_on() -> None:
+def test_a_short_pause_is_forwarded_within_an_utterance() -> None:
     assert run("s.s") == [Onset(), 0, Paused(20), 1, Resumed(20), 2]
 
 
-def test_hangover_ends_the_utterance_after_the_post_roll() -> None:
+def test_the_hangover_ends_the_utterance_after_the_post_roll() -> None:
     assert run("ss....") == [Onset(), 0, 1, Paused(40), 2, 3, Ended(40, 80)]
 
 
-def test_resuming_after_the_post_roll_replays_what_the_ring_kept() -> None:
+def test_speech_after_the_post_roll_is_preceded_by_the_kept_frames() -> None:
     assert run("s.....s", hangover=8) == [Onset(), 0, Paused(20), 1, 2, Resumed(20), 4, 5, 6]
 
 
-def test_frames_skipped_in_the_hangover_are_the_next_pre_roll() -> None:
+def test_frames_skipped_in_the_hangover_become_the_next_pre_roll() -> None:
     assert run("s....s") == [Onset(), 0, Paused(20), 1, 2, Ended(20, 80), Onset(), 3, 4, 5]
 
 
-def test_a_hangover_of_one_frame_pauses_and_ends_at_once() -> None:
+def test_a_hangover_of_one_frame_pauses_and_ends_immediately() -> None:
     assert run("s.", hangover=1) == [Onset(), 0, Paused(20), 1, Ended(20, 20)]
 
 
@@ -68,7 +68,7 @@ def test_frames_keep_their_order_and_none_comes_twice(pattern: str, pre: int, po
 
 
 @given(streams, rolls, rolls, hangovers)
-def test_all_speech_is_forwarded_and_silence_only_near_it(pattern: str, pre: int, post: int, hangover: int) -> None:
+def test_all_speech_is_forwarded_with_silence_only_near_it(pattern: str, pre: int, post: int, hangover: int) -> None:
     sent = {x for x in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover) if isinstance(x, int)}
     before, after = -(-pre // FRAME_MS), post // FRAME_MS
     for number, letter in enumerate(pattern):
@@ -79,7 +79,7 @@ def test_all_speech_is_forwarded_and_silence_only_near_it(pattern: str, pre: int
 
 
 @given(streams, rolls, rolls, hangovers)
-def test_edges_alternate(pattern: str, pre: int, post: int, hangover: int) -> None:
+def test_onsets_and_ends_alternate(pattern: str, pre: int, post: int, hangover: int) -> None:
     follows: dict[type[SpeechEvent] | None, tuple[type[SpeechEvent], ...]] = {
         None: (Onset,),
         Onset: (Paused,),

@@ -1,4 +1,4 @@
-"""The detector on real sound: words are found, silence and noise are not."""
+"""The detector finds words in real sound, but no silence and no noise."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def mixed(one: bytes, other: bytes) -> bytes:
 
 
 def knocks() -> bytes:
-    """Ten thumps at 130 Hz."""
+    """Return ten thumps at 130 Hz."""
     time = np.arange(SAMPLE_RATE * 7 // 10) / SAMPLE_RATE
     return pcm_of(20_000 * np.exp(-40 * time) * np.sin(2 * np.pi * 130 * time)) * 10
 
 
 def coughs() -> bytes:
-    """Ten bursts of noise that fade within 100 ms."""
+    """Return ten bursts of noise that fade within 100 ms."""
     burst = samples_of(noise(700, dbfs=-12)) * np.exp(-np.arange(SAMPLE_RATE * 7 // 10) / (0.03 * SAMPLE_RATE))
     return pcm_of(burst) * 10
 
 
 @pytest.mark.parametrize(("voice", "gain", "share"), [("slt", 1.0, 0.8), ("rms", 1.0, 0.8), ("slt", 0.1, 0.6)])
-def test_words_are_speech_also_quiet_ones(voice: str, gain: float, share: float) -> None:
+def test_loud_and_quiet_words_are_speech(voice: str, gain: float, share: float) -> None:
     said = pcm_of(samples_of(speech("What is the weather in Seattle tomorrow?", voice)) * gain)
     assert np.mean([score >= 0.7 for score in scores(silence(300) + said)[15:]]) > share
 
@@ -52,7 +52,7 @@ def test_words_are_speech_also_quiet_ones(voice: str, gain: float, share: float)
     [silence(3000), noise(3000, dbfs=-50), noise(6000, dbfs=-25), knocks(), coughs()],
     ids=["silence", "a room", "noise", "knocks", "coughs"],
 )
-def test_what_is_no_voice_stays_far_below_the_score_an_onset_needs(pcm: bytes) -> None:
+def test_sounds_without_a_voice_score_far_below_an_onset(pcm: bytes) -> None:
     assert max(scores(silence(500) + pcm)) < 0.3
 
 
@@ -64,7 +64,7 @@ def test_words_in_noise_are_found() -> None:
 
 
 @pytest.mark.parametrize("text", ["What is the weather in Seattle?", "Hello there.", "How about tomorrow?"])
-def test_the_pre_roll_keeps_the_first_syllable(text: str) -> None:
+def test_the_pre_roll_contains_the_first_syllable(text: str) -> None:
     words = speech(text)
     numbers, edges = segmented(silence(1000) + words + silence(1000))
     assert (edges[0], edges[-1]) == (Onset, Ended)
@@ -80,7 +80,7 @@ def test_two_sentences_are_two_utterances() -> None:
 
 
 def segmented(pcm: bytes) -> tuple[list[int], list[type]]:
-    """Numbers of the frames the segmenter forwards with the default settings, and the kinds of its edges."""
+    """Return the numbers of the frames that the segmenter forwards by default, and the kinds of its events."""
     defaults = VadSettings.model_validate({})
     detector = make_vad()
     segmenter = Segmenter(defaults.pre_roll_ms, defaults.post_roll_ms, defaults.hangover_frames)
@@ -97,13 +97,13 @@ def segmented(pcm: bytes) -> tuple[list[int], list[type]]:
     return [places[id(frame)] for frame in forwarded], edges
 
 
-def test_the_end_is_noticed_soon() -> None:
+def test_the_end_of_speech_is_found_soon() -> None:
     words = speech("What is the weather in Seattle?")
     after = scores(silence(400) + words + silence(600))[(400 + len(words) // 48) // 20 :]
     assert max(after[12:]) < 0.7
 
 
-def test_two_calls_do_not_hear_each_other() -> None:
+def test_the_detectors_of_two_calls_are_independent() -> None:
     talking, silent = make_vad(), make_vad()
     for frame in frames_of(speech("What is the weather in Seattle tomorrow?")):
         talking.score(frame)

@@ -1,4 +1,4 @@
-"""A detector that rests decides as one that never does: onsets and ends where they were, at half the work."""
+"""A resting detector finds the same onsets and ends as one without rests, with half the work."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, 
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.wav"))
 HOP_FRAMES = -(-(HOP_MS + FRAME_MS) // FRAME_MS)
-"""A score that falls one hop later is reported with the frame that completes it: 32 to 52 ms."""
+"""The delay of a score that falls one hop later: it is reported with the frame that completes it, 32 to 52 ms."""
 EARLIER_FRAMES = {Onset: 2 * HOP_FRAMES, Ended: 2 * HOP_FRAMES}
-"""A look at each frame finds onsets sooner, and a quiet frame ends what a detector would linger on."""
+"""Frames by which onsets and ends may be earlier: each frame is checked, and a quiet one ends a lingering score."""
 ROOMS = {"in silence": None, "in a room at -55 dBFS": -55.0, "in a room at -48 dBFS": -48.0}
 
 
 class Counting(HopVad):
-    """A detector that notes what it is given."""
+    """A detector that keeps the frames it gets."""
 
     def __init__(self, says: float = 0.9) -> None:
         self.heard: list[Frame] = []
@@ -45,7 +45,7 @@ class Counting(HopVad):
 
 
 class Noting(SileroEngine):
-    """Notes which hops it scores."""
+    """An engine that keeps the hops it scores."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def edges(vad: Vad, frames: list[Frame]) -> list[tuple[type, int]]:
 
 
 def recording(path: Path, gain_db: float, room_dbfs: float | None) -> list[Frame]:
-    """Eight seconds of the room first: it has to be known."""
+    """Return a recording after eight seconds of the room, since the level of the room must be known."""
     voice = (samples_of(read_audio(path)) * 10 ** (gain_db / 20)).astype("<i2").tobytes()
     pcm = silence(8000) + voice + silence(1000)
     if room_dbfs is not None:
@@ -91,7 +91,7 @@ def test_onsets_and_ends_stay_within_a_hop(path: Path, room: str, gain_db: float
         assert -EARLIER_FRAMES[kind] <= with_rest - without <= HOP_FRAMES, (kind, with_rest, without)
 
 
-def test_it_rests_while_nobody_speaks_and_catches_up_when_somebody_does() -> None:
+def test_the_detector_rests_in_silence_and_catches_up_with_speech() -> None:
     inside = Counting()
     vad = RestingVad(inside, RoomGate())
     quiet = [marked(number, loud=False) for number in range(12)]
@@ -101,7 +101,7 @@ def test_it_rests_while_nobody_speaks_and_catches_up_when_somebody_does() -> Non
     assert inside.heard == [*quiet[-CATCH_UP_FRAMES:], marked(0, loud=True)]
 
 
-def test_a_pause_within_a_word_is_heard_whole_afterwards() -> None:
+def test_a_pause_within_a_word_is_scored_completely_afterwards() -> None:
     inside = Counting()
     vad = RestingVad(inside, RoomGate())
     frames = [marked(0, loud=True), *[marked(number, loud=False) for number in range(4)], marked(1, loud=True)]
@@ -109,7 +109,7 @@ def test_a_pause_within_a_word_is_heard_whole_afterwards() -> None:
     assert inside.heard == frames
 
 
-def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_between() -> None:
+def test_sure_speech_is_scored_in_every_third_frame() -> None:
     inside = Counting(says=1.0)
     vad = RestingVad(inside, RoomGate())
     assert [vad.score(marked(number, loud=True)) for number in range(10)] == [1.0] * 10
@@ -121,7 +121,7 @@ def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_bet
     [(1.0, 8191, True), (1.0, 4600, True), (1.0, 3600, False), (SURE - 0.01, 8191, False)],
     ids=["as loud", "5 dB quieter", "7 dB quieter", "doubtful"],
 )
-def test_a_frame_passes_unasked_after_a_sure_answer_if_the_voice_has_not_fallen(
+def test_a_frame_after_a_sure_score_is_not_scored_unless_the_voice_has_fallen(
     says: float, amplitude: int, passes: bool
 ) -> None:
     inside = Counting(says=says)
@@ -131,7 +131,7 @@ def test_a_frame_passes_unasked_after_a_sure_answer_if_the_voice_has_not_fallen(
     assert inside.skipped == passes
 
 
-def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> None:
+def test_speech_after_a_pause_is_sure_only_after_another_score() -> None:
     inside = Counting(says=1.0)
     vad = RestingVad(inside, RoomGate())
     vad.score(marked(0, loud=True))
@@ -140,7 +140,7 @@ def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> 
     assert inside.skipped == 0
 
 
-def test_after_skipping_the_next_hop_ends_with_the_next_frame() -> None:
+def test_the_first_hop_after_a_skip_ends_with_the_next_frame() -> None:
     engine = Noting()
     vad = HopVad(engine)
     frames = frames_of(tone(440, 400))
@@ -151,7 +151,7 @@ def test_after_skipping_the_next_hop_ends_with_the_next_frame() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> None:
+def test_noise_as_loud_as_the_voice_before_it_is_recognised_soon(path: Path) -> None:
     voice = samples_of(read_audio(path))
     hiss = noise(2000, dbfs=20 * np.log10(np.sqrt(np.mean(voice**2)) / 32768))
     frames = frames_of(silence(1000) + pcm_of(voice) + hiss)

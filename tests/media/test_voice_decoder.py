@@ -1,4 +1,4 @@
-"""From packets to frames: any packet length, losses mended, time kept."""
+"""The voice decoder makes frames of packets of any length, conceals losses, and keeps time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def encoded(pcm: bytes) -> list[bytes]:
 
 
 def send(decoder: VoiceDecoder, packets: list[bytes], lost: frozenset[int] = frozenset()) -> list[Frame]:
-    """Send all packets but the lost ones on time, then wait for whatever is held."""
+    """Send all packets except the lost ones on time, then wait for the held ones."""
     frames: list[Frame] = []
     for n, packet in enumerate(packets):
         if n not in lost:
@@ -49,7 +49,7 @@ def test_packets_of_any_length_become_whole_frames(toc: int, packets: int, frame
     assert [len(frame) for frame in out] == [FRAME_BYTES] * frames
 
 
-def test_a_bad_packet_is_only_a_lost_one() -> None:
+def test_a_bad_packet_counts_as_lost() -> None:
     packets = encoded(tone(440, 200))
     packets[4] = b"\xff\xff\xff"
     assert len(send(VoiceDecoder(), packets)) == len(packets)
@@ -66,7 +66,7 @@ def test_hostile_packets_never_raise_and_only_frames_come_out(packets: list[tupl
     decoder.close()
 
 
-def test_a_pause_of_the_sender_is_silence_itself() -> None:
+def test_a_pause_of_the_sender_is_exact_silence() -> None:
     packets = encoded(tone(440, 100))
     decoder = VoiceDecoder()
     frames = [frame for n in (0, 1) for frame in decoder.receive(n, n * TWENTY_MS, packets[n], n * 0.02)]

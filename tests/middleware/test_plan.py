@@ -1,4 +1,4 @@
-"""The order of steps, and which of them run: facts about any set of them."""
+"""The order of steps, and which of them run: properties of any set of steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = [f"step_{letter}" for letter in "abcdefgh"]
 
 @st.composite
 def acyclic(draw: st.DrawFn) -> list[MiddlewareStep]:
-    """Steps that depend only on earlier ones of a hidden order, then shuffled."""
+    """Steps in a random order. Each depends only on earlier steps of a hidden order."""
     hidden = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
     steps: list[MiddlewareStep] = []
     for index, name in enumerate(hidden):
@@ -31,7 +31,7 @@ def acyclic(draw: st.DrawFn) -> list[MiddlewareStep]:
 
 
 @given(acyclic())
-def test_every_step_comes_after_what_it_depends_on(steps: list[MiddlewareStep]) -> None:
+def test_every_step_comes_after_its_dependencies(steps: list[MiddlewareStep]) -> None:
     names = [step.name for step in ordered(steps)]
     assert sorted(names) == sorted(step.name for step in steps)
     for step in steps:
@@ -39,14 +39,14 @@ def test_every_step_comes_after_what_it_depends_on(steps: list[MiddlewareStep]) 
 
 
 @given(acyclic(), st.randoms())
-def test_the_order_does_not_depend_on_how_steps_were_found(steps: list[MiddlewareStep], random: object) -> None:
+def test_the_order_of_discovery_does_not_change_the_order_of_steps(steps: list[MiddlewareStep], random: object) -> None:
     again = list(steps)
     random.shuffle(again)  # type: ignore[attr-defined]
     assert [step.name for step in ordered(steps)] == [step.name for step in ordered(again)]
 
 
 @given(acyclic(), st.data())
-def test_a_circle_is_refused_with_its_path(steps: list[MiddlewareStep], data: st.DataObject) -> None:
+def test_a_cycle_is_refused_with_its_path(steps: list[MiddlewareStep], data: st.DataObject) -> None:
     order = [step.name for step in ordered(steps)]
     circle = order[: data.draw(st.integers(1, len(order)))]
     turned = [bare(name, [circle[index - 1]], "post") for index, name in enumerate(circle)]
@@ -60,7 +60,7 @@ def test_a_circle_is_refused_with_its_path(steps: list[MiddlewareStep], data: st
 
 
 @given(acyclic(), st.sampled_from(["", "work", "away"]), st.none() | st.lists(st.sampled_from(NAMES), unique=True))
-def test_what_runs_fits_the_turn(steps: list[MiddlewareStep], mode: str, names: list[str] | None) -> None:
+def test_the_chosen_steps_fit_the_turn(steps: list[MiddlewareStep], mode: str, names: list[str] | None) -> None:
     order = ordered(steps)
     stages: tuple[Stage, ...] = ("pre", "post")
     for stage in stages:
@@ -74,18 +74,18 @@ def test_what_runs_fits_the_turn(steps: list[MiddlewareStep], mode: str, names: 
         assert there == fitting & wanted
 
 
-def test_an_unknown_name_is_refused_with_its_path() -> None:
+def test_an_unknown_dependency_is_refused_with_its_path() -> None:
     with pytest.raises(BadPlugin, match="tidy → sweep") as refused:
         ordered([bare("tidy", ["sweep"])])
     assert "depends_on" in refused.value.hint
 
 
-def test_a_step_before_the_turn_cannot_wait_for_one_after_it() -> None:
+def test_a_pre_step_cannot_depend_on_a_post_step() -> None:
     with pytest.raises(BadPlugin, match="early → late"):
         ordered([bare("early", ["late"]), bare("late", stage="post")])
     assert ordered([bare("late", ["early"], "post"), bare("early")])[0].name == "early"
 
 
-def test_a_name_may_be_taken_once() -> None:
+def test_two_steps_cannot_have_one_name() -> None:
     with pytest.raises(BadPlugin, match="Two steps are called tidy"):
         ordered([bare("tidy"), bare("tidy", stage="post")])

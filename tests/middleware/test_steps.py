@@ -1,4 +1,4 @@
-"""The built-in steps, on what a user has really said."""
+"""The built-in steps, on stored facts and conversations of a user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Vectors:
 
 
 async def home(**services: Any) -> tuple[Pipeline, FakeMemory, Memories]:
-    """All steps over a memory in which Ada is known."""
+    """All steps over a memory that knows Ada."""
     memory, redis = FakeMemory(), FakeAsyncRedis()
     memories = Memories(redis)
     await update_profile(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
@@ -67,7 +67,7 @@ async def asked(pipeline: Pipeline, text: str, user: str = "ada", **more: Any) -
     return await pipeline.before(Asked(text, user, "now", **more))
 
 
-async def test_who_is_speaking_is_told() -> None:
+async def test_a_step_describes_the_user() -> None:
     pipeline, _, _ = await home()
     prepared = await asked(pipeline, "Hello?")
     assert found(prepared, "speaker_facts") == {
@@ -78,7 +78,7 @@ async def test_who_is_speaking_is_told() -> None:
     assert found(await asked(pipeline, "Hello?", user="cy"), "speaker_facts") is None
 
 
-async def test_what_bears_on_the_question_is_found_wherever_it_is_kept() -> None:
+async def test_recall_finds_what_bears_on_the_question_in_every_store() -> None:
     pipeline, _, _ = await home()
     for question, source, text in (
         ("Where is my bike?", "memory", "The bike is in the cellar."),
@@ -90,7 +90,7 @@ async def test_what_bears_on_the_question_is_found_wherever_it_is_kept() -> None
     assert found(await asked(pipeline, "Who wrote Hamlet?"), "memory_search") is None
 
 
-async def test_nothing_of_another_user_of_the_assistant_or_of_this_conversation_is_found() -> None:
+async def test_recall_leaves_out_other_users_the_assistants_words_and_this_conversation() -> None:
     pipeline, _, _ = await home()
     texts = [each["text"] for each in found(await asked(pipeline, "Who plays chess?"), "memory_search")]
     assert "My sister plays chess." in texts
@@ -98,7 +98,7 @@ async def test_nothing_of_another_user_of_the_assistant_or_of_this_conversation_
     assert (await asked(pipeline, "Who plays chess?", user="")).outputs == {}
 
 
-async def test_with_an_embedding_model_it_is_found_by_meaning() -> None:
+async def test_an_embedding_model_finds_by_meaning() -> None:
     pipeline, _, _ = await home(embedder=Vectors())
     (only,) = found(await asked(pipeline, "Have I got a pet?"), "memory_search")
     assert only["text"] == "has a cat called Rex"
@@ -108,7 +108,7 @@ async def test_with_an_embedding_model_it_is_found_by_meaning() -> None:
         assert only["text"] == "The bike is in the cellar."
 
 
-async def test_a_model_may_name_further_words_to_search_by() -> None:
+async def test_a_model_may_name_further_words_to_search_for() -> None:
     model = ScriptedModel(["bicycle\nbike "], [ModelUnavailable("no")])
     pipeline, _, _ = await home(model=model, options={"keywords": True})
     (only,) = found(await asked(pipeline, "How do I get to work?"), "memory_search")
@@ -116,10 +116,10 @@ async def test_a_model_may_name_further_words_to_search_by() -> None:
     [request] = model.requests
     assert request["model"] == "the-fast" and "How do I get to work?" in str(request["messages"])
     (first, *_) = found(await asked(pipeline, "Who plays chess?"), "memory_search")
-    assert first["text"] == "My sister plays chess.", "without the model, by its own words"
+    assert first["text"] == "My sister plays chess.", "without the model, by the question's own words"
 
 
-async def test_findings_may_be_the_result_of_a_tool_call() -> None:
+async def test_findings_may_take_the_form_of_a_tool_result() -> None:
     pipeline, _, _ = await home(options={"as_tool_result": True})
     prepared = await asked(pipeline, "Where is my bike?")
     exchange = prepared.outputs["memory_search"]
@@ -128,7 +128,7 @@ async def test_findings_may_be_the_result_of_a_tool_call() -> None:
     assert exchange.result == {"found": [{"from": "memory", "text": "The bike is in the cellar."}]}
 
 
-async def test_thinkers_that_serve_everybody_are_told_nothing_personal() -> None:
+async def test_thinkers_without_user_data_get_nothing_personal() -> None:
     pipeline, _, _ = await home()
     assert (await asked(pipeline, "Where is my bike?", domain="weather")).outputs == {}
     assert set((await asked(pipeline, "Where is my bike?", domain="knowledge")).outputs) == {
@@ -137,7 +137,7 @@ async def test_thinkers_that_serve_everybody_are_told_nothing_personal() -> None
     }
 
 
-async def test_while_memory_is_down_a_turn_goes_on_without() -> None:
+async def test_a_turn_goes_on_while_memory_is_down() -> None:
     pipeline, memory, _ = await home()
     memory.down = True
     prepared = await asked(pipeline, "Where is my bike?")

@@ -57,13 +57,13 @@ TROUBLE = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-async def test_trouble_before_the_first_word_is_tried_again(trouble: str) -> None:
+async def test_a_failure_before_the_first_word_is_tried_again(trouble: str) -> None:
     async with client(TROUBLE[trouble], HELLO) as (model, server):
         assert await text_of(model) == "Hello."
         assert len(server.requests) == 2
 
 
-async def test_attempts_come_to_an_end() -> None:
+async def test_the_number_of_attempts_is_bounded() -> None:
     async with client(*[api.error(500)] * 4) as (model, server):
         with pytest.raises(ModelUnavailable, match="500"):
             await said(model)
@@ -71,7 +71,7 @@ async def test_attempts_come_to_an_end() -> None:
 
 
 @pytest.mark.parametrize("refusal", [api.error(401), api.error(400), api.error(429, "insufficient_quota")])
-async def test_refusals_for_good_are_not_tried_again(refusal: Reply) -> None:
+async def test_a_permanent_refusal_is_not_tried_again(refusal: Reply) -> None:
     async with client(refusal, HELLO) as (model, server):
         with pytest.raises(ModelUnavailable) as caught:
             await said(model)
@@ -79,7 +79,7 @@ async def test_refusals_for_good_are_not_tried_again(refusal: Reply) -> None:
         assert len(server.requests) == 1
 
 
-async def test_a_stream_that_breaks_after_the_first_word_is_not_begun_again() -> None:
+async def test_a_stream_that_breaks_after_the_first_word_is_not_started_again() -> None:
     async with client(api.stream(api.words("Hel"), breaks_off=True), HELLO) as (model, server):
         deltas = []
         with pytest.raises(ModelUnavailable):
@@ -89,16 +89,16 @@ async def test_a_stream_that_breaks_after_the_first_word_is_not_begun_again() ->
         assert len(server.requests) == 1
 
 
-async def test_the_pause_a_server_asks_for_is_kept_within_reason() -> None:
+async def test_the_pause_that_a_server_asks_for_has_an_upper_bound() -> None:
     limits = ModelLimits(backoff_s=0.001, longest_pause_s=0.05)
     async with client(api.error(429, headers={"retry-after": "3600"}), HELLO, limits=limits) as (model, _):
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(10):
             assert await text_of(model) == "Hello."
     assert limits.pause_s(1, 0.02) >= 0.02
     assert ModelLimits().pause_s(1, 3600) == 4.0
 
 
-async def test_a_server_with_one_model_is_asked_for_that_alone() -> None:
+async def test_a_server_with_one_model_is_asked_for_that_model_only() -> None:
     async with serving(lambda request: HELLO) as server:
         model = ChatCompletions(base_url=server.url, api_key="k", only_model="llama3.2", limits=HASTE)
         assert await text_of(model) == "Hello."
@@ -113,7 +113,7 @@ async def test_the_fallback_answers_when_the_first_model_does_not() -> None:
         assert [request.json()["model"] for request in server.requests] == ["first"] * 3 + ["second"]
 
 
-async def test_the_request_is_as_documented() -> None:
+async def test_the_request_has_the_documented_form() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
     async with client(HELLO) as (model, server):
         deltas = [delta async for delta in model.stream(ASK, model="m", tools=tools)]
@@ -130,7 +130,7 @@ async def test_the_request_is_as_documented() -> None:
     assert deltas[-1] == Finished("stop", 10, 5)
 
 
-async def test_interleaved_calls_are_put_together() -> None:
+async def test_interleaved_call_pieces_are_joined() -> None:
     first = api.call_pieces(0, "a", "one", '{"x":', "1}")
     second = api.call_pieces(1, "b", "two", '{"y":', "2}")
     mixed = [part for pair in zip(first, second, strict=True) for part in pair]
@@ -146,7 +146,7 @@ async def test_whole_calls_under_one_index_stay_apart() -> None:
     assert [(call.id, call.name) for call in calls] == [("a", "one"), ("b", "two")]
 
 
-async def test_errors_never_repeat_what_the_server_said() -> None:
+async def test_errors_never_repeat_the_text_of_the_server() -> None:
     secret = text_reply('{"error": {"message": "the user said: my PIN is 1234"}}', 400, "application/json")
     async with client(secret) as (model, _):
         with pytest.raises(ModelUnavailable) as caught:
@@ -154,7 +154,7 @@ async def test_errors_never_repeat_what_the_server_said() -> None:
     assert "1234" not in str(caught.value)
 
 
-async def test_nobody_listening_is_a_typed_error() -> None:
+async def test_an_address_without_a_server_is_a_typed_error() -> None:
     model = ChatCompletions(base_url="http://127.0.0.1:9/v1", api_key="k", limits=HASTE)
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
         await said(model)

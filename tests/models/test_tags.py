@@ -1,4 +1,4 @@
-"""What is read from a model that writes its calls between tags: any text, cut in any way."""
+"""Reading a model that writes its calls between tags: any text, cut anywhere."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CLOCK: Read = ("", [("clock", "{}")])
 
 
 def read(*pieces: str) -> Read:
-    """The words, and the name and arguments of each call, when the model says `pieces`; no words follow a call."""
+    """The words, and the name and arguments of each call, when the model says `pieces`. No words follow a call."""
     reader = TagReader()
     words, calls = "", list[tuple[str, str]]()
     for piece in [piece for text in pieces for piece in reader.feed(text)] + reader.finish():
@@ -66,12 +66,12 @@ def written(name: str, arguments: object) -> str:
 
 
 @given(TEXTS, st.lists(st.integers(0, 400), max_size=12))
-def test_it_does_not_matter_how_the_text_is_cut(text: str, places: list[int]) -> None:
+def test_the_cuts_in_a_text_do_not_change_what_is_read(text: str, places: list[int]) -> None:
     ends = sorted({place % (len(text) + 1) for place in places})
     cut = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
     words, calls = read(text)
     assert read(*cut) == read(*text) == (words, calls)
-    hidden = any(opener in text for opener in CLOSERS)  # what stood around it may read like a tag now
+    hidden = any(opener in text for opener in CLOSERS)  # the text around it may now read as a tag
     assert hidden or (CALL not in words and words in text)
     assert all(len(json.loads(raw)["text"]) <= RAW_LIMIT for name, raw in calls if name == MALFORMED)
 
@@ -81,7 +81,7 @@ def test_it_does_not_matter_how_the_text_is_cut(text: str, places: list[int]) ->
     st.lists(st.tuples(st.sampled_from(("weather", "clock")), ARGUMENTS), min_size=1, max_size=3),
     TEXTS,
 )
-def test_calls_are_read_as_they_were_meant(before: str, calls: list[tuple[str, dict[str, object]]], after: str) -> None:
+def test_calls_are_read_as_written(before: str, calls: list[tuple[str, dict[str, object]]], after: str) -> None:
     texts = [written(name, arguments) for name, arguments in calls]
     words, made = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
     assert words == before
@@ -103,11 +103,11 @@ def test_calls_are_read_as_they_were_meant(before: str, calls: list[tuple[str, d
         (f'{CALL}{{"name": "clock", "args": {{"a": "{CALL_END}"}}}}', ("", [("clock", f'{{"a": "{CALL_END}"}}')])),
     ],
 )
-def test_made_up_results_and_thoughts_are_dropped_and_slips_understood(text: str, expected: Read) -> None:
+def test_invented_results_and_thoughts_are_dropped_and_small_mistakes_understood(text: str, expected: Read) -> None:
     assert read(text) == expected
 
 
-def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
+def test_reading_ends_when_the_model_goes_on_after_a_call() -> None:
     reader = TagReader()
     reader.feed(written("clock", {}) + "  \n")
     assert [reader.over, reader.feed("It"), reader.over] == [False, [], True]
@@ -131,12 +131,12 @@ def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
         '{"a":' * 5000,
     ],
 )
-def test_what_cannot_be_read_is_malformed_and_no_words(body: str) -> None:
+def test_an_unreadable_call_is_malformed_and_not_read_as_words(body: str) -> None:
     words, [(name, _)] = read(f"Well. {CALL}{body}{CALL_END}")
     assert (words, name) == ("Well. ", MALFORMED)
 
 
-def test_a_call_without_end_is_given_up() -> None:
+def test_a_call_without_an_end_is_cut_off() -> None:
     reader = TagReader()
     reader.feed(CALL + '{"name": "')
     [given_up] = [piece for _ in range(CALL_LIMIT // 100 + 1) for piece in reader.feed("x" * 100)]

@@ -1,4 +1,4 @@
-"""Modes: read from their file, refused with a reason, and passed to what thinks or speaks."""
+"""Modes: read from their file, refused with a reason, and passed to Thinkers and Responders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
 
-def test_the_built_in_modes_can_be_used() -> None:
+def test_the_built_in_modes_are_valid() -> None:
     modes = load_modes(has_tool=lambda name: False, check_steps=NO_STEPS.check_names)
     assert modes.names[0] == "default" and {"concise", "expert"} < set(modes.names)
     assert (modes.get("expert").model, modes.get("default").model) == ("advanced", "")
@@ -35,19 +35,19 @@ def test_the_built_in_modes_can_be_used() -> None:
         ('[a]\nsteps = ["nothing"]\n', "no step called nothing"),
     ],
 )
-def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, content: str, said: str) -> None:
+def test_a_wrong_modes_file_is_refused_with_its_place_and_the_reason(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "modes.toml").write_text(content)
     with pytest.raises(SettingsError, match=said) as refused:
         load_modes(tmp_path / "modes.toml", has_tool="route_to_thinker".__eq__, check_steps=NO_STEPS.check_names)
     assert "modes.toml" in str(refused.value) and "MODES_FILE" in refused.value.hint
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_modes_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         load_modes(tmp_path / "none.toml")
 
 
-def test_a_choice_older_than_the_file_is_the_default() -> None:
+def test_a_stored_mode_that_no_longer_exists_is_the_default() -> None:
     modes = Modes([Mode(name="terse")])
     assert modes.chosen(UserProfile(mode="terse")).name == "terse"
     for stored in ({}, {"mode": "gone"}):
@@ -56,19 +56,19 @@ def test_a_choice_older_than_the_file_is_the_default() -> None:
         modes.get("gone")
 
 
-def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
+def test_the_chosen_mode_is_stored_in_the_profile() -> None:
     chosen = SetMode("terse").apply(UserProfile(facts=("has a dog",)))
     assert UserProfile.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
 
 
-def test_the_responder_is_told_the_modes_words() -> None:
+def test_the_briefing_contains_the_prompt_and_personality_of_the_mode() -> None:
     mode = Mode(name="terse", prompt="One sentence.", personality="A clerk.")
     told = brief(thinkers().registry, CallerBackground(), mode=mode, endpointing="local").instructions
     assert "One sentence." in told and "Your manner: A clerk." in told
     assert "manner" not in brief(thinkers().registry, CallerBackground(), mode=Mode(), endpointing="local").instructions
 
 
-async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_mode(tmp_path: Path) -> None:
+async def test_a_thinker_uses_the_modes_model_and_caches_its_answer_by_mode(tmp_path: Path) -> None:
     file = tmp_path / "modes.toml"
     file.write_text('[large]\nmodel = "big-one"\n')
     settings = load_settings(_env_file=None, modes_file=file, **NOWHERE)

@@ -1,4 +1,4 @@
-"""`user.deleted`: kept until every webhook has taken it, however late that is, by whichever process is there."""
+"""`user.deleted` is kept until every webhook has taken it, however late, by any process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def webhook(server: ApiServer) -> DeletionTarget:
 
 @dataclass
 class Place:
-    """A place that refuses as long as the test says."""
+    """A receiver that refuses as long as the test says."""
 
     refuses: bool = True
     tries: int = 0
@@ -51,7 +51,9 @@ class Place:
             raise PeerError("not now")
 
 
-async def test_every_webhook_is_told_even_if_another_refuses(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_webhook_gets_the_deletion_even_if_another_refuses(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(lambda _: json_reply({}, 410)) as refusing, serving(lambda _: json_reply({})) as taking:
         notifier = DeletionNotifier(redis, {"one": webhook(refusing), "other": webhook(taking)})
         with caplog.at_level(logging.WARNING):
@@ -62,7 +64,7 @@ async def test_every_webhook_is_told_even_if_another_refuses(redis: Redis, caplo
     assert "one has not deleted a user yet" in caplog.text and "u-1" not in caplog.text
 
 
-async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_there(redis: Redis) -> None:
+async def test_a_receiver_that_comes_back_late_gets_it_from_any_process(redis: Redis) -> None:
     now, up = [1_000.0], [False]
 
     def answer(_: Request) -> Reply:
@@ -77,7 +79,7 @@ async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_t
             now[0] += pause_s(now[0] - 1_000) - 1
             before = len(server.requests)
             await other.try_due()
-            assert len(server.requests) == before, "it is left alone for the whole pause"
+            assert len(server.requests) == before, "no request is sent during the pause"
             now[0] += 2
             await other.try_due()
             assert len(server.requests) > before
@@ -86,14 +88,16 @@ async def test_a_receiver_that_comes_back_late_is_told_by_whichever_process_is_t
         await other.try_due()
         delivered = server.requests[-1].json()
         assert (delivered["user"], delivered["at"]) == ("u-1", 1_000.0)
-        assert len({request.json()["delivery"] for request in server.requests}) == 1, "twice is told by its id"
+        assert len({request.json()["delivery"] for request in server.requests}) == 1, (
+            "a repeated delivery has the same id"
+        )
         now[0] += KEEP_S
         await other.try_due()
         assert server.requests[-1].json() == delivered and await redis.zcard(DELETIONS) == 0
         await other.close()
 
 
-async def test_two_processes_make_one_try(redis: Redis) -> None:
+async def test_two_processes_make_one_attempt(redis: Redis) -> None:
     place, now = Place(), [0.0]
     one, other = (DeletionNotifier(redis, {"place": place.delete}, lambda: now[0]) for _ in range(2))
     await one.delete("u-1")
@@ -103,7 +107,7 @@ async def test_two_processes_make_one_try(redis: Redis) -> None:
     assert place.tries == 2
 
 
-async def test_a_try_whose_process_died_is_made_by_another(redis: Redis) -> None:
+async def test_another_process_makes_the_attempt_of_a_process_that_died(redis: Redis) -> None:
     place, now = Place(refuses=False), [0.0]
     dead = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await dead._queue.put_off(deletions.CLAIM_S, Deletion("d-1", "place", "u-1", 0.0))
@@ -115,20 +119,20 @@ async def test_a_try_whose_process_died_is_made_by_another(redis: Redis) -> None
     assert place.tries == 1 and await redis.zcard(DELETIONS) == 0
 
 
-async def test_after_a_month_it_is_given_up_and_the_operator_is_told(
+async def test_after_a_month_the_attempts_end_and_the_operator_is_warned(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, now = Place(), [0.0]
     notifier = DeletionNotifier(redis, {"place": place.delete}, lambda: now[0])
     await notifier.delete("u-1")
-    assert await redis.ttl("deletions") > KEEP_S, "what nobody tries any more expires by itself"
+    assert await redis.ttl("deletions") > KEEP_S, "an abandoned deletion expires by itself"
     now[0] += KEEP_S
     with caplog.at_level(logging.ERROR):
         await notifier.try_due()
     assert "has not deleted a user within 30 days" in caplog.text and await redis.zcard(DELETIONS) == 0
 
 
-async def test_the_number_that_waits_is_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_waiting_deletions_is_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "LIMIT", 3)
     notifier = DeletionNotifier(redis, {"place": Place().delete})
     for number in range(6):

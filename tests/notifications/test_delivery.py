@@ -1,4 +1,4 @@
-"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whatever dies and whenever."""
+"""Delivering reminders in a call, on a page and by webhook, whichever process dies: none is lost, none comes twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 DAY_S = 86_400
 
 
-async def test_nothing_happens_before_it_is_due() -> None:
+async def test_nothing_happens_before_the_reminder_is_due() -> None:
     async with Process(World()) as one:
         await one.set()
         assert await one.reminders.due(NOW + 599, 10) == ([], NOW + 600)
@@ -29,7 +29,7 @@ async def test_nothing_happens_before_it_is_due() -> None:
         assert not one.world.waiting
 
 
-async def test_a_live_call_speaks_it_and_it_is_gone_once_it_was_heard() -> None:
+async def test_a_live_call_speaks_the_reminder_and_deletes_it_once_it_was_heard() -> None:
     world = World(on_call=True, page=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -40,12 +40,12 @@ async def test_a_live_call_speaks_it_and_it_is_gone_once_it_was_heard() -> None:
         assert (await one.reminders.all_of(USER))[0].to_json()["state"] == "due", "it stays until it was heard"
         world.speak()
         one.delivery.on_delivered(USER, notice.id, "call")
-        await asyncio.sleep(0.05)
+        await until(lambda: bool(world.shown))
         assert await one.reminders.all_of(USER) == []
         assert world.shown == [ReminderChanged("r1", "delivered", "call")]
 
 
-async def test_one_whose_process_died_after_it_was_heard_is_found_delivered() -> None:
+async def test_a_reminder_that_was_heard_counts_as_delivered_though_its_process_died() -> None:
     world = World(on_call=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -56,18 +56,18 @@ async def test_one_whose_process_died_after_it_was_heard_is_found_delivered() ->
         assert await one.reminders.all_of(USER) == []
 
 
-async def test_without_a_call_an_open_page_shows_it() -> None:
+async def test_without_a_call_an_open_page_shows_the_reminder() -> None:
     world = World(page=True)
     async with Process(world) as one:
         reminder = await one.set()
         assert await one.deliver(reminder) == "waiting" and not world.waiting
         content = NoticeContent("reminder", "A reminder: take the bread out, r1", "r1")
         assert world.shown[0] == NoticeChanged("reminder-r1-1795263000", "waiting", content)
-        assert await one.deliver(reminder) == "call", "it is found delivered, though the process that was told died"
+        assert await one.deliver(reminder) == "call", "it counts as delivered, though the process that knew died"
         assert await one.reminders.all_of(USER) == [] and not world.posts
 
 
-async def test_with_nobody_there_the_webhook_gets_it_and_no_call_after_it() -> None:
+async def test_without_a_call_or_a_page_the_webhook_gets_the_reminder_and_later_calls_do_not() -> None:
     world = World()
     async with Process(world) as one:
         reminder = await one.set()
@@ -86,7 +86,7 @@ async def test_one_that_a_live_call_does_not_speak_goes_to_the_webhook_after_thr
         assert world.now - NOW - 600 == 3 + 60 + 120 and world.posts.total() == 1 and not world.waiting
 
 
-async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
+async def test_a_refusing_webhook_is_tried_again_after_growing_pauses() -> None:
     world = World(webhook_fails=2)
     async with Process(world) as one:
         reminder = await one.set()
@@ -97,17 +97,17 @@ async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
         assert world.posts.total() == 1
 
 
-async def test_with_every_way_closed_it_waits_for_the_next_call() -> None:
+async def test_with_every_way_closed_the_reminder_waits_for_the_next_call() -> None:
     world = World(webhook=False)
     async with Process(world) as one:
         reminder = await one.set()
         assert await one.deliver(reminder) == "waiting"
-        assert list(world.waiting) == ["reminder-r1-1795263000"], "the next call tells it"
+        assert list(world.waiting) == ["reminder-r1-1795263000"], "the next call speaks it"
         world.speak()
         assert await one.deliver(reminder) == "call" and await one.reminders.all_of(USER) == []
 
 
-async def test_what_reaches_nobody_is_given_up_in_the_end() -> None:
+async def test_a_reminder_that_cannot_be_delivered_is_dropped_in_the_end() -> None:
     world = World(webhook=False)
     async with Process(world) as one:
         reminder = await one.set()
@@ -117,7 +117,7 @@ async def test_what_reaches_nobody_is_given_up_in_the_end() -> None:
         assert await one.reminders.all_of(USER) == [] and not world.waiting
 
 
-async def test_one_canceled_while_it_is_due_is_not_spoken() -> None:
+async def test_a_reminder_canceled_when_due_is_not_spoken() -> None:
     world = World(on_call=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -128,7 +128,7 @@ async def test_one_canceled_while_it_is_due_is_not_spoken() -> None:
         assert await one.reminders.due(NOW + 10 * DAY_S, 9) == ([], None)
 
 
-async def test_a_repeating_one_comes_again_and_takes_the_place_of_one_nobody_heard() -> None:
+async def test_a_repeated_reminder_replaces_an_earlier_one_that_was_not_heard() -> None:
     world = World(on_call=True)
     async with Process(world) as one:
         reminder = await one.set("tomorrow at nine", "daily")
@@ -158,7 +158,7 @@ async def test_a_process_that_was_away_for_days_reminds_once() -> None:
         assert kept.at == reminder.at + 6 * DAY_S
 
 
-async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None:
+async def test_a_repeated_reminder_ends_after_months_without_a_delivery() -> None:
     world = World(webhook=False)
     async with Process(world) as one:
         await one.set("tomorrow at nine", "daily")
@@ -175,13 +175,13 @@ async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None
     ("late_s", "said"),
     [(0, ""), (119, ""), (120, " (It was due 2 minutes ago.)"), (3_600, " (It was due 1 hour ago.)")],
 )
-def test_a_reminder_that_comes_late_says_how_late(late_s: float, said: str) -> None:
+def test_a_late_reminder_says_how_late_it_is(late_s: float, said: str) -> None:
     notice = Notice("reminder-r1-1", "A reminder: bread", "reminder", "r1", NOW)
     assert spoken_text(notice, NOW + late_s) == f"A reminder: bread{said}"
     assert spoken_text(Notice("d1", "It is done.", "result", at=NOW), NOW + late_s) == "It is done."
 
 
-async def test_the_same_id_is_set_once_and_a_user_has_so_many() -> None:
+async def test_a_reminder_id_is_set_once_and_a_user_has_a_limited_number() -> None:
     async with Process(World()) as one:
         first = await one.set(id_="r0")
         assert await one.set("in two hours", id_="r0") == first
@@ -191,7 +191,7 @@ async def test_the_same_id_is_set_once_and_a_user_has_so_many() -> None:
             await one.set(id_="r5")
 
 
-async def test_of_several_processes_one_delivers() -> None:
+async def test_one_of_several_processes_delivers_a_reminder() -> None:
     world = World()
     async with Process(world) as one, Process(world) as two:
         for number in range(5):
@@ -201,10 +201,10 @@ async def test_of_several_processes_one_delivers() -> None:
             first, second = await asyncio.gather(one.delivery.execute(), two.delivery.execute())
             assert first[outcome] + second[outcome] == first["due"] + second["due"] == 5
         assert world.posts.total() == 5 and set(world.posts.values()) == {1}
-        assert await one.delivery.execute() == dict.fromkeys(first, 0), "executing again does nothing"
+        assert await one.delivery.execute() == dict.fromkeys(first, 0), "executing it again does nothing"
 
 
-async def test_the_loop_sleeps_until_one_is_due_and_wakes_for_new_ones() -> None:
+async def test_the_loop_sleeps_until_a_reminder_is_due_and_wakes_for_new_ones() -> None:
     world = World()
     async with Process(world) as one:
         one.delivery.start()
@@ -216,21 +216,21 @@ async def test_the_loop_sleeps_until_one_is_due_and_wakes_for_new_ones() -> None
 
 
 @pytest.mark.parametrize("way", ["call", "page", "webhook"])
-async def test_at_whichever_await_a_process_dies_it_is_delivered(way: str) -> None:
+async def test_a_reminder_is_delivered_whichever_await_its_process_dies_at(way: str) -> None:
     dies_after = 0
     while await _delivered_in_spite_of([dies_after], way):
         dies_after += 1
-    assert dies_after > 10, "it has died at every one"
+    assert dies_after > 10, "it has died at every await"
 
 
 @examples(15)
 @given(deaths=st.lists(st.integers(0, 45), min_size=2, max_size=4), way=st.sampled_from(["call", "page", "webhook"]))
-async def test_however_many_die_it_is_delivered(deaths: list[int], way: str) -> None:
+async def test_a_reminder_is_delivered_however_many_processes_die(deaths: list[int], way: str) -> None:
     await _delivered_in_spite_of(deaths, way)
 
 
 async def _delivered_in_spite_of(deaths: list[int], way: str) -> bool:
-    """Processes that die after so many awaits, one after the other, then some that live. Whether any did die."""
+    """Run processes that die after so many awaits, then some that live. Returns whether any died."""
     world, died = World(on_call=way == "call", page=way == "page"), False
     async with Process(world) as first:
         await first.set()
@@ -251,7 +251,7 @@ async def _delivered_in_spite_of(deaths: list[int], way: str) -> bool:
     assert not world.waiting
     delivery = "reminder-r1-1795263000"
     if way == "webhook":
-        assert set(world.posts) == {delivery}, "at least once, and always by the same name"
+        assert set(world.posts) == {delivery}, "at least once, and always under the same id"
         assert world.posts[delivery] <= 1 + len(deaths)
     else:
         assert delivery in world.delivered and world.posts.total() <= len(deaths), "twice only where a process died"

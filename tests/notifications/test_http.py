@@ -1,4 +1,4 @@
-"""`/notification` on a real socket: one's own, in good order, and nobody else's; and the stream an open page reads."""
+"""`/notification` on a real socket: a user's own reminders, and the stream that an open page reads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADA = "shop.ada"
 
 @dataclass
 class Server:
-    """A server with reminders, and what stores them. `now` is moved by hand."""
+    """A server with reminders, and their store. The test moves `now`."""
 
     here: World
     memory: FakeMemory
@@ -86,7 +86,7 @@ async def user_of(browser: httpx2.AsyncClient) -> str:
     return str(value.value).strip('"').rsplit(".", 2)[0]
 
 
-async def test_a_reminder_is_set_listed_exported_and_called_off(tmp_path: Path) -> None:
+async def test_a_reminder_is_set_listed_exported_and_canceled(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         made = await browser.post("/notification", json={"text": " take the bread  out ", "at": "in ten minutes"})
         assert made.status_code == 201, made.text
@@ -103,7 +103,7 @@ async def test_a_reminder_is_set_listed_exported_and_called_off(tmp_path: Path) 
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
 
 
-async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
+async def test_an_erased_user_gets_no_reminders(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         await browser.post("/notification", json={"text": "bread", "at": "in ten minutes"})
         assert (await browser.delete("/api/me")).status_code == 200
@@ -127,14 +127,14 @@ async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
         {"text": "x", "at": "in ten minutes", "interruptible": "no"},
     ],
 )
-async def test_what_cannot_be_is_refused_with_a_hint(body: dict[str, str], tmp_path: Path) -> None:
+async def test_an_impossible_reminder_is_refused_with_a_hint(body: dict[str, str], tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         refused = await browser.post("/notification", json=body)
         assert refused.status_code == 422 and refused.json()["error"]["hint"]
-        assert "xxx" not in refused.text, "nobody's words are repeated"
+        assert "xxx" not in refused.text, "the answer repeats no words of the request"
 
 
-async def test_sending_it_again_sets_nothing_new_and_there_is_a_limit(tmp_path: Path) -> None:
+async def test_a_repeated_request_sets_nothing_new_and_the_number_is_limited(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path, per_user=1) as at, at.here.browser() as browser:
         body = {"text": "bread", "at": "in ten minutes", "id": "mine-1"}
         first, again = [(await browser.post("/notification", json=body)).json() for _ in range(2)]
@@ -143,7 +143,7 @@ async def test_sending_it_again_sets_nothing_new_and_there_is_a_limit(tmp_path: 
         assert full.status_code == 429 and full.headers["retry-after"]
 
 
-async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
+async def test_a_user_cannot_set_read_or_cancel_anothers_reminders(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as ana, at.here.browser() as eve:
         made = (await ana.post("/notification", json={"text": "bread", "at": "in ten minutes"})).json()
         user = await user_of(ana)
@@ -157,7 +157,7 @@ async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
         assert len((await ana.get("/notification/me")).json()["notifications"]) == 1
 
 
-async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
+async def test_a_program_acts_for_the_user_of_its_token(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         body = {"user": ADA, "text": "bread", "at": "in ten minutes"}
         assert (await http.post("/notification", json=body, headers=bearer(ANYBODY))).status_code == 201
@@ -174,7 +174,7 @@ async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
         assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["due"] == 0
 
 
-async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_path: Path) -> None:
+async def test_a_program_that_acts_for_a_user_spends_that_users_budget(tmp_path: Path) -> None:
     budgets = {"budgets": {"user": {"kept_kilobytes": 1}}}
     async with server_with_reminders(tmp_path, world_with=budgets) as at, at.here.browser() as http:
         for number in range(6):
@@ -185,7 +185,7 @@ async def test_a_program_that_acts_for_one_user_spends_that_users_budget(tmp_pat
         assert answer.status_code == 429 and "budget" in answer.text
 
 
-async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> None:
+async def test_an_open_page_receives_shows_and_confirms_a_reminder(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         user = await user_of(browser)
         await at.notifications.dispatcher.notify(user, Notice("n1", "It is done."))
@@ -205,7 +205,7 @@ async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> 
         assert not (await browser.post(f"/api/me/notices/{told['data']['id']}/seen")).json()["still_waited"]
 
 
-async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
+async def test_the_number_of_pages_of_a_user_is_limited(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         await user_of(browser)
         reading = []
@@ -231,7 +231,7 @@ async def event(lines: AsyncIterator[str]) -> dict[str, Any]:
     raise AssertionError("the stream ended")
 
 
-async def test_a_reminder_that_must_be_heard_to_its_end_says_so_to_its_call(tmp_path: Path) -> None:
+async def test_a_page_reports_a_reminder_heard_to_its_end_to_the_call(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         body = {"text": "this call is recorded", "at": "in one minute"}
         assert (await browser.post("/notification", json=body | {"interruptible": False})).json()[

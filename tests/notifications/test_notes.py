@@ -1,4 +1,4 @@
-"""Notes are reminders that stay until they are resolved: the tool as a model uses it, and how their time comes."""
+"""Notes are reminders that stay until they are resolved: how a model uses the tool, and when a note is due."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DAY_S = 86_400
 
 
 class Desk:
-    """The tool over one store, for users who say things one after the other."""
+    """The tool over one store, for users who speak one after the other."""
 
     def __init__(self, process: Process, retention_s: int | None = None) -> None:
         self.process, self.world = process, process.world
@@ -40,20 +40,20 @@ class Desk:
         await update_profile(self.memory, USER, SetPreference("time_zone", zone))
 
     async def call(self, action: str, user: str = USER, **arguments: Any) -> Any:
-        """One call; what the model is shown."""
+        """Make one call and return what the model is shown."""
         self.world.now += 1
         content = json.dumps({"action": action, **arguments})
         return json.loads((await self.box.run("stickynotes", content, tool_context(user, "c1"))).content)
 
     async def trouble(self, action: str, user: str = USER, **arguments: Any) -> str:
-        """What a call that fails says."""
+        """The text of a call that fails."""
         return str((await self.call(action, user, **arguments))["error"]["message"])
 
     async def texts(self, user: str = USER, **arguments: Any) -> list[str]:
         return [note["text"] for note in (await self.call("list", user, **arguments))["notes"]]
 
     async def looked_at(self) -> None:
-        """Every reminder that the schedule has for now is looked at."""
+        """Every reminder that the schedule has for now is delivered."""
         for key in (await self.process.reminders.due(self.world.now, 99))[0]:
             await self.process.delivery.deliver(*key)
 
@@ -85,10 +85,10 @@ async def test_a_note_is_made_listed_snoozed_and_resolved(desk: Desk) -> None:
     assert (await desk.call("create", text="Call the plumber"))["created"] == {
         "id": made["id"],
         "text": "call the plumber",
-    }, "a text is one note, which is opened again"
+    }, "the same text is one note, which is opened again"
 
 
-async def test_the_list_has_the_soonest_first_and_can_be_searched(desk: Desk) -> None:
+async def test_the_list_starts_with_the_soonest_and_can_be_searched(desk: Desk) -> None:
     for text, due in (("old idea", ""), ("pay the rent", "in two weeks"), ("new idea", ""), ("buy milk", "tomorrow")):
         await desk.call("create", text=text, due=due)
     assert await desk.texts() == ["buy milk", "pay the rent", "new idea", "old idea"]
@@ -97,7 +97,7 @@ async def test_the_list_has_the_soonest_first_and_can_be_searched(desk: Desk) ->
     assert [each["text"] for each in reminders] == ["buy milk", "pay the rent"], "those with a time are reminders"
 
 
-async def test_there_is_a_limit_and_a_long_list_says_how_many_more_there_are(desk: Desk) -> None:
+async def test_the_number_of_notes_is_limited_and_a_long_list_says_how_many_it_leaves_out(desk: Desk) -> None:
     for number in range(5):
         await desk.call("create", text=f"{number} {'x' * (TEXT_LIMIT - 10)}")
     assert (await desk.call("create", text="one more"))["error"]["type"] == "failed"
@@ -108,7 +108,7 @@ async def test_there_is_a_limit_and_a_long_list_says_how_many_more_there_are(des
     assert listed["notes"] and len(listed["notes"]) + listed["more"] == 80
 
 
-async def test_it_is_the_note_that_was_just_spoken_of_or_the_only_one(desk: Desk) -> None:
+async def test_a_call_without_an_id_means_the_note_spoken_last_or_the_only_one(desk: Desk) -> None:
     await desk.call("create", text="buy milk")
     await desk.call("create", text="call the plumber")
     assert (await desk.call("snooze", due="Monday"))["snoozed"]["text"] == "call the plumber"
@@ -131,7 +131,7 @@ async def test_it_is_the_note_that_was_just_spoken_of_or_the_only_one(desk: Desk
         ("", "today", "2026-11-21T12:30:01"),
     ],
 )
-async def test_times_are_on_the_users_own_clock_and_the_zone_is_asked_for(
+async def test_times_are_on_the_users_own_clock_and_the_tool_asks_for_the_zone(
     desk: Desk, zone: str, due: str, kept: str
 ) -> None:
     if zone:
@@ -156,13 +156,13 @@ async def test_times_are_on_the_users_own_clock_and_the_zone_is_asked_for(
         {"action": "resolve", "note_id": "note_x"},
     ],
 )
-async def test_what_cannot_be_done_is_said(desk: Desk, arguments: dict[str, Any]) -> None:
+async def test_an_impossible_call_says_why(desk: Desk, arguments: dict[str, Any]) -> None:
     await desk.call("create", text="there is one")
     assert await desk.trouble(**arguments)
     assert await desk.texts() == ["there is one"]
 
 
-async def test_anothers_note_does_not_exist_and_a_reminder_is_none(desk: Desk) -> None:
+async def test_the_tool_sees_neither_anothers_note_nor_reminders(desk: Desk) -> None:
     made = (await desk.call("create", text="a secret", due="tomorrow"))["created"]
     reminder = await desk.process.set()
     assert await desk.texts("bo") == []
@@ -173,7 +173,7 @@ async def test_anothers_note_does_not_exist_and_a_reminder_is_none(desk: Desk) -
     assert (await desk.call("list", ""))["error"]["type"] == "not_allowed"
 
 
-def test_third_party_programs_cannot_use_it() -> None:
+def test_third_party_programs_cannot_use_the_tool() -> None:
     declared = stickynotes.__tool__  # type: ignore[attr-defined]
     assert declared.clients == {"voice", "chat", "internal", "copilot"} and declared.requires_auth
 
@@ -183,10 +183,10 @@ async def test_without_a_store_the_tool_fails() -> None:
     assert result.error == "failed"
 
 
-# --- their time comes -----------------------------------------------------------------------------------
+# --- a note is due --------------------------------------------------------------------------------------
 
 
-async def test_a_due_note_is_told_as_a_reminder_and_stays_until_it_is_resolved(desk: Desk) -> None:
+async def test_a_due_note_is_delivered_as_a_reminder_and_stays_until_it_is_resolved(desk: Desk) -> None:
     await desk.call("create", text="call the plumber", due="in an hour")
     await desk.call("create", text="buy milk")
     desk.world.now += 3_600
@@ -197,14 +197,14 @@ async def test_a_due_note_is_told_as_a_reminder_and_stays_until_it_is_resolved(d
     await desk.looked_at()
     [told, other] = sorted((await desk.call("list"))["notes"], key=lambda note: "is_due" not in note)
     assert told["is_due"] and "due" not in told and "is_due" not in other
-    assert (await desk.call("resolve"))["resolved"]["text"] == "call the plumber", "it was just told"
+    assert (await desk.call("resolve"))["resolved"]["text"] == "call the plumber", "it was delivered just now"
     desk.world.now += 30 * DAY_S
     await desk.looked_at()
-    assert not desk.world.waiting and await desk.texts(resolved=True) == ["buy milk"], "gone after a month"
+    assert not desk.world.waiting and await desk.texts(resolved=True) == ["buy milk"], "it is gone after a month"
 
 
 @pytest.mark.parametrize(("action", "more"), [("resolve", {}), ("snooze", {"due": "in two days"})])
-async def test_a_note_that_waits_to_be_told_is_told_no_more_once_it_is_settled(
+async def test_a_waiting_note_is_not_delivered_once_it_is_resolved(
     desk: Desk, action: str, more: dict[str, str]
 ) -> None:
     await desk.call("create", text="call the plumber", due="in an hour")
@@ -217,7 +217,7 @@ async def test_a_note_that_waits_to_be_told_is_told_no_more_once_it_is_settled(
     assert bool(desk.world.waiting) == (action == "snooze")
 
 
-async def test_what_is_kept_of_notes_is_bounded() -> None:
+async def test_notes_are_stored_for_a_limited_time() -> None:
     desk = Desk(Process(World(webhook=False)), retention_s=30 * DAY_S)
     for number in range(RESOLVED_LIMIT + 2):
         await desk.call("create", text=f"number {number}")
@@ -226,10 +226,10 @@ async def test_what_is_kept_of_notes_is_bounded() -> None:
     await desk.call("create", text="open")
     desk.world.now += RESOLVED_S + 1
     await desk.looked_at()
-    assert await desk.texts(resolved=True) == [], "where data is kept for so many days, open notes are, too"
+    assert await desk.texts(resolved=True) == [], "where data is kept for a limited number of days, open notes are, too"
 
 
-async def test_a_typed_turn_brings_up_what_waits_to_be_told_once_and_by_voice_the_call_does() -> None:
+async def test_a_typed_turn_mentions_a_waiting_note_once_and_by_voice_the_call_does() -> None:
     async with Process(World()) as at:
         repository = NoticeRepository(at.redis)
         notices = NotificationDispatcher(repository, PubSub(at.redis, at.redis))

@@ -46,7 +46,7 @@ def was_asked_for(call: PlacedCall) -> bool:
     return any(request.purpose is do.Purpose.NOTICE for request in call.responder.requests)
 
 
-async def test_a_notice_passes_the_files_the_page_lists(redis: RedisProcess) -> None:
+async def test_a_notice_passes_the_files_that_the_page_lists(redis: RedisProcess) -> None:
     async with (
         dispatcher(redis) as worker,
         dispatcher(redis) as serving,
@@ -68,7 +68,7 @@ async def test_a_notice_passes_the_files_the_page_lists(redis: RedisProcess) -> 
     passed |= set().union(*passed_again)
     way, beside = documented("notice"), mentioned("Beside a notice's way")
     assert passed - beside == set(way)
-    assert beside <= passed, "what is listed as beside the way is there"
+    assert beside <= passed, "every file listed as beside the way exists"
     assert len(way) <= 13 and not beside & set(way)
 
 

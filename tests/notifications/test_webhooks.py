@@ -1,4 +1,4 @@
-"""A turn posted to another server: a real one on loopback, its signature checked as a receiver would."""
+"""A turn posted to another server: a real server on loopback checks the signature as a receiver would."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def told(
 
 
 def genuine(request: Request) -> bool:
-    """Whether the signature is that of the body, as a receiver reckons it."""
+    """Whether the signature is that of the body, computed as a receiver does."""
     signed = request.headers["x-responder-timestamp"].encode() + b"." + request.body
     expected = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
     return hmac.compare_digest(request.headers["x-responder-signature"], f"sha256={expected}")
@@ -60,7 +60,7 @@ async def test_a_delivery_is_signed() -> None:
     assert body["delivery"] == request.headers["x-responder-delivery"]
 
 
-async def test_a_server_that_is_not_ready_is_asked_again_with_the_same_delivery() -> None:
+async def test_a_server_that_is_not_ready_gets_the_same_delivery_again() -> None:
     statuses = iter([503, 429, 200])
     async with told(lambda _: json_reply({}, next(statuses))) as (webhooks, server):
         await webhooks.send("turn", {})
@@ -68,7 +68,7 @@ async def test_a_server_that_is_not_ready_is_asked_again_with_the_same_delivery(
     assert len(server.requests) == 3 and all(map(genuine, server.requests))
 
 
-async def test_a_server_that_stays_away_is_given_up() -> None:
+async def test_attempts_at_an_absent_server_end() -> None:
     async with told(lambda _: Reply(breaks_off=True)) as (webhooks, server):
         with pytest.raises(WebhookFailed):
             await webhooks.send("turn", {"answer": "words"})
@@ -122,7 +122,7 @@ async def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
 
 
 @pytest.mark.parametrize("allowed", ["127.0.0.1", "127.0.0.0/8"])
-async def test_a_private_address_that_is_listed_is_asked_under_the_hosts_name(allowed: str) -> None:
+async def test_a_listed_private_address_is_requested_under_its_host_name(allowed: str) -> None:
     async def resolve(host: str, port: int) -> list[str]:
         return ["10.0.0.8", "127.0.0.1"]
 
@@ -146,7 +146,7 @@ async def test_a_name_without_an_address_is_tried_again() -> None:
     assert len(tries) == 3
 
 
-async def test_a_turn_that_is_far_too_long_is_not_sent() -> None:
+async def test_a_turn_that_is_too_long_is_not_sent() -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         with pytest.raises(WebhookRefused):
             await webhooks.send("turn", {"answer": "x" * BODY_LIMIT})
@@ -164,13 +164,13 @@ async def test_a_turn_that_is_far_too_long_is_not_sent() -> None:
         ("https://hooks.example/x", ["hooks.example"], "short", "less than 16"),
     ],
 )
-def test_a_webhook_that_is_set_up_wrongly_stops_the_server(url: str, hosts: list[str], secret: str, match: str) -> None:
+def test_a_wrong_webhook_setting_stops_the_server(url: str, hosts: list[str], secret: str, match: str) -> None:
     with pytest.raises(SettingsError, match=match):
         WebhookClient(url=url, secret=secret, hosts=hosts)
 
 
 @pytest.mark.parametrize("words", [True, False])
-async def test_a_finished_turn_is_sent_once_nobody_waits(words: bool) -> None:
+async def test_a_finished_turn_is_sent_without_delaying_the_caller(words: bool) -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         services = {Memory: FakeMemory(), WebhookClient: webhooks}
         pipeline = Pipeline(discover(), services, options={"webhook": {"words": words}})

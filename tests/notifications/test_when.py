@@ -1,4 +1,4 @@
-"""When a reminder is due: what people say is understood, and a place on the clock outlives every change of it."""
+"""When a reminder is due: spoken times are understood, and a local time stays right across clock changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def at(text: str) -> datetime:
         ("at eight in the morning", "2026-11-22T08:00:00+01:00"),
     ],
 )
-def test_what_is_said_of_the_time_is_understood(said: str, meant: str) -> None:
+def test_spoken_times_are_understood(said: str, meant: str) -> None:
     assert planned(said, "none", NOW, OSLO) == (at(meant).timestamp(), None)
 
 
@@ -68,7 +68,7 @@ def test_what_is_said_of_the_time_is_understood(said: str, meant: str) -> None:
         ("daily at noon", "2026-11-22T12:00:00+01:00", "FREQ=DAILY"),
     ],
 )
-def test_how_often_it_comes_may_be_said_with_the_time(said: str, meant: str, rule: str) -> None:
+def test_the_repetition_may_be_said_with_the_time(said: str, meant: str, rule: str) -> None:
     first, series = planned(said, "none", NOW, OSLO)
     assert first == at(meant).timestamp()
     assert series is not None and series.rule == rule
@@ -93,13 +93,13 @@ def test_how_often_it_comes_may_be_said_with_the_time(said: str, meant: str, rul
         ("2020-01-01T09:00", "FREQ=DAILY;COUNT=3", OSLO),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_to_do(said: str, repeat: str, zone: ZoneInfo | None) -> None:
+def test_an_impossible_time_is_refused_with_a_hint(said: str, repeat: str, zone: ZoneInfo | None) -> None:
     with pytest.raises(BadRequest) as refused:
         planned(said, repeat, NOW, zone)
     assert refused.value.hint
 
 
-def test_a_time_without_a_zone_needs_none_when_it_is_reckoned_from_now() -> None:
+def test_a_time_relative_to_now_needs_no_time_zone() -> None:
     assert planned("in ten minutes", "", NOW, None)[0] == NOW + 600
 
 
@@ -117,7 +117,7 @@ def test_nine_every_day_stays_nine_when_the_clocks_change() -> None:
     ]
 
 
-def test_a_time_the_clocks_jump_over_is_moved_and_one_that_comes_twice_is_the_first() -> None:
+def test_a_skipped_local_time_moves_ahead_and_a_repeated_one_is_taken_once() -> None:
     spring = Series("2027-03-27T02:30:00", "FREQ=DAILY", "Europe/Oslo")
     assert next_time(spring, at("2027-03-27T12:00+01:00").timestamp()) == at("2027-03-28T03:30+02:00").timestamp()
     autumn = Series("2026-10-24T02:30:00", "FREQ=DAILY", "Europe/Oslo")
@@ -126,7 +126,7 @@ def test_a_time_the_clocks_jump_over_is_moved_and_one_that_comes_twice_is_the_fi
     assert next_time(autumn, first) == at("2026-10-26T02:30+01:00").timestamp()
 
 
-def test_a_repeating_one_may_have_begun_long_ago() -> None:
+def test_a_repetition_may_have_begun_long_ago() -> None:
     first, _ = planned("2019-01-01T09:00", "daily", NOW, OSLO)
     assert datetime.fromtimestamp(first, OSLO).isoformat() == "2026-11-22T09:00:00+01:00"
 

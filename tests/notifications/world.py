@@ -26,7 +26,7 @@ NOW = 1_795_262_400.0
 
 @dataclass
 class World:
-    """What outlives a process. `now` is moved by hand."""
+    """What outlives a process. The test moves `now`."""
 
     server: FakeServer = field(default_factory=FakeServer)
     now: float = NOW
@@ -46,7 +46,7 @@ class World:
         return self.now
 
     def speak(self, *notice_ids: str) -> None:
-        """Have these notices spoken in a call."""
+        """Count these notices as spoken in a call."""
         for notice_id in notice_ids or tuple(self.waiting):
             del self.waiting[notice_id]
             self.delivered.append(notice_id)
@@ -54,7 +54,7 @@ class World:
 
 @dataclass
 class FakeNotices:
-    """A `NotificationDispatcher` whose notices outlive the process, each once by its id."""
+    """A `NotificationDispatcher` with notices that outlive the process, each once by its id."""
 
     world: World
     fate: Countdown
@@ -131,7 +131,7 @@ class Process:
         return await self.reminders.add(reminder)
 
     async def deliver(self, reminder: Reminder) -> Outcome:
-        """See to it, at the moment it wakes."""
+        """Move the clock to the moment the reminder wakes, then deliver it."""
         current = await self.reminders.get(USER, reminder.id)
         if current is not None:
             self.world.now = max(self.world.now, current.wakes_at)

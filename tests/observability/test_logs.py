@@ -1,4 +1,4 @@
-"""Log lines: JSON with the ids of what they belong to, in this process and joined with another's."""
+"""Log lines: JSON with the ids of call, turn and task, in this process and matched with another's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lines_of(logger: logging.Logger, formatter: logging.Formatter) -> list[str]:
     return handler.written
 
 
-def test_a_json_line_says_who_wrote_it_and_what_it_belongs_to(log: logging.Logger) -> None:
+def test_a_json_line_has_its_level_its_logger_and_its_ids(log: logging.Logger) -> None:
     written = lines_of(log, JsonLines("worker"))
     with log_ids(session="s1", turn=3, conversation=""):
         log.info("an answer after %d ms", 20)
@@ -63,7 +63,7 @@ def test_an_exception_is_one_line_too(log: logging.Logger) -> None:
     assert "ValueError: odd" in json.loads(line)["exception"] and "\n" not in line
 
 
-def test_as_text_the_ids_stand_behind_the_message(log: logging.Logger) -> None:
+def test_in_text_lines_the_ids_follow_the_message(log: logging.Logger) -> None:
     written = lines_of(log, TextLines())
     with log_ids(session="s1"), log_ids(turn=3):
         log.info("Hello.")
@@ -72,7 +72,7 @@ def test_as_text_the_ids_stand_behind_the_message(log: logging.Logger) -> None:
     assert written[1].endswith("test of lines: Bye.")
 
 
-async def test_the_ids_follow_the_work_and_go_nowhere_else(log: logging.Logger) -> None:
+async def test_the_ids_follow_the_work_and_reach_no_other_work(log: logging.Logger) -> None:
     written = lines_of(log, JsonLines("server"))
 
     async def work(number: int) -> None:

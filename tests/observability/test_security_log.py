@@ -1,4 +1,4 @@
-"""The security log: who, what and why as JSON lines, a flood summarised, every event counted."""
+"""The security log: JSON lines of who, what and why, a summary of a flood, a count of every event."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_line_says_who_what_and_why_without_the_user_id(tmp_path: Path) -> None:
+def test_a_line_has_the_event_the_caller_and_the_reason_without_the_user_id(tmp_path: Path) -> None:
     with open_security_log(tmp_path / "log"):
         security_event(SecurityEvent.REQUEST_REFUSED, Somebody(), "wrong token", status=401, route="/api/admin")
     (line,) = lines(tmp_path / "log")
@@ -54,7 +54,7 @@ def test_a_line_says_who_what_and_why_without_the_user_id(tmp_path: Path) -> Non
     }
 
 
-def test_a_line_break_in_a_value_begins_no_line(tmp_path: Path) -> None:
+def test_a_line_break_in_a_value_starts_no_new_line(tmp_path: Path) -> None:
     with open_security_log(tmp_path / "log"):
         security_event(SecurityEvent.ADMIN_ACT, None, "x", what='\n{"event": "signed_in"}' + "y" * 1000)
     (line,) = lines(tmp_path / "log")
@@ -62,7 +62,7 @@ def test_a_line_break_in_a_value_begins_no_line(tmp_path: Path) -> None:
     assert len(line["what"]) == 200
 
 
-def test_a_flood_of_one_address_is_summarised_and_hides_nobody_else(tmp_path: Path) -> None:
+def test_a_flood_from_one_address_is_summarised_and_hides_no_other_address(tmp_path: Path) -> None:
     with open_security_log(tmp_path / "log"):
         for _ in range(5_000):
             security_event(SecurityEvent.REQUEST_REFUSED, Somebody(), "too many")
@@ -74,7 +74,7 @@ def test_a_flood_of_one_address_is_summarised_and_hides_nobody_else(tmp_path: Pa
     assert written[-1]["left_out"] == 5_000 - LINES_OF_ADDRESS
 
 
-def test_a_flood_of_many_addresses_is_bounded_as_well(tmp_path: Path) -> None:
+def test_a_flood_from_many_addresses_is_bounded_too(tmp_path: Path) -> None:
     with open_security_log(tmp_path / "log"):
         for n in range(20_000):
             security_event(SecurityEvent.REQUEST_REFUSED, Somebody(address=f"10.0.{n // 250}.{n % 250}"), "too many")
@@ -82,7 +82,7 @@ def test_a_flood_of_many_addresses_is_bounded_as_well(tmp_path: Path) -> None:
     assert (len(written), summary["left_out"]) == (LINES_OF_EVENT, 20_000 - LINES_OF_EVENT)
 
 
-def test_the_next_window_begins_with_the_summary_and_has_lines_again(tmp_path: Path) -> None:
+def test_the_next_window_starts_with_the_summary_and_has_lines_again(tmp_path: Path) -> None:
     with open_security_log(tmp_path / "log"):
         for _ in range(LINES_OF_ADDRESS + 1):
             security_event(SecurityEvent.SIGNED_IN, Somebody(), "by password")
@@ -104,6 +104,6 @@ def test_metrics_count_every_event() -> None:
     assert counted() == before + 50
 
 
-def test_a_file_that_cannot_be_written_is_reported_at_the_start(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="SECURITY_LOG"), open_security_log(tmp_path / "none" / "log"):
         pass

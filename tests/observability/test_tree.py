@@ -1,4 +1,4 @@
-"""What a call's trace looks like: which span lies in which, how it came out, and what it tells."""
+"""The trace of a call: the tree of spans, their outcomes and their facts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_tokens_add_up_from_the_model_to_the_session() -> None:
     assert [tracer.ended(kind)[0].tokens for kind in ("thinker", "turn", "session")] == [310, 310, 310]
 
 
-async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
+async def test_the_turn_span_has_its_legs_and_the_session_span_its_reason() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, WEATHER, ["It is mild."]) as placed:
         await ask(placed)
@@ -60,7 +60,7 @@ async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
     assert (session.outcome, session.facts["reason"], session.facts["turns"]) == ("complete", "disconnected", 1)
 
 
-async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
+async def test_a_cached_answer_is_a_cache_hit_without_a_model() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, ["Because of scattering."]) as placed:
         for number in (1, 2):
@@ -75,7 +75,7 @@ async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
     assert (first.tokens, second.tokens) == (15, 0)
 
 
-async def test_a_thinker_that_fails_is_traced_as_failed() -> None:
+async def test_a_failing_thinker_has_a_failed_span() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, [ModelUnavailable("no")]) as placed:
         await ask(placed)
@@ -83,7 +83,7 @@ async def test_a_thinker_that_fails_is_traced_as_failed() -> None:
     assert [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn")] == ["failed", "failed", "complete"]
 
 
-async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() -> None:
+async def test_an_answer_after_its_turn_is_stale_in_its_own_turn() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, [0.05, "Late."]) as placed:
         await begin_turn(placed)
@@ -98,7 +98,7 @@ async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() ->
     assert first.ended >= thinker.ended
 
 
-async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
+async def test_a_complete_answer_that_is_never_spoken_is_stale() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, ["A."]) as placed:
         await begin_turn(placed)
@@ -111,7 +111,7 @@ async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
     assert thinker.outcome == "stale"
 
 
-async def test_what_is_under_way_when_the_caller_leaves_is_cancelled() -> None:
+async def test_open_spans_are_cancelled_when_the_caller_leaves() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, ["One", 30.0, "two"]) as placed:
         await begin_turn(placed)
@@ -134,7 +134,7 @@ async def think_under(tracer: FakeTracer, who: Agent, text: str = "x") -> list[T
     return tracer.under(tracer.ended("session")[0])
 
 
-async def test_calls_made_at_once_are_spans_of_their_own() -> None:
+async def test_parallel_tool_calls_have_separate_spans() -> None:
     slow = Slow()
     calls = [call("slow", '{"seconds": 0.03}', "a"), call("slow", '{"seconds": 0.031}', "b")]
     tracer = FakeTracer()
@@ -144,14 +144,14 @@ async def test_calls_made_at_once_are_spans_of_their_own() -> None:
     assert second.began < first.ended, "they overlap"
 
 
-async def test_a_tool_nobody_has_is_not_traced_by_the_name_the_model_gave_it() -> None:
+async def test_an_unknown_tool_is_traced_without_the_name_that_the_model_gave() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([call("my_private_words")], ["Sorry."])
     inside = await think_under(tracer, agent(model, echo))
     assert [(record.name, record.outcome) for record in inside][1] == ("unknown_tool", "failed")
 
 
-async def test_cancelling_in_a_tool_cancels_its_span() -> None:
+async def test_cancelling_a_tool_cancels_its_span() -> None:
     tracer, slow = FakeTracer(), Slow()
     session = agent(ScriptedModel([call("slow")]), slow.tool).create_session("c")
     with within(tracer.session("s1")):
@@ -165,7 +165,7 @@ async def test_cancelling_in_a_tool_cancels_its_span() -> None:
     ]
 
 
-async def test_the_first_word_and_the_answering_model_are_told() -> None:
+async def test_a_model_span_has_the_first_word_and_the_answering_model() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
     [record] = await think_under(tracer, agent(model, echo))
@@ -174,7 +174,7 @@ async def test_the_first_word_and_the_answering_model_are_told() -> None:
     assert (record.name, record.tokens, record.facts["model"]) == ("test-model", 7, "the-fallback")
 
 
-async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:
+async def test_a_turn_span_counts_murmurs_and_discarded_tokens_without_any_words() -> None:
     tracer = FakeTracer()
     trace = CallTrace(tracer, Session(SessionRequest("ada"), "fake"))
     trace.on_turn(1, ev.SpeechStopped(900))

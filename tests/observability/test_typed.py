@@ -1,4 +1,4 @@
-"""What belongs to no call is traced whole, too: typed turns with the Thinkers they consult, summaries, digests."""
+"""Work outside calls is traced whole, too: typed turns with the Thinkers they consult, summaries, digests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Pat
     assert facts.items() >= (expected | {"outcome": "complete", "tokens": 39}).items()
 
 
-async def test_a_turn_of_no_conversation_is_a_trace_with_its_words(tmp_path: Path) -> None:
+async def test_a_turn_without_a_conversation_is_a_trace_with_its_words(tmp_path: Path) -> None:
     tracer = FakeTracer()
     reply = await answered(chat_with(tmp_path, tracer, ["Hello."]), conversation=None, message_id="m1")
     [turn] = tracer.ended("turn")
@@ -75,7 +75,7 @@ async def test_a_turn_of_no_conversation_is_a_trace_with_its_words(tmp_path: Pat
     assert [record.kind for record in tracer.under(turn)] == ["model"]
 
 
-async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
+async def test_a_typed_turn_has_its_outcome(tmp_path: Path) -> None:
     failed = FakeTracer()
     with pytest.raises(VoiceError):
         await answered(chat_with(tmp_path, failed, [ModelUnavailable("The model is gone.")]))

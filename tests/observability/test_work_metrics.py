@@ -1,4 +1,4 @@
-"""What `/metrics` says of tools and text models."""
+"""Figures of tools and text models in `/metrics`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_failed_requests_to_a_model_are_counted_by_reason() -> None:
         assert registry.get_sample_value("voice_model_failures_total", labels) == count
 
 
-async def test_a_server_shows_them_after_a_call() -> None:
+async def test_a_server_shows_both_figures_after_a_call() -> None:
     asks = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "What's the weather in Seattle?"}}
     async with offline_peer({"turns": [{"reply": {"calls": [asks]}, "after_results": ["It rains."]}]}) as peer:
         with running_server(peer) as server:

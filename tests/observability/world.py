@@ -1,4 +1,4 @@
-"""A traced call: Thinkers over a scripted model, a fake line, and a tracer of the test's choice."""
+"""A traced call: Thinkers over a scripted model, a fake line, and a tracer that the test chooses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def begin_turn(call: PlacedCall, text: str = SPOKEN) -> None:
 
 
 async def route(call: PlacedCall, domain: str, query: str, id_: str = "c1", *, finish: bool = True) -> None:
-    """The Responder hands the question on, and says no more unless it is not to `finish`."""
+    """The Responder hands the question on. If `finish` is set, it then ends its reply."""
     request = call.responder.requests[-1].request
     arguments = json.dumps({"domain": domain, "query": query})
     call.responder.say(ev.ReplyStarted(f"r-{request}", request))
@@ -54,7 +54,7 @@ async def answered(call: PlacedCall, events: int = 1) -> None:
 
 
 async def speak_reply(call: PlacedCall, text: str = "It is mild in Seattle.") -> None:
-    """The Responder says it, and it is heard to the end."""
+    """The Responder speaks the answer, and the caller hears it to the end."""
     request = call.responder.requests[-1].request
     reply, item = f"r-{request}", f"i-{request}"
     call.responder.say(ev.ReplyStarted(reply, request), ev.ReplyText(reply, item, text))
@@ -65,6 +65,6 @@ async def speak_reply(call: PlacedCall, text: str = "It is mild in Seattle.") ->
 
 
 async def hang_up(call: PlacedCall) -> None:
-    """The caller is gone."""
+    """The caller hangs up."""
     call.live.hang_up("disconnected")
     await asyncio.wait_for(asyncio.shield(call.task), 5)

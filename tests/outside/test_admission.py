@@ -1,6 +1,6 @@
-"""A server decides at its start who may call: it refuses to be open to others with keys, and says who is admitted.
+"""A server decides at its start who may call: with keys it refuses to be open to others, and it logs who is admitted.
 
-The processes are real, and end in time by themselves or are ended here.
+The processes are real. They end in time by themselves, or the test ends them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(workers: str) -> None:
+def test_an_open_server_with_credentials_does_not_start_on_a_public_address(workers: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         env = {"DATA_DIR": f"{folder}/var", "WORKERS": workers, "OPENAI_API_KEY": "test-key"}
         started = subprocess.run(
@@ -34,7 +34,7 @@ def test_an_open_server_with_credentials_does_not_start_where_others_reach_it(wo
     assert "test-key" not in started.stderr
 
 
-async def test_it_still_starts_where_the_operator_says_so_and_warns() -> None:
+async def test_it_starts_there_if_the_operator_allows_it_and_warns() -> None:
     with running_server(None, options=["--host", "0.0.0.0"], FINNHUB_API_KEY="t", ACCESS_OPEN_ANYWHERE="1") as server:
         assert "ACCESS_OPEN_ANYWHERE" in server.printed
         async with a_browser(server) as browser:
@@ -43,7 +43,7 @@ async def test_it_still_starts_where_the_operator_says_so_and_warns() -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_the_command_makes_a_token_that_the_server_takes(workers: str) -> None:
+def test_the_server_accepts_a_token_that_the_command_makes(workers: str) -> None:
     settings = {"ACCESS": "key", "API_KEYS": f"shop:{SECRET}"}
     with running_server(None, WORKERS=workers, **settings) as server:
         assert "key: programs with a key" in server.printed and SECRET not in server.printed

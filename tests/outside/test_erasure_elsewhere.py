@@ -1,4 +1,4 @@
-"""Erasure reaches what left the server: webhooks hear of it, and the security log has it."""
+"""Erasure reaches data outside the server: webhooks are notified, and the security log has an entry."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_erasing_a_user_reaches_webhooks(workers: str) -> None:
             assert deleted[0]["user"] not in log.read_text()
 
 
-async def test_who_has_not_erased_yet_is_named_and_asked_again() -> None:
+async def test_an_unfinished_erasure_names_the_webhook_and_is_tried_again() -> None:
     async with serving(lambda _: json_reply({}, 503)) as hook:
         with running_server(None, **webhook("PIPELINE", f"{hook.url}/turns")) as server:
             async with a_browser(server) as ana:

@@ -1,7 +1,7 @@
-"""Requests made from the whole OpenAPI document by schemathesis, against a real server: none is answered with a 5xx.
+"""Requests that schemathesis makes from the whole OpenAPI document, against a real server: no answer is a 5xx.
 
-A 503 for a full server, a peer that is away or a spent budget is an answer, too, but no server of these tests has one.
-`FUZZ_SECONDS` says for how long each caller tries: eight in `make test-all`, ten minutes in `make fuzz`.
+A server answers 503 if it is full, a peer is away or a budget is spent, but no server of these tests is in such a
+state. `FUZZ_SECONDS` is the time for each caller: eight in `make test-all`, ten minutes in `make fuzz`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def cookie_of(server: RunningServer) -> str:
 
 
 def credentials(caller: str, server: RunningServer) -> list[str]:
-    """The headers with which a caller comes, as arguments of schemathesis."""
+    """The credentials of a caller, as header arguments of schemathesis."""
     match caller:
         case "visitor":
             return ["--header", f"Cookie: {cookie_of(server)}"]
@@ -86,7 +86,7 @@ def test_no_request_made_from_the_document_is_answered_with_a_5xx(
         capture_output=True,
         text=True,
     )
-    sys.stdout.write(run.stdout[run.stdout.rfind("= SUMMARY ") :])  # how much was tried: `make fuzz` shows it
+    sys.stdout.write(run.stdout[run.stdout.rfind("= SUMMARY ") :])  # `make fuzz` shows how many requests were made
     assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-2_000:]
     log = (server.folder / "stderr.log").read_text()
     assert "unexpected error" not in log

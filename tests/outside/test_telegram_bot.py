@@ -1,4 +1,4 @@
-"""The Telegram bot of `examples/`, as a process of its own before a whole server, spoken to as Telegram does."""
+"""The Telegram bot of `examples/`, as a process of its own before a whole server. The test plays Telegram."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def update(number: int, user: int, text: str) -> dict[str, Any]:
     }
 
 
-async def test_a_bots_users_converse_each_for_themselves() -> None:
+async def test_each_user_of_a_bot_has_a_conversation_of_their_own() -> None:
     shown = {"x-telegram-bot-api-secret-token": SECRET}
     keyed = {"ACCESS": "open,key", "API_KEYS": f"shop:{KEY}"}
     with running_peer() as peer, running_server(peer, **keyed) as server, running_bot(server.url) as bot:
@@ -64,7 +64,7 @@ async def test_a_bots_users_converse_each_for_themselves() -> None:
             answer = (await telegram.post("/telegram", json=first, headers=shown)).json()
             assert (answer["method"], answer["chat_id"]) == ("sendMessage", 700)
             assert "Seattle" in answer["text"]
-            assert (await telegram.post("/telegram", json=first, headers=shown)).json() == answer, "sent again"
+            assert (await telegram.post("/telegram", json=first, headers=shown)).json() == answer, "it was sent again"
             assert (await telegram.post("/telegram", json={"update_id": 2, "poll": {}}, headers=shown)).json() == {}
             await telegram.post("/telegram", json=update(3, 800, "Hello."), headers=shown)
         program = {"authorization": f"Bearer {TOKEN}"}

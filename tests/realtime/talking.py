@@ -45,7 +45,7 @@ def told(core: Realtime, kind: str, **fields: Any) -> list[Event]:
 
 
 def error_code(answer: list[Event]) -> str | None:
-    """The code of the one error that came back, which names our event."""
+    """The code of the one error, which names our event."""
     assert [event["type"] for event in answer] == ["error"]
     assert answer[0]["error"]["event_id"] == "mine"
     code: str | None = answer[0]["error"]["code"]

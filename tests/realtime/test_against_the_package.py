@@ -1,4 +1,4 @@
-"""The protocol as the `openai` package has it: its types name every event and field that the room reads."""
+"""The protocol against the `openai` package: its types name every event and field that the room reads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_shape_has_the_fields_of_the_package(ours: type[Struct], theirs: type[
     assert required <= {field.name for field in struct_fields(ours) if field.required} | {"type"}
 
 
-def test_a_session_is_shown_as_the_package_has_it() -> None:
+def test_a_session_is_shown_in_the_form_of_the_package() -> None:
     shown = RealtimeSession("sess_1", "gpt-realtime").shown()
     assert RealtimeSessionCreateResponse.model_validate(shown).model_extra == {}
     assert set(shown["audio"]["input"]) == names(RealtimeAudioConfigInput)

@@ -1,4 +1,4 @@
-"""The scripted server over a real socket, in a process of its own: what a test of the bridge relies on."""
+"""The scripted server in a process of its own, over a real socket: what tests of the bridge rely on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer:
         ]
 
 
-async def test_wrong_messages_are_answered_and_the_session_lives_on(peer: OfflinePeer) -> None:
+async def test_wrong_messages_are_answered_and_the_session_goes_on(peer: OfflinePeer) -> None:
     await peer.follow({})
     async with realtime_client(peer.url) as client:
         for message in ("{", "[]", '{"type": "no.such", "event_id": "e1"}', '{"type": "session.update"}', b"\x00"):
@@ -49,7 +49,7 @@ async def test_wrong_messages_are_answered_and_the_session_lives_on(peer: Offlin
         await client.update(instructions="Go on.")
 
 
-def test_process_ends_when_its_standard_input_closes() -> None:
+def test_the_process_ends_when_its_standard_input_closes() -> None:
     process = start([])
     when_ready(process)
     assert process.stdin

@@ -10,7 +10,7 @@ from backend.realtime.serving.parts import Begin, Call, End, Expire, ReplySound,
 from tests.realtime.talking import a_core, append, ask, commit, error_code, events, message, said, tell, told
 
 
-def test_commit_makes_a_user_item_linked_to_the_one_before() -> None:
+def test_a_commit_makes_a_user_item_linked_to_the_one_before() -> None:
     core = a_core()
     first = commit(core).item.id
     append(core, bytes(9600))
@@ -21,7 +21,7 @@ def test_commit_makes_a_user_item_linked_to_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("ms", [0, 99])
-def test_commit_of_less_than_100_ms_is_refused(ms: int) -> None:
+def test_a_commit_of_less_than_100_ms_is_refused(ms: int) -> None:
     core = a_core()
     append(core, bytes(ms * 48))
     assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
@@ -34,7 +34,7 @@ def test_cleared_audio_is_gone() -> None:
     assert error_code(told(core, "input_audio_buffer.commit")) == "input_audio_buffer_commit_empty"
 
 
-def test_transcript_may_come_after_the_reply_began_and_fills_the_item() -> None:
+def test_a_transcript_may_come_after_the_reply_began_and_fills_the_item() -> None:
     core = a_core()
     listen = commit(core)
     order = ask(core)
@@ -44,14 +44,14 @@ def test_transcript_may_come_after_the_reply_began_and_fills_the_item() -> None:
     assert listen.item.shown()["content"][0]["transcript"] == "hello"
 
 
-def test_transcripts_stay_unsaid_without_a_wish_for_them() -> None:
+def test_a_transcript_is_sent_only_to_a_client_that_asked_for_it() -> None:
     core = Realtime("offline")
     audio = {"input": {"turn_detection": None}}
     tell(core, "session.update", session={"type": "realtime", "audio": audio})
     assert core.heard(commit(core).item, TranscriptDone("hello")) == []
 
 
-def test_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
+def test_a_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
     core = a_core()
     tell(core, "conversation.item.create", item=message("user", "weather?"))
     seen = said(
@@ -68,7 +68,7 @@ def test_call_follows_its_spoken_acknowledgement_in_one_response() -> None:
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"] > 0
 
 
-def test_text_reply_has_text_events_and_no_audio() -> None:
+def test_a_text_reply_has_text_events_and_no_audio() -> None:
     core = a_core()
     seen = said(core, ask(core, output_modalities=["text"]), Begin(), Words("Hi"), ReplySound(b"\0\0"), End())
     kinds = {event["type"] for event in seen}
@@ -76,7 +76,7 @@ def test_text_reply_has_text_events_and_no_audio() -> None:
     assert not any("audio" in kind for kind in kinds)
 
 
-def test_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
+def test_a_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
     core = a_core()
     order = ask(core)
     said(core, order, Begin(), ReplySound(bytes(4800)))
@@ -89,7 +89,7 @@ def test_cancelled_reply_takes_late_deltas_and_ends_as_cancelled() -> None:
     assert core.said(order.response_id, ReplySound(bytes(4800))) == []
 
 
-def test_cancel_without_a_reply_is_a_benign_error() -> None:
+def test_a_cancel_without_a_reply_is_a_harmless_error() -> None:
     core = a_core()
     assert error_code(told(core, "response.cancel")) == "response_cancel_not_active"
     order = ask(core)
@@ -97,7 +97,7 @@ def test_cancel_without_a_reply_is_a_benign_error() -> None:
     assert error_code(told(core, "response.cancel", response_id=order.response_id)) == "response_cancel_not_active"
 
 
-def test_second_reply_waits_for_the_first_even_before_it_began() -> None:
+def test_a_second_reply_waits_for_the_first_even_before_it_began() -> None:
     core = a_core()
     order = ask(core)
     assert error_code(told(core, "response.create")) == "conversation_already_has_active_response"
@@ -105,7 +105,7 @@ def test_second_reply_waits_for_the_first_even_before_it_began() -> None:
     assert ask(core).response_id != order.response_id
 
 
-def test_out_of_band_reply_runs_beside_and_leaves_no_item() -> None:
+def test_an_out_of_band_reply_runs_in_parallel_and_leaves_no_item() -> None:
     core = a_core()
     main = ask(core)
     said(core, main, Begin(), Words("a"))
@@ -124,7 +124,7 @@ def truncatable() -> tuple[Realtime, str]:
     return core, next(event for event in done if event["type"] == "response.done")["response"]["output"][0]["id"]
 
 
-def test_a_message_that_directs_a_reply_is_part_of_its_instructions_and_not_of_what_was_said() -> None:
+def test_a_directing_message_joins_the_instructions_and_not_the_conversation() -> None:
     core = a_core()
     tell(core, "session.update", session={"type": "realtime", "instructions": "be kind"})
     tell(core, "conversation.item.create", item=message("user", "weather?"))
@@ -134,7 +134,7 @@ def test_a_message_that_directs_a_reply_is_part_of_its_instructions_and_not_of_w
     assert [item.words for item in order.items] == ["weather?"]
 
 
-def test_truncation_cuts_the_audio_and_as_large_a_share_of_the_words() -> None:
+def test_truncation_cuts_audio_and_words_in_proportion() -> None:
     core, item = truncatable()
     (cut,) = told(core, "conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=400)
     assert cut["audio_end_ms"] == 400
@@ -151,7 +151,7 @@ def test_truncation_cuts_the_audio_and_as_large_a_share_of_the_words() -> None:
         ({"item_id": "no_such"}, "item_truncate_invalid_item_id"),
     ],
 )
-def test_truncation_out_of_bounds_is_refused(change: dict[str, object], code: str) -> None:
+def test_a_truncation_out_of_bounds_is_refused(change: dict[str, object], code: str) -> None:
     core, item = truncatable()
     fields = {"item_id": item, "content_index": 0, "audio_end_ms": 400, **change}
     assert error_code(told(core, "conversation.item.truncate", **fields)) == code
@@ -165,7 +165,7 @@ def test_only_spoken_assistant_items_can_be_truncated() -> None:
     assert error_code(answer) == "unsupported_content_type"
 
 
-def test_deleted_item_is_gone() -> None:
+def test_a_deleted_item_is_gone() -> None:
     core, item = truncatable()
     assert told(core, "conversation.item.delete", item_id=item)[0]["item_id"] == item
     assert error_code(told(core, "conversation.item.delete", item_id=item)) == "item_delete_invalid_item_id"
@@ -180,7 +180,7 @@ def test_deleted_item_is_gone() -> None:
         ({"type": "message", "role": "assistant", "content": [{"type": "output_audio", "audio": ""}]}, "invalid_value"),
     ],
 )
-def test_wrong_items_are_refused(item: dict[str, object], code: str) -> None:
+def test_a_wrong_item_is_refused(item: dict[str, object], code: str) -> None:
     core = a_core()
     tell(core, "conversation.item.create", item=message("user", "first", id="taken"))
     assert error_code(told(core, "conversation.item.create", item=item)) == code
@@ -201,7 +201,7 @@ def test_wrong_items_are_refused(item: dict[str, object], code: str) -> None:
         ([], "invalid_event", None),
     ],
 )
-def test_wrong_events_are_answered_with_code_and_parameter(event: object, code: str, param: str | None) -> None:
+def test_a_wrong_event_is_answered_with_code_and_parameter(event: object, code: str, param: str | None) -> None:
     core = a_core()
     (answer,) = events(core.receive(event))
     assert (answer["error"]["code"], answer["error"]["param"]) == (code, param)

@@ -61,12 +61,12 @@ def test_wrong_settings_are_refused_and_change_nothing(fields: dict[str, Any], c
     assert core.session.shown() == before
 
 
-def test_type_is_required() -> None:
+def test_the_type_is_required() -> None:
     (answer,) = events(a_core().receive({"type": "session.update", "session": {"instructions": "x"}}))
     assert (answer["error"]["code"], answer["error"]["param"]) == ("missing_required_parameter", "session.type")
 
 
-def test_voice_locks_with_the_first_audio() -> None:
+def test_the_voice_is_fixed_with_the_first_audio() -> None:
     core = a_core()
     update(core, audio={"output": {"voice": "shimmer"}})
     said(core, ask(core), Begin(), ReplySound(b"\0\0"), End())
@@ -74,7 +74,7 @@ def test_voice_locks_with_the_first_audio() -> None:
     assert update(core, audio={"output": {"voice": "shimmer"}})[0]["type"] == "session.updated"
 
 
-def test_the_certainty_of_transcripts_is_given_only_where_it_was_asked_for() -> None:
+def test_a_transcript_has_its_certainty_only_if_the_client_asked_for_it() -> None:
     core = a_core()
     before = core.session.gives_logprobs
     update(core, include=["item.input_audio_transcription.logprobs"])

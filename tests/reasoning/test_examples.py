@@ -1,4 +1,4 @@
-"""The examples run as their docstrings say, against a chat server on this machine; the `.env` files are settings."""
+"""The examples run as their docstrings say, against a chat server on this machine. The `.env` files are settings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_without_a_key_an_example_says_what_to_set(tmp_path: Path) -> None
 
 
 async def ran(command: str, folder: Path, settings: dict[str, str], status: int = 0) -> str:
-    """What a script prints, run where no `.env` is."""
+    """The output of a script in a folder without `.env`."""
     name, *arguments = command.split()
     kept = {each: os.environ[each] for each in ("PATH", "HOME") if each in os.environ}
     process = await asyncio.create_subprocess_exec(
@@ -76,12 +76,12 @@ async def ran(command: str, folder: Path, settings: dict[str, str], status: int 
     return output.decode()
 
 
-def test_every_script_is_run_here() -> None:
+def test_this_module_runs_every_script() -> None:
     assert {path.name for path in EXAMPLES.glob("run_*.py")} == {command.split()[0] for command in RUNS}
 
 
 @pytest.mark.parametrize("provider", ["gemini", "qwen", "deepseek"])
-def test_an_env_file_sets_what_thinkers_need_and_nothing_unknown(provider: str) -> None:
+def test_an_env_file_sets_what_thinkers_need_and_has_no_unknown_setting(provider: str) -> None:
     file = EXAMPLES / f"{provider}.env"
     values = dotenv_values(file)
     assert set(values) <= {name for kind in groups().values() for name, _ in kind.variables()}

@@ -18,7 +18,7 @@ def call(name: str, arguments: Any = None) -> str:
     return f"<function_call>{json.dumps({'name': name, 'arguments': arguments or {}})}</function_call>"
 
 
-async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
+async def test_a_model_gets_the_tools_and_its_calls_are_read() -> None:
     model = ScriptedModel([f"I look. {call('echo', {'text': 'hi'})} It said: 42"])
     said = await generate(model, "small", "Be kind.", [{"role": "user", "content": "Go."}], toolbox(echo))
     assert said.text == "I look."
@@ -27,7 +27,7 @@ async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
     assert model.requests[0]["tools"] == []
 
 
-async def test_the_calls_in_a_text_are_made_in_order() -> None:
+async def test_the_calls_in_a_text_run_in_order() -> None:
     text = f"First {call('echo', {'text': 'a'})}\n{call('echo', {'text': 'b'})}"
     assert await echoed(text) == ["a", "b"]
     assert await call_function(toolbox(echo), "No call at all.") is None
@@ -41,11 +41,11 @@ async def called(*made: Any) -> list[ToolResult]:
 
 
 async def echoed(text: str) -> list[str]:
-    """What the echo says to the calls in `text`."""
+    """The answer of the echo to the calls in `text`."""
     return [json.loads(each.content)["text"] for each in await called(toolbox(echo), text)]
 
 
-async def test_a_call_may_say_what_it_is_for_and_call_its_arguments_args() -> None:
+async def test_a_call_may_give_a_reason_and_may_name_its_arguments_args() -> None:
     call = '{"name": "echo", "call_objective": "to hear it", "args": {"text": "hi"}}'
     assert await echoed(f"I ask. <function_call>{call}</function_call>") == ["hi"]
 
@@ -59,7 +59,7 @@ async def test_a_call_may_say_what_it_is_for_and_call_its_arguments_args() -> No
         ("<function_call>echo()</function_call>", MALFORMED),
     ],
 )
-async def test_what_cannot_be_called_comes_back_with_the_tools_there_are(text: str, kind: str) -> None:
+async def test_an_unknown_call_is_answered_with_the_available_tools(text: str, kind: str) -> None:
     (result,) = await called(toolbox(echo, fail), text)
     error = json.loads(result.content)["error"]
     assert (result.error, error["type"], error["tools"]) == (kind, kind, ["echo", "fail"])

@@ -51,7 +51,7 @@ async def test_one_model_thinks_and_acts_until_it_delivers() -> None:
     assert third["messages"][-1]["role"] == "tool"
 
 
-async def test_the_thinker_gives_instructions_and_sees_what_the_tools_returned() -> None:
+async def test_the_thinker_gives_instructions_and_sees_the_results_of_tools() -> None:
     model = Cast(
         planner=[
             ["<deep_thinking>SECRET</deep_thinking><instruction>Ask the echo.</instruction><input>4</input>"],
@@ -81,7 +81,7 @@ async def test_the_thinker_gives_instructions_and_sees_what_the_tools_returned()
 
 
 @pytest.mark.parametrize("strategy", ["mono", "dual"])
-async def test_without_a_deliverable_the_last_words_are_told_as_unfinished(strategy: Any) -> None:
+async def test_without_a_deliverable_the_last_words_are_the_unfinished_answer(strategy: Any) -> None:
     said = "<deep_thinking>SECRET</deep_thinking><action>I have half of it.</action>"
     model = Cast(planner=lambda _: [said], executor=lambda _: [said])
     reasoned = await reasoner(model).infer("x", strategy)
@@ -89,7 +89,7 @@ async def test_without_a_deliverable_the_last_words_are_told_as_unfinished(strat
     assert reasoned.text == f"{NOT_FINISHED} I have half of it."
 
 
-async def test_by_voice_only_the_output_is_told() -> None:
+async def test_by_voice_only_the_output_is_spoken() -> None:
     task = ReasoningRequest("x", "mono", tool_context("ada", "c"), "voice")
     assert (await reasoner(ScriptedModel([DELIVERED])).infer(task)).text == "It is four."
 
@@ -119,7 +119,7 @@ def test_only_a_deliverable_outside_of_thoughts_ends_the_work(payload: str, ends
     assert stopped(ModelMessage(payload)) is ends
 
 
-def test_what_is_concluded_has_neither_thoughts_nor_tags() -> None:
+def test_a_conclusion_has_neither_thoughts_nor_tags() -> None:
     said = "<shallow_thinking>Hm.</shallow_thinking><action>Half of it.</action> TASK_DONE"
     assert conclude(ReasonerMemory([ModelMessage(said)])) == "Half of it."
     assert conclude(ReasonerMemory()) == ""
@@ -141,7 +141,7 @@ def test_the_output_is_a_section_of_the_deliverable(text: str, output: str) -> N
     assert output_of(text) == output
 
 
-async def test_the_first_words_of_one_model_that_ignores_the_form_are_its_answer() -> None:
+async def test_the_first_words_of_a_single_model_without_the_form_are_its_answer() -> None:
     model = ScriptedModel(["It is four."])
     reasoned = await reasoner(model).infer("What is two and two?")
     assert (reasoned.text, reasoned.state, reasoned.rounds) == ("It is four.", "complete", 1)

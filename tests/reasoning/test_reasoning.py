@@ -1,4 +1,4 @@
-"""Reasoning: its bounds, what stays private, and the truth about what was not finished."""
+"""Reasoning: its bounds, what stays private, and plain words about unfinished work."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.support.consent import tool_context
 from tests.support.waiting import until
 
 
-async def test_a_task_that_names_no_tools_has_none_and_one_that_needs_consent_is_not_run() -> None:
+async def test_a_task_without_named_tools_has_none_and_a_tool_that_needs_consent_does_not_run() -> None:
     @tool("erase", "Erases.", confirm=True)
     async def erase(what: str) -> Result:
-        raise AssertionError("nobody has agreed")
+        raise AssertionError("the user has not agreed")
 
     model = ScriptedModel(["It says hi."])
     await reasoner(model, echo).infer(ReasoningRequest("x"))
@@ -33,7 +33,7 @@ async def test_a_task_that_names_no_tools_has_none_and_one_that_needs_consent_is
     assert "not_allowed" in model.requests[1]["messages"][-1]["content"]
 
 
-def test_unless_tools_are_named_those_may_be_used_that_look_up_what_is_no_users_own() -> None:
+def test_without_named_tools_read_only_tools_without_user_data_may_be_used() -> None:
     @tool("jot", "Writes.", writes=True)
     async def jot() -> Result:
         return Result({})
@@ -45,7 +45,7 @@ def test_unless_tools_are_named_those_may_be_used_that_look_up_what_is_no_users_
     assert reasoner(ScriptedModel(), echo, jot, mine).tools == ("echo",)
 
 
-async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
+async def test_when_the_time_runs_out_the_draft_is_the_unfinished_answer() -> None:
     model = ScriptedModel(["<action>A draft.</action>"], [30.0, "Too late."])
     reasoned = await reasoner(model, deadline_s=0.1).infer("x")
     assert (reasoned.text, reasoned.state) == (f"{NOT_FINISHED} A draft.", "incomplete")
@@ -54,7 +54,7 @@ async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
         await reasoner(ScriptedModel([30.0])).infer("x", deadline_s=0.05)
 
 
-async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
+async def test_a_model_that_fails_midway_leaves_an_unfinished_answer() -> None:
     model = Cast(planner=[["Go on."], [ModelUnavailable("gone")]], executor=[["I have half of it."]])
     reasoned = await reasoner(model).infer("x", strategy="dual")
     assert (reasoned.state, reasoned.text) == ("incomplete", f"{NOT_FINISHED} I have half of it.")
@@ -62,13 +62,13 @@ async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
         await reasoner(ScriptedModel([ModelUnavailable("gone")])).infer("x")
 
 
-async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
+async def test_a_spoken_outcome_has_speakable_text() -> None:
     model = Cast(planner=[["Go."]], executor=[["<deliverable>**21°C**, see [here](http://a.b/c)</deliverable>"]])
     task = ReasoningRequest("x", "dual", tool_context("ada", "c"), "voice")
     assert (await reasoner(model).infer(task)).text == "21 degrees Celsius, see here"
 
 
-async def test_thoughts_are_nowhere_but_in_the_models_own_conversation(caplog: pytest.LogCaptureFixture) -> None:
+async def test_thoughts_stay_in_the_models_own_conversation(caplog: pytest.LogCaptureFixture) -> None:
     model = Cast(planner=[["SECRET plan"]], executor=[["<think>SECRET doubt</think><deliverable>Done.</deliverable>"]])
     stages: list[Stage] = []
     with caplog.at_level(logging.DEBUG):
@@ -88,11 +88,11 @@ async def test_thoughts_are_nowhere_but_in_the_models_own_conversation(caplog: p
         ("<think>a</think>", ""),
     ],
 )
-def test_what_a_model_thinks_aloud_is_left_out(text: str, left: str) -> None:
+def test_thoughts_in_the_text_are_left_out(text: str, left: str) -> None:
     assert without_thoughts(text) == left
 
 
-async def test_sample_data_is_said_to_be_one() -> None:
+async def test_an_answer_from_sample_data_says_so() -> None:
     @tool("made_up", "Makes it up.")
     async def made_up() -> Result:
         return Result({"n": 1}, sample=True)
@@ -113,12 +113,12 @@ async def test_a_cancelled_task_stops_its_models() -> None:
 
 
 @pytest.mark.parametrize("task", ["", "  ", "x" * 8001])
-async def test_a_task_is_neither_empty_nor_endless(task: str) -> None:
+async def test_a_task_is_neither_empty_nor_too_long(task: str) -> None:
     with pytest.raises(BadRequest, match="8,000"):
         await reasoner(ScriptedModel()).infer(task)
 
 
-async def test_a_trace_tells_figures_of_thoughts_and_no_words_even_with_content_on() -> None:
+async def test_a_trace_has_figures_of_thoughts_and_no_words_even_with_content_on() -> None:
     tracer = FakeTracer()
     session = tracer.session("s1")
     model = Cast(

@@ -1,4 +1,4 @@
-"""A whole server with a parrot that answers its calls: it hears a question out, then plays a tone."""
+"""A whole server with a parrot that answers its calls: it listens to a question, then plays a tone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.tones import audible, tone
 
 ANSWER_HZ = 900
 ANSWER_MS = 500
-QUESTION_ENDS_AFTER = 10
+QUESTION_ENDS_AFTER = 40
 """Silent frames after the question."""
 
 RunCall = Callable[[Session, Transport], Awaitable[str]]
@@ -52,7 +52,7 @@ async def parrot(session: Session, transport: Transport) -> str:
 
 
 def answer(session: Session, transport: Transport) -> None:
-    """Say, and tell, everything a real answer has."""
+    """Send and play everything a real answer has."""
     told = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "rain?", "elapsed_ms": 40}
 
     def publish(type_: str, data: dict[str, Any]) -> None:

@@ -24,12 +24,12 @@ ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test meets the cookies of its runner."""
+    """Keep the cookies of the person who runs the tests out of every test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 async def typed(here: World, *lines: str, conversation: str | None = None) -> str:
-    """What the terminal shows when these lines are typed."""
+    """The output of the terminal for these typed lines."""
     out = io.StringIO()
     console = Console(file=out, width=200, highlight=False, force_terminal=False)
     stdin = io.StringIO("".join(f"{line}\n" for line in lines))
@@ -50,7 +50,7 @@ async def test_a_conversation_goes_on_in_the_next_command(tmp_path: Path) -> Non
         assert (tmp_path / "state/responder-thinker/callers.json").stat().st_mode & 0o077 == 0
 
 
-async def test_what_thinkers_do_is_shown(tmp_path: Path) -> None:
+async def test_the_actions_of_thinkers_are_shown(tmp_path: Path) -> None:
     scenes = ([call("route_to_thinker", ROUTE)], ["Scattering."], ["Because of scattering."])
     async with world(tmp_path, scenes=scenes) as here:
         shown = await typed(here, "Why is the sky blue?")
@@ -58,14 +58,14 @@ async def test_what_thinkers_do_is_shown(tmp_path: Path) -> None:
     assert "assistant: Because of scattering." in shown
 
 
-async def test_trouble_is_shown_and_the_conversation_goes_on(tmp_path: Path) -> None:
+async def test_an_error_is_shown_and_the_conversation_goes_on(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=([ModelUnavailable("The model is gone.")], ["Here."])) as here:
         shown = await typed(here, "Hello?", "/mode odd", "/mode concise", "Again?")
     assert "The model is gone." in shown and "There is no such mode." in shown
     assert "Mode: concise." in shown and "assistant: Here." in shown
 
 
-async def test_its_commands_are_listed_and_what_was_said_is_shown(tmp_path: Path) -> None:
+async def test_the_help_lists_the_commands_and_the_transcript_is_shown(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hello ", "Ana."], ["Again."])) as here:
         shown = await typed(here, "/history", "I am Ana.", "/help", "/history", "/hlep", "/new", "Hello?")
     assert "Nothing has been said yet." in shown
@@ -91,11 +91,11 @@ async def test_at_a_terminal_lines_are_edited_and_the_prompt_waits_for_the_answe
                     shown += await asyncio.to_thread(os.read, parent, 4096)
 
         await read_until(b"you: ")
-        os.write(parent, b"I am Ann\x7fa.\n".replace(b"nn\x7fa", b"nb\x7fa"))  # a slip, deleted
+        os.write(parent, b"I am Ann\x7fa.\n".replace(b"nn\x7fa", b"nb\x7fa"))  # a typing mistake, deleted
         await read_until(b"Hello Ana.\r\n")
         await read_until(b"Hello Ana.\r\nyou: ")
         os.write(parent, b"/quit\n")
-        assert await asyncio.wait_for(terminal.wait(), 10) == 0
+        assert await asyncio.wait_for(terminal.wait(), 30) == 0
         os.close(parent)
     assert here.model.requests[-1]["messages"][-1]["content"] == "I am Ana."
 
@@ -113,12 +113,12 @@ async def test_an_interrupt_stops_the_answer_and_a_second_one_ends(tmp_path: Pat
         await until(lambda: "(stopped)" in out.getvalue())
         assert here.model.open == 0
         signal.raise_signal(signal.SIGINT)
-        assert await asyncio.wait_for(talking, 3) == 0
+        assert await asyncio.wait_for(talking, 15) == 0
     os.close(ours)
     stdin.close()
 
 
-async def test_no_server_is_two_lines_and_an_exit_code(tmp_path: Path) -> None:
+async def test_without_a_server_the_command_prints_two_lines_and_fails(tmp_path: Path) -> None:
     out = io.StringIO()
     assert await chat(url="http://127.0.0.1:9", console=Console(file=out), stdin=io.StringIO("")) == 2
     assert "No server is responding" in out.getvalue()

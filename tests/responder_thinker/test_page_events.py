@@ -42,7 +42,7 @@ class Server:
 
 async def read(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[ReceivedEvent]:
     monkeypatch.setattr(signalling, "RECONNECT_AFTER_S", 0.01)
-    async with serve(server.app, lifespan="off") as url, httpx2.AsyncClient(base_url=url) as http, asyncio.timeout(5):
+    async with serve(server.app, lifespan="off") as url, httpx2.AsyncClient(base_url=url) as http, asyncio.timeout(30):
         return [event async for event in page_events(http, TICKET)]
 
 
@@ -50,7 +50,7 @@ def event(number: int, name: str, data: str = "{}") -> bytes:
     return f"id: {number}\nevent: {name}\ndata: {data}\n\n".encode()
 
 
-async def test_a_broken_stream_is_taken_up_where_it_broke(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broken_stream_continues_where_it_broke(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(
         b"retry: 2000\n\n" + event(1, "floor", '{"floor":"user"}') + event(2, "floor"),
         b": still here\n\n" + event(3, "session_ended", '{"reason":"idle"}'),
@@ -63,10 +63,10 @@ async def test_a_broken_stream_is_taken_up_where_it_broke(monkeypatch: pytest.Mo
     assert server.asked == [("0", "Bearer secret"), ("2", "Bearer secret")]
 
 
-async def test_a_forgotten_session_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_deleted_session_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await read(Server(), monkeypatch) == []
 
 
-async def test_a_server_that_cannot_tell_just_now_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_without_an_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = event(1, "session_ended", '{"reason":"server_lost"}')
     assert await read(Server(503, ended), monkeypatch) == [ReceivedEvent(1, "session_ended", {"reason": "server_lost"})]

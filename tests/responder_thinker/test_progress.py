@@ -16,7 +16,7 @@ def thinker(event: str, call: str = "c1") -> dict[str, Any]:
 
 
 def after(*steps: Step) -> Progress:
-    """A call in which these things happened: what, when, and the data of an event."""
+    """A call with these events: their time, name and data."""
     progress = Progress(2.0)
     for what, at, *data in steps:
         if what in ("asked", "heard"):
@@ -39,13 +39,13 @@ AT_WORK: tuple[Step, ...] = (*ANSWERED, ("thinker", 3.0, thinker("routed")), ("t
         ((*ANSWERED, ("transcript_delta", 4.9), ("turn_metrics", 6.5)), 6.8, 6.9),
     ],
 )
-def test_it_is_over_after_two_quiet_seconds(steps: tuple[Step, ...], not_yet: float, over: float) -> None:
+def test_a_call_is_over_after_two_quiet_seconds(steps: tuple[Step, ...], not_yet: float, over: float) -> None:
     progress = after(*steps)
     assert progress.answered and not progress.over(not_yet) and progress.over(over)
 
 
 @pytest.mark.parametrize("steps", [(("asked", 1.0),), AT_WORK, (("heard", 0.5), ("asked", 1.0), ("heard", 0.5))])
-def test_without_an_answer_or_while_a_thinker_works_it_is_never_over(steps: tuple[Step, ...]) -> None:
+def test_a_call_without_an_answer_or_with_a_working_thinker_is_not_over(steps: tuple[Step, ...]) -> None:
     assert not after(*steps).over(1000.0)
 
 

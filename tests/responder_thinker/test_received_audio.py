@@ -1,4 +1,4 @@
-"""What a calling program keeps of what it heard."""
+"""What a calling program keeps of received audio."""
 
 from __future__ import annotations
 

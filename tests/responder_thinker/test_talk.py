@@ -1,4 +1,4 @@
-"""`talk` against a whole server: what it prints, what it saves, and how it says that something is wrong."""
+"""`talk` against a whole server: what it prints, what it saves, and how it reports errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown(console: Console) -> str:
 async def test_a_question_is_asked_and_the_answer_printed_and_saved(tmp_path: Path) -> None:
     out, console = tmp_path / "reply.wav", screen()
     async with parrot_server(tmp_path) as url:
-        code = await talk(question(tmp_path), out=out, url=url, quiet_after_s=0.2, console=console)
+        code = await talk(question(tmp_path), out=out, url=url, quiet_after_s=1.0, console=console)
     assert code == HEARD_AN_ANSWER
     lines = shown(console).splitlines()
     assert "you: Will it [bold]rain?" in lines
@@ -49,7 +49,7 @@ async def test_a_question_is_asked_and_the_answer_printed_and_saved(tmp_path: Pa
     saved = read_audio(out)
     voice = b"".join(f for at in range(0, len(saved), 960) if audible(f := saved[at : at + 960]))  # type: ignore[arg-type]
     assert pitch(voice) == pytest.approx(ANSWER_HZ, rel=0.05)
-    assert len(voice) / 48 == pytest.approx(ANSWER_MS, abs=60)
+    assert len(voice) / 48 == pytest.approx(ANSWER_MS, abs=120)
 
 
 async def test_a_call_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -67,14 +67,14 @@ async def test_silence_is_reported(tmp_path: Path) -> None:
     assert "No answer was heard" in shown(console)
 
 
-async def test_a_call_the_server_ends_is_over(tmp_path: Path) -> None:
+async def test_a_call_that_the_server_ends_is_over(tmp_path: Path) -> None:
     console = screen()
     async with parrot_server(tmp_path, impatient) as url:
         assert await talk(question(tmp_path), url=url, within_s=20, console=console) == HEARD_NOTHING
     assert "The call ended: there was no speech for a while." in shown(console)
 
 
-async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
+async def test_a_missing_server_is_a_plain_error(tmp_path: Path) -> None:
     console = screen()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -82,7 +82,7 @@ async def test_no_server_is_said_plainly(tmp_path: Path) -> None:
     assert f"No server is responding at http://127.0.0.1:{port}" in shown(console)
 
 
-async def test_a_file_that_is_no_wav_is_said_plainly(tmp_path: Path) -> None:
+async def test_a_file_in_another_format_is_a_plain_error(tmp_path: Path) -> None:
     path, console = tmp_path / "text.wav", screen()
     path.write_text("not a sound")
     assert await talk(path, console=console) == NOT_CONNECTED

@@ -36,30 +36,30 @@ async def test_events_and_audio_arrive_as_they_happen(tmp_path: Path, transport:
         place_call(url, transport=transport, on_event=events.append, on_audio=heard.extend) as call,
     ):
         await call.say(QUESTION)
-        assert await call.answered(within_s=10, quiet_after_s=0.2)
+        assert await call.answered(within_s=20, quiet_after_s=1.0)
     assert [event.data["content"] for event in events if event.type == "transcript"] == [
         "Will it [bold]rain?",
         "It will.",
     ]
     assert pitch(voiced(bytes(heard))) == pytest.approx(ANSWER_HZ, rel=0.05)
-    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(ANSWER_MS, abs=60)
+    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(ANSWER_MS, abs=120)
 
 
 async def test_the_answer_to_a_first_question_is_not_taken_for_the_second_ones(tmp_path: Path) -> None:
     async with parrot_server(tmp_path) as url, place_call(url) as call:
         for _ in range(2):
             await call.say(QUESTION)
-            assert await call.answered(within_s=10, quiet_after_s=0.2)
-    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(2 * ANSWER_MS, abs=120)
+            assert await call.answered(within_s=20, quiet_after_s=1.0)
+    assert len(voiced(call.received.pcm())) / 48 == pytest.approx(2 * ANSWER_MS, abs=240)
 
 
-async def test_a_call_that_the_server_ends_says_why(tmp_path: Path) -> None:
+async def test_a_call_that_the_server_ends_has_the_reason(tmp_path: Path) -> None:
     async with parrot_server(tmp_path, impatient) as url, place_call(url) as call:
-        assert not await call.answered(within_s=10)
+        assert not await call.answered(within_s=20)
         assert call.is_over and call.end_reason == "idle"
 
 
-async def test_a_refusal_carries_the_servers_words(tmp_path: Path) -> None:
+async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
     async with parrot_server(tmp_path, mute, cap=1) as url, place_call(url):
         with pytest.raises(CallRefused, match="All lines are busy"):
             async with place_call(url):

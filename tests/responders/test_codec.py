@@ -1,4 +1,4 @@
-"""What we send is what the openai package's own types accept, and what they send is understood."""
+"""The types of the `openai` package accept every message we send, and we understand every message they allow."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_reasoning_model_gets_an_effort_and_an_older_one_does_not() -> None:
         assert session["truncation"]["retention_ratio"] == 0.8
 
 
-def test_noise_reduction_language_and_speed_are_passed_on_where_they_are_set() -> None:
+def test_noise_reduction_language_and_speed_are_sent_if_they_are_set() -> None:
     voice = Voice("gpt-realtime-2", "shimmer", "t", noise_reduction="far_field", language="de", speed=1.25)
     update = sent(RealtimeCodec(voice).brief(Briefing("x"), first=True))
     assert faults(update) == []
@@ -76,11 +76,11 @@ def test_noise_reduction_language_and_speed_are_passed_on_where_they_are_set() -
     assert "language" not in plain["input"]["transcription"]
 
 
-def test_a_later_briefing_leaves_voice_and_formats_alone() -> None:
+def test_a_later_briefing_leaves_voice_and_formats_unchanged() -> None:
     assert "audio" not in sent(codec().brief(Briefing("new words"), first=False))["session"]
 
 
-def test_a_reply_of_a_purpose_is_directed_at_the_end_of_the_conversation_so_that_what_was_said_stays_cached() -> None:
+def test_a_directed_reply_keeps_the_conversation_cached() -> None:
     whole = codec()
     direction, response = map(sent, whole.messages(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))
     assert direction["item"]["role"] == "system"
@@ -93,14 +93,14 @@ def test_a_reply_of_a_purpose_is_directed_at_the_end_of_the_conversation_so_that
     assert len(whole.messages(do.CreateReply(Purpose.ANSWER, "answer-3"))) == 1, "it is taken out once"
 
 
-def test_where_nothing_is_cached_instructions_of_a_purpose_contain_the_sessions_own() -> None:
+def test_without_a_cache_a_reply_repeats_the_sessions_instructions() -> None:
     whole = RealtimeCodec(Voice("of our own", "", ""))
     whole.brief(Briefing("be kind", purposes={Purpose.FILLER: "say you are looking"}), first=True)
     [response] = map(sent, whole.messages(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))
     assert response["response"]["instructions"] == "be kind\n\nsay you are looking Like this."
 
 
-def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_not_at_all() -> None:
+def test_complete_calls_come_before_the_end_of_their_reply_and_incomplete_ones_are_dropped() -> None:
     output = [
         {"type": "function_call", "status": "completed", "call_id": "c1", "name": "f", "arguments": "{}"},
         {"type": "function_call", "status": "incomplete", "call_id": "c2", "name": "f", "arguments": "{"},
@@ -112,7 +112,7 @@ def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_n
     ]
 
 
-def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_are_missing() -> None:
+def test_the_end_of_a_reply_has_its_tokens_and_missing_ones_count_as_zero() -> None:
     usage = {"total_tokens": 345, "input_tokens": 300, "output_tokens": 45}
     RealtimeResponseUsage.model_validate(usage, strict=True)
     done = {"id": "r1", "status": "cancelled", "output": []}
@@ -123,7 +123,7 @@ def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_ar
         assert decoded(type="response.done", response=done | untold) == [ev.ReplyFinished("r1", "cancelled", "")]
 
 
-def test_tokens_are_counted_by_kind_and_the_cached_ones_are_among_them() -> None:
+def test_tokens_are_counted_by_kind_including_cached_ones() -> None:
     usage = {
         "total_tokens": 345,
         "input_tokens": 300,
@@ -150,7 +150,7 @@ def test_tokens_are_counted_by_kind_and_the_cached_ones_are_among_them() -> None
         ("Rate limit reached.", UNNAMED_WAIT_S),
     ],
 )
-def test_the_wait_of_a_rate_limit_is_in_its_message(message: str, seconds: float) -> None:
+def test_a_rate_limit_message_contains_the_wait(message: str, seconds: float) -> None:
     details = {"error": {"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": message}}
     failed = {"id": "r1", "status": "failed", "output": [], "status_details": details}
     end, *_ = decoded(type="response.done", response=failed)
@@ -168,18 +168,18 @@ def test_a_refused_reply_is_recognised_by_the_event_it_names() -> None:
 
 
 @pytest.mark.parametrize("code", ["response_cancel_not_active", "input_audio_buffer_commit_empty"])
-def test_harmless_races_are_passed_over(code: str) -> None:
+def test_harmless_races_are_ignored(code: str) -> None:
     assert decoded(type="error", error={"code": code, "message": "x"}) == []
 
 
-def test_other_errors_leave_the_call_alive() -> None:
+def test_other_errors_leave_the_call_running() -> None:
     assert decoded(type="error", error={"code": "odd", "message": "x", "event_id": "e3"}) == [
         ev.ProviderComplained("odd", "x")
     ]
 
 
 @pytest.mark.parametrize("code", ["insufficient_quota", "invalid_api_key"])
-def test_fatal_errors_end_it_for_good(code: str) -> None:
+def test_fatal_errors_end_the_call(code: str) -> None:
     with pytest.raises(ResponderRejected):
         decoded(type="error", error={"code": code, "message": "x"})
     with pytest.raises(ResponderRejected):
@@ -207,11 +207,11 @@ JUNK = [
 
 
 @pytest.mark.parametrize("junk", JUNK)
-def test_garbage_is_a_complaint_and_not_a_crash(junk: str) -> None:
+def test_an_unreadable_message_is_a_warning_and_not_a_crash(junk: str) -> None:
     assert [type(event) for event in codec().decode(junk)] == [ev.ProviderComplained]
 
 
-def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() -> None:
+def test_audio_is_any_json_string_of_base64_and_other_audio_costs_only_its_event() -> None:
     delta = {"type": "response.output_audio.delta", "response_id": "r1", "item_id": "i1"}
     pcm = b"\xff\xef\xbe" * 40
     escaped = json.dumps(delta | {"delta": b64encode(pcm).decode()}).replace("/", "\\/")
@@ -221,7 +221,7 @@ def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() 
         assert isinstance(complaint, ev.ProviderComplained)
 
 
-def test_the_certainty_of_transcripts_is_asked_for_where_a_model_tells_it() -> None:
+def test_the_certainty_of_transcripts_is_requested_if_a_model_has_it() -> None:
     session = sent(RealtimeCodec(VOICE).brief(Briefing("be kind"), first=True))["session"]
     assert session["include"] == ["item.input_audio_transcription.logprobs"]
     whisper = RealtimeCodec(Voice("gpt-realtime-2", "shimmer", "whisper-1"))

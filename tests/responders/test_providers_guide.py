@@ -1,4 +1,4 @@
-"""The table of docs/howto/providers.md says what the records say."""
+"""The table of docs/howto/providers.md agrees with the providers' records."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_the_table_of_providers_is_that_of_their_records() -> None:
     assert models
     for number, model in enumerate(models, 1):
         if not (model in others or model.startswith("gpt-")):
-            continue  # of an extension that is not there
+            continue  # of an extension that is not installed
         rows = column(others.get(model) or capabilities_of(model))
         assert [row[number] for row in rest[: len(rows)]] == rows
 
 
-def test_the_guides_name_settings_that_there_are() -> None:
+def test_the_guides_name_existing_settings() -> None:
     known = {each.name for each in variables()}
     named = {
         name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, con
 from backend.testing.services.server import json_reply, serving
 from backend.turns import commands as do
 from tests.support.offline_peer import OfflinePeer, offline_peer
+from tests.support.waiting import until
 
 VOICE = Voice("gpt-realtime-2", "shimmer", "gpt-4o-mini-transcribe")
 SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
@@ -23,14 +25,26 @@ async def connect(peer: OfflinePeer, *history: PastMessage, key: str = "k") -> R
     return await connect_realtime(RealtimeEndpoint(peer.realtime_url, key, VOICE), Briefing("be kind"), history)
 
 
+async def received(peer: OfflinePeer, last: str) -> list[dict[str, Any]]:
+    """The client events of the newest connection, once the last one is of that type."""
+    events: list[dict[str, Any]] = []
+
+    async def is_complete() -> bool:
+        events[:] = (await peer.connections())[-1]["received"]
+        return bool(events) and events[-1]["type"] == last
+
+    await until(is_complete)
+    return events
+
+
 async def test_the_briefing_is_accepted_before_anything_else_is_sent(peer: OfflinePeer) -> None:
     await peer.follow({})
     responder = await connect(peer, PastMessage("user", "hi"))
     responder.send_audio(SPEECH)
     responder.send(do.ClearInput())
-    await asyncio.sleep(0.1)
+    events = await received(peer, "input_audio_buffer.clear")
     await responder.close()
-    types = [event["type"] for event in (await peer.connections())[-1]["received"]]
+    types = [event["type"] for event in events]
     assert types[:2] == ["session.update", "conversation.item.create"]
     assert types[2:] == ["input_audio_buffer.append", "input_audio_buffer.clear"]
 
@@ -52,21 +66,19 @@ async def test_an_address_without_a_server_is_unavailable() -> None:
 
 
 async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[int]:
-    """The lengths in frames of what reaches the provider of frames that come one at a time, then a commit."""
+    """The lengths in frames of the provider's audio messages, for frames that come one at a time, then a commit."""
     await peer.follow({})
     responder = await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, ())
     for _ in range(frames):
         responder.send_audio(SPEECH)
         await asyncio.sleep(0.01)
     responder.send(do.CommitInput())
-    await asyncio.sleep(0.1)
+    events = await received(peer, "input_audio_buffer.commit")
     await responder.close()
-    received = (await peer.connections())[-1]["received"]
-    assert received[-1]["type"] == "input_audio_buffer.commit"
-    return [e["audio_bytes"] // FRAME_BYTES for e in received if e["type"] == "input_audio_buffer.append"]
+    return [e["audio_bytes"] // FRAME_BYTES for e in events if e["type"] == "input_audio_buffer.append"]
 
 
-async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: OfflinePeer) -> None:
+async def test_audio_is_sent_in_batches_and_a_commit_sends_the_rest(peer: OfflinePeer) -> None:
     assert await appended(peer, 12, Briefing("x")) == [10, 2]
 
 

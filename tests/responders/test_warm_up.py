@@ -10,7 +10,7 @@ from backend.responders import warm_up as module
 from backend.responders.warm_up import WarmUp
 
 
-async def test_it_asks_until_nothing_is_loading_and_an_unanswered_question_changes_nothing(
+async def test_it_asks_until_nothing_is_loading_and_a_failed_question_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "ASK_EVERY_S", 0)

@@ -1,4 +1,4 @@
-"""Child processes: real ones, that become ready, die, will not end, or outlive their parent's wish."""
+"""Real child processes that become ready, die, ignore the request to end, or lose their parent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.waiting import until
 
 SLEEPS = "print('ready', flush=True); import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
-QUICK = Limits(ready_within_s=5.0, end_within_s=0.3, pauses_s=(0.01, 0.02))
+QUICK = Limits(ready_within_s=20.0, end_within_s=0.3, pauses_s=(0.01, 0.02))
 
 
 def python(program: str, **options: Any) -> Callable[[], Command]:
@@ -31,7 +31,7 @@ def python(program: str, **options: Any) -> Callable[[], Command]:
 
 
 async def first_line(process: Process) -> None:
-    """Ready once it has said so."""
+    """Return once the child has printed that it is ready."""
     assert process.stdout
     if await process.stdout.readline() != b"ready\n":
         await asyncio.Event().wait()
@@ -53,16 +53,16 @@ async def test_a_started_child_runs_and_a_closed_one_is_gone() -> None:
         assert child.running and child.pid
         process = psutil.Process(child.pid)
         await child.start()
-        assert child.pid == process.pid, "starting twice starts one"
+        assert child.pid == process.pid, "a second start starts nothing"
         assert f"pid {process.pid}" in repr(child)
-        assert os.getsid(process.pid) != os.getsid(0), "Ctrl-C is not for it"
+        assert os.getsid(process.pid) != os.getsid(0), "Ctrl-C does not reach it"
         await child.close()
         await child.close()
         assert "not running" in repr(child)
-        await gone([process], within_s=0.5)
+        await gone([process], within_s=10)
 
 
-async def test_a_child_that_dies_is_started_again_and_whoever_waits_gets_the_new_one() -> None:
+async def test_a_child_that_dies_is_started_again_and_waiters_get_the_new_process() -> None:
     async with running(SLEEPS) as child:
         first = await child.wait_until_running()
         first.kill()
@@ -71,7 +71,7 @@ async def test_a_child_that_dies_is_started_again_and_whoever_waits_gets_the_new
         assert second.pid != first.pid and child.running
 
 
-async def test_children_that_die_young_are_started_ever_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_children_that_die_early_are_restarted_after_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     sleep = asyncio.sleep
 
@@ -119,13 +119,13 @@ async def test_a_child_that_ignores_the_request_to_end_is_killed() -> None:
 async def test_after_a_final_status_a_child_is_not_started_again() -> None:
     program = "import time; print('ready', flush=True); time.sleep(0.05); raise SystemExit(2)"
     async with running(program, limits=Limits(pauses_s=(0.01,), final_statuses={2})) as child:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await child.final_status() == 2
         await asyncio.sleep(0.05)
         assert not child.running
 
 
-async def test_what_keeps_a_child_from_coming_back_can_be_mended(tmp_path: Path) -> None:
+async def test_a_callback_can_repair_what_stops_a_restart(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     program = f"import os, sys; os.path.exists({str(broken)!r}) and sys.exit(1); {SLEEPS}"
     async with running(program, on_failed_restart=lambda error: broken.unlink()) as child:
@@ -135,14 +135,14 @@ async def test_what_keeps_a_child_from_coming_back_can_be_mended(tmp_path: Path)
         assert await child.wait_until_running()
 
 
-async def test_closing_while_a_child_is_being_started_again_leaves_no_process() -> None:
+async def test_closing_during_a_restart_leaves_no_process() -> None:
     async with running(SLEEPS) as child:
         (await child.wait_until_running()).kill()
         await asyncio.sleep(0.02)
     assert [one for one in psutil.Process().children() if SLEEPS in " ".join(one.cmdline())] == []
 
 
-async def test_a_child_ends_with_a_parent_that_is_killed() -> None:
+async def test_a_child_ends_when_its_parent_is_killed() -> None:
     parent_program = f"""
         import asyncio, sys
         from backend.runtime.child_process import ChildProcess, Command
@@ -162,4 +162,4 @@ async def test_a_child_ends_with_a_parent_that_is_killed() -> None:
     child = psutil.Process(int(await parent.stdout.readline()))
     parent.kill()
     await parent.wait()
-    await gone([child], within_s=5.0)
+    await gone([child], within_s=20.0)

@@ -1,4 +1,4 @@
-"""A bad record or a observer that raises costs itself alone, is counted, and fills no log."""
+"""A bad record or a failing observer costs only itself, is counted, and does not flood the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from backend.runtime.faults import call_observer, decode_or_skip, observer_failures, skipped_records
 
 
-def test_a_record_that_cannot_be_decoded_is_skipped_counted_and_logged_when_their_number_has_doubled(
+def test_an_undecodable_record_is_skipped_and_counted_and_logged_each_time_the_count_doubles(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     decode = msgspec.json.Decoder(list[int]).decode
@@ -23,7 +23,7 @@ def test_a_record_that_cannot_be_decoded_is_skipped_counted_and_logged_when_thei
     assert len(caplog.records) == 4, "at 1, 2, 4 and 8"
 
 
-def test_a_listener_that_raises_is_counted_and_logged_without_the_words_of_its_error(
+def test_an_observer_that_raises_is_counted_and_logged_without_the_words_of_its_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def raises(words: str) -> None:

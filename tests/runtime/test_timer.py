@@ -1,4 +1,4 @@
-"""The timer that every packet moves: on asyncio's loop, and on uvloop, whose handles know less."""
+"""The timer that every packet moves: on asyncio's loop, and on uvloop, with its simpler handles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def rings_once_though_set_twice(when: float) -> None:
 
 @pytest.mark.parametrize("when", [-0.1, 0.0, 0.01])
 @pytest.mark.parametrize("new_loop", LOOPS)
-def test_it_rings_once_also_for_a_moment_that_has_passed(new_loop: object, when: float) -> None:
+def test_an_alarm_rings_once_even_for_a_past_moment(new_loop: object, when: float) -> None:
     assert callable(new_loop)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(rings_once_though_set_twice(when))
@@ -44,7 +44,7 @@ async def test_an_earlier_moment_wins_and_a_stopped_alarm_is_silent() -> None:
     assert rung == ["moved"]
 
 
-async def test_it_rings_in_the_context_it_was_made_in_whoever_sets_it() -> None:
+async def test_an_alarm_rings_in_the_context_that_created_it() -> None:
     whose: ContextVar[str] = ContextVar("whose", default="nobody's")
     rung: list[str] = []
     whose.set("the owner's")

@@ -1,4 +1,4 @@
-"""How each event looks to the page, as `docs/api.md` promises."""
+"""Each event in the page's JSON, as `docs/api.md` promises."""
 
 from __future__ import annotations
 
@@ -112,9 +112,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("event", "name", "data"), EXAMPLES, ids=[name for _, name, _ in EXAMPLES])
-def test_what_differs_from_the_fields_of_an_event_looks_as_the_page_knows_it(
-    event: PageEvent, name: str, data: dict[str, Any]
-) -> None:
+def test_an_event_in_the_pages_form_has_the_documented_names(event: PageEvent, name: str, data: dict[str, Any]) -> None:
     assert page_message(event) == (name, data)
 
 

@@ -1,4 +1,4 @@
-"""Who may have how many sessions, for how long, and how each of them ends."""
+"""The number of sessions, their time limits, and how each of them ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Calls:
             future.set_result(reason)
 
     def live(self, session_id: str) -> LiveCall:
-        """A call of which only its end is asked."""
+        """A call that can only be ended."""
         return cast(LiveCall, SimpleNamespace(hang_up=partial(self.hang_up, session_id)))
 
 
@@ -79,7 +79,7 @@ async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -
     await registry.close()
 
 
-async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reservation_without_a_call_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
     lapsed: list[str] = []
     registry = SessionRegistry(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
@@ -129,7 +129,7 @@ async def test_ending_twice_is_harmless_and_the_first_reason_stays() -> None:
     await registry.close()
 
 
-async def test_ending_a_call_that_is_already_ending_waits_for_it_and_breaks_nothing_off() -> None:
+async def test_ending_a_call_a_second_time_waits_for_its_cleanup() -> None:
     registry, calls = a_directory()
     calls.tidying.clear()
     session = await connected(registry)
@@ -144,7 +144,7 @@ async def test_ending_a_call_that_is_already_ending_waits_for_it_and_breaks_noth
     await registry.close()
 
 
-async def test_ending_a_call_in_the_moment_it_was_made_ends_it_in_order() -> None:
+async def test_a_call_that_is_ended_as_it_starts_ends_in_order() -> None:
     registry, calls = a_directory()
     session = registry.reserve(SessionRequest("ada"))
     transport = FakeTransport()
@@ -155,7 +155,7 @@ async def test_ending_a_call_in_the_moment_it_was_made_ends_it_in_order() -> Non
     await registry.close()
 
 
-async def test_a_call_that_will_not_end_is_ended_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_does_not_end_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "END_WITHIN_S", 0.02)
     registry, calls = a_directory()
     calls.stubborn = True
@@ -165,7 +165,7 @@ async def test_a_call_that_will_not_end_is_ended_by_force(monkeypatch: pytest.Mo
     await registry.close()
 
 
-async def test_cancelling_who_waits_for_a_call_does_not_end_it() -> None:
+async def test_cancelling_a_waiter_does_not_end_the_call() -> None:
     registry, _ = a_directory()
     session = await connected(registry)
     waiting = asyncio.create_task(registry.wait(session))
@@ -176,7 +176,7 @@ async def test_cancelling_who_waits_for_a_call_does_not_end_it() -> None:
     await registry.close()
 
 
-async def test_closing_ends_all_and_refuses_more() -> None:
+async def test_closing_ends_all_sessions_and_refuses_new_ones() -> None:
     registry, _ = a_directory()
     sessions = [registry.reserve(SessionRequest("ada")), await connected(registry), await connected(registry, "bob")]
     await registry.close("shutdown")
@@ -186,18 +186,18 @@ async def test_closing_ends_all_and_refuses_more() -> None:
     assert registry.live == 0
 
 
-async def test_an_ended_session_can_be_read_for_a_while_then_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directories, "KEEP_ENDED_S", 0.02)
+async def test_an_ended_session_can_be_read_for_a_while_and_is_then_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "KEEP_ENDED_S", 0.3)
     registry, _ = a_directory()
     session = await connected(registry)
     await registry.end(session, "deleted")
     assert registry.find(session.id) is session
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.35)
     with pytest.raises(NotFound):
         registry.find(session.id)
 
 
-async def test_forgetting_drops_ended_sessions_only() -> None:
+async def test_forget_drops_only_ended_sessions() -> None:
     registry, _ = a_directory()
     session = await connected(registry)
     registry.forget(session)
@@ -209,14 +209,14 @@ async def test_forgetting_drops_ended_sessions_only() -> None:
     await registry.close()
 
 
-async def test_whether_voices_interrupt_is_the_registrys_choice_unless_the_session_has_its_own() -> None:
+async def test_a_sessions_interruptions_setting_overrides_the_registrys() -> None:
     for usual in (True, False):
         registry = SessionRegistry(Calls().run, cap=0, responder="fake", interruptions=usual)
         assert registry.reserve(SessionRequest("ada")).interruptions is usual
         assert registry.reserve(SessionRequest("ada", interruptions=not usual)).interruptions is not usual
 
 
-async def test_a_session_keeps_what_it_was_asked_for_with_in_another_process() -> None:
+async def test_a_session_keeps_its_request_in_another_process() -> None:
     registry, _ = a_directory()
     there = SessionRegistry(Calls().run, cap=0, responder="fake")
     asked = SessionRequest("ada", "c1", False, True, CallerScope(ToolScope.SIGNED_IN), "s1")

@@ -10,7 +10,7 @@ def lines(transcript: Transcript) -> list[tuple[str, str]]:
     return [(entry["role"], entry["content"]) for entry in transcript]
 
 
-def test_the_callers_words_take_the_place_of_their_utterance_though_they_come_late() -> None:
+def test_late_words_fill_the_place_of_their_utterance() -> None:
     transcript = Transcript()
     transcript.add(UserItemAdded("u1"))
     transcript.add(TranscriptCompleted("assistant", "a1", "It is sunny."))
@@ -24,7 +24,7 @@ def test_an_item_without_words_is_not_shown() -> None:
     assert lines(transcript) == []
 
 
-def test_an_interrupted_reply_holds_what_was_heard_and_says_so() -> None:
+def test_an_interrupted_reply_has_the_words_that_were_heard_and_is_marked() -> None:
     transcript = Transcript()
     transcript.add(TranscriptDelta("assistant", "a1", "It is"))
     transcript.add(TranscriptInterrupted("a1", "It is", "It is sunny."))
@@ -38,14 +38,14 @@ def test_an_interrupted_reply_of_which_nothing_was_heard_is_not_shown() -> None:
     assert lines(transcript) == []
 
 
-def test_it_is_bounded_and_the_oldest_go_first() -> None:
+def test_the_transcript_is_bounded_and_drops_the_oldest() -> None:
     transcript = Transcript(limit=3)
     for number in range(5):
         transcript.add(TranscriptCompleted("user", f"u{number}", str(number)))
     assert [entry["content"] for entry in transcript] == ["2", "3", "4"]
 
 
-def test_a_reply_that_was_brought_back_goes_on_behind_what_was_heard_of_it() -> None:
+def test_a_resumed_reply_continues_after_the_words_that_were_heard() -> None:
     transcript = Transcript()
     transcript.add(TranscriptInterrupted("a1", "Paris is", "Paris is the capital of France."))
     transcript.add(TranscriptInterrupted("a1", "the capital", "the capital of France."))

@@ -1,4 +1,4 @@
-"""What one process changes of a user's context, observers in another hear of."""
+"""Observers in one process hear of changes to a user's context in another."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def named(name: str) -> Any:
     return lambda context: context | {"name": name}
 
 
-async def test_observers_get_a_change_made_elsewhere_and_their_own_once(redis: RedisProcess) -> None:
+async def test_observers_get_changes_of_another_process_and_their_own_once(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
         one.observers.add("ana", received.append)
-        await until(lambda: bool(received))  # whoever begins to listen asks once how things stand
+        await until(lambda: bool(received))  # a new observer first gets the current state
         received.clear()
         await other.update_user_context("ana", named("Ana"))
         await until(lambda: received == [{"name": "Ana"}])
@@ -58,7 +58,7 @@ async def test_observers_get_a_change_made_elsewhere_and_their_own_once(redis: R
         assert received == [{"name": "Ana"}, {"name": "Anna"}, {}]
 
 
-async def test_observers_get_what_was_changed_while_redis_was_away_when_it_is_back(redis: RedisProcess) -> None:
+async def test_after_an_outage_observers_get_the_changes_made_during_it(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
         one.observers.add("cy", received.append)
@@ -66,11 +66,11 @@ async def test_observers_get_what_was_changed_while_redis_was_away_when_it_is_ba
         redis.start()
         await until(lambda: bool(received), 10)  # read again: the connection is back
         await until_changed(other)
-        await until(lambda: received[-1] == {"name": "Cy"}, 10)
+        await until(lambda: received[-1] == {"name": "Cy"})
 
 
 async def until_changed(memory: Memory) -> None:
-    """Change it as soon as Redis takes it again."""
+    """Change the context as soon as Redis is back."""
     async with asyncio.timeout(10):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A Redis with a password, a user who may not touch the server, and TLS: as the deployment files start it."""
+"""A Redis with a password, a restricted user and TLS, started as the deployment files start it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def asked(url: str, *command: str) -> Any:
         await redis.aclose()
 
 
-async def test_without_the_password_nothing_is_answered_and_with_it_the_server_cannot_be_touched(
+async def test_without_the_password_nothing_is_answered_and_with_it_the_server_cannot_be_changed(
     tmp_path: Path,
 ) -> None:
     with guarded_redis(tmp_path, REDIS_PASSWORD=PASSWORD) as port:
@@ -86,7 +86,7 @@ async def test_without_the_password_nothing_is_answered_and_with_it_the_server_c
                 await asked(url, *refused.split())
 
 
-def test_without_a_password_given_one_is_made_once_and_left_for_the_other_containers(tmp_path: Path) -> None:
+def test_a_missing_password_is_made_once_and_left_for_the_other_containers(tmp_path: Path) -> None:
     with guarded_redis(tmp_path) as port:
         made = read_password(tmp_path / "users" / "password")
         assert len(made) == 64
@@ -100,7 +100,7 @@ def test_without_a_password_given_one_is_made_once_and_left_for_the_other_contai
 
 
 @pytest.mark.slow
-async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refused(
+async def test_a_call_and_a_task_need_no_command_that_is_refused(
     tmp_path: Path,
 ) -> None:
     with guarded_redis(tmp_path) as port:
@@ -116,7 +116,7 @@ async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refus
         assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
 
 
-async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_named(tmp_path: Path) -> None:
+async def test_over_tls_the_named_authority_must_have_signed_the_certificate(tmp_path: Path) -> None:
     files = certificate(tmp_path)
     tls = ["--port", "0", "--tls-port", "PORT", "--tls-auth-clients", "no"]
     tls += ["--tls-cert-file", str(files["server"]), "--tls-key-file", str(files["server key"])]
@@ -131,7 +131,7 @@ async def test_over_tls_the_certificate_must_be_signed_by_the_authority_that_is_
             await RedisClient(connect(f"redis://127.0.0.1:{port}/0")).call(lambda redis: redis.ping())
 
 
-def test_a_password_completes_an_address_and_one_that_has_one_stays() -> None:
+def test_a_password_is_added_to_an_address_without_one() -> None:
     assert with_password("redis://redis:6379/0", "a/b") == "redis://:a%2Fb@redis:6379/0"
     assert with_password("redis://ana@redis:6379/0", "x") == "redis://ana:x@redis:6379/0"
     assert with_password("redis://:old@redis/0", "x") == "redis://:old@redis/0"

@@ -52,7 +52,7 @@ async def stuck(memory: Memory) -> None:
     await asyncio.Event().wait()
 
 
-async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
+async def test_jobs_enqueued_during_an_outage_are_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     memory = FakeMemory()
     outbox = Outbox(memory)
@@ -71,7 +71,7 @@ async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: py
     assert ended == "the memory answers again; 0 writes were lost so far"
 
 
-async def test_a_long_outage_costs_the_oldest_and_says_how_many(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_long_outage_drops_the_oldest_jobs_and_says_how_many(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     memory = FakeMemory()
     outbox = Outbox(memory, limit=3)
@@ -87,7 +87,7 @@ async def test_a_long_outage_costs_the_oldest_and_says_how_many(caplog: pytest.L
     assert "4 writes were lost so far" in caplog.text
 
 
-async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_ever() -> None:
+async def test_a_job_that_memory_keeps_refusing_is_dropped_in_the_end() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
     tries: list[int] = []
@@ -102,7 +102,7 @@ async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_e
     assert (len(tries), outbox.failed, notes) == (CHANCES, 1, [1])
 
 
-async def test_history_that_redis_took_without_answering_stands_there_once() -> None:
+async def test_history_that_redis_stored_without_answering_is_stored_once() -> None:
     with running_redis() as server:
         memory = Memory(connect(server.url))
         outbox = Outbox(memory)
@@ -131,7 +131,7 @@ async def test_a_mistake_in_one_job_does_not_stop_the_next(caplog: pytest.LogCap
     assert "reason of its own" in caplog.text
 
 
-async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
+async def test_draining_ends_in_time_and_counts_lost_jobs() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
     outbox.enqueue(stuck)
@@ -143,7 +143,7 @@ async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
     assert outbox.depth == 0
 
 
-async def test_settling_waits_for_all_that_was_put_before() -> None:
+async def test_settling_waits_for_all_earlier_jobs() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
     for number in range(5):
@@ -156,7 +156,7 @@ async def test_settling_waits_for_all_that_was_put_before() -> None:
     assert notes[-1] == 5
 
 
-async def test_settling_gives_up_on_a_memory_that_is_stuck() -> None:
+async def test_settling_on_a_stuck_memory_times_out() -> None:
     outbox = Outbox(FakeMemory())
     outbox.enqueue(stuck)
     with pytest.raises(MemoryUnavailable):

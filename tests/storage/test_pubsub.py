@@ -28,7 +28,7 @@ async def listening(server: RedisProcess, received: dict[str, list[bytes | None]
         yield pubsub
 
 
-async def test_each_listener_gets_the_messages_of_its_channel_over_one_connection() -> None:
+async def test_each_observer_gets_the_messages_of_its_channel_over_one_connection() -> None:
     received: dict[str, list[bytes | None]] = {"one": [], "two": []}
     with running_redis() as server:
         client = connect(server.url)
@@ -38,32 +38,32 @@ async def test_each_listener_gets_the_messages_of_its_channel_over_one_connectio
             await client.publish("one", b"1")
             await client.publish("two", b"2")
             await client.publish("three", b"3")
-            await until(lambda: received == {"one": [None, b"1"], "two": [None, b"2"]}, 10)
+            await until(lambda: received == {"one": [None, b"1"], "two": [None, b"2"]})
             assert len(await client.client_list()) == before + 1, "one connection, however many channels"
         await client.aclose()
 
 
 async def test_a_quiet_connection_that_lives_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "QUIET_S", 0.05)
+    monkeypatch.setattr(module, "QUIET_S", 0.4)
     received: dict[str, list[bytes | None]] = {"one": []}
     with running_redis() as server:
         async with listening(server, received):
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1.2)
     assert received == {"one": [None]}
 
 
-async def test_a_connection_that_is_dead_without_saying_so_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silently_dead_connection_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUIET_S", 0.2)
     received: dict[str, list[bytes | None]] = {"one": []}
     with running_redis() as server:
         async with listening(server, received) as pubsub:
             server.freeze()
-            await until(lambda: not pubsub.is_listening, 10)
+            await until(lambda: not pubsub.is_listening)
             server.thaw()
-            await until(lambda: received["one"].count(None) == 2, 10)
+            await until(lambda: received["one"].count(None) == 2)
 
 
-async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything() -> None:
+async def test_an_observer_that_raises_misses_one_message_and_the_others_get_all() -> None:
     failures = observer_failures["fragile"]
     received: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
 
@@ -80,7 +80,7 @@ async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything
             assert await pubsub.wait_until_open(10)
             for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
                 await pubsub.publish(channel, message)
-            await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
+            await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]})
     assert observer_failures["fragile"] == failures + 1
 
 
@@ -96,5 +96,5 @@ async def test_an_undecodable_message_is_skipped_and_a_newer_versions_field_is_i
             await pubsub.publish(
                 CHANNEL, b'{"user": "ada", "origin": "elsewhere", "type": "task", "data": {}, "new": 1}'
             )
-            await until(lambda: received == [("ada", ""), ("ada", "task")], 10)
+            await until(lambda: received == [("ada", ""), ("ada", "task")])
     assert skipped_records[CHANNEL] == skipped + 2

@@ -1,4 +1,4 @@
-"""Two versions of a record side by side: each reads what it understands, and neither harms the other's."""
+"""Two versions of a record in one store: each reads what it understands and keeps the other's records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RECORDS: list[Any] = [
 
 @dataclass(frozen=True, slots=True)
 class NewerMemory:
-    """A memory as a later version may have it: with one more field, and records that this one would misread."""
+    """A memory as a later version may have it: one field more, and a format that the present version would misread."""
 
     id: str
     text: str
@@ -52,7 +52,7 @@ class NewerMemories(UserLists[NewerMemory]):
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_every_record_carries_its_version_and_a_higher_one_is_not_read(record: Any) -> None:
+def test_every_record_has_its_version_and_a_higher_one_is_not_read(record: Any) -> None:
     stored = msgspec.to_builtins(record)
     decode: Callable[[bytes], Any] = msgspec.json.Decoder(type(record)).decode
     assert stored["format"] == FORMAT
@@ -70,7 +70,9 @@ async def test_an_older_and_a_newer_server_change_one_list(redis: Redis) -> None
     await newer.change("ann", lambda kept: [*kept, *both])
     assert [each.id for each in await older.read("ann")] == ["m1", "m2"]
     await older.change("ann", lambda kept: [each for each in kept if each.id != "m1"])
-    assert {each.id for each in await newer.read("ann")} == {"m2", "m3"}, "what it cannot read stays where it is"
+    assert {each.id for each in await newer.read("ann")} == {"m2", "m3"}, (
+        "a record that it cannot read stays in its place"
+    )
     exported = await older.export("ann")
     assert exported[-1]["unreadable"]["text"] == "dislikes milk"
     assert [each.id for each in exported[:-1]] == ["m2"]

@@ -33,18 +33,18 @@ def call(name: str, arguments: str = "{}", id_: str = "c1") -> ToolCall:
 
 @tool("echo", "Says it again.")
 async def echo(text: str) -> Result:
-    """Gives `text` back."""
+    """Returns `text`."""
     return Result({"text": text})
 
 
 @tool("fail", "Does not work.")
 async def fail() -> Result:
-    """Breaks as a plugin might, with a text that must stay private."""
+    """Fails as a plugin might, with a text that must stay private."""
     raise RuntimeError("the user's secret")
 
 
 class Slow:
-    """A tool that takes its time, and tells whether it was stopped."""
+    """A slow tool, which records whether it was stopped."""
 
     def __init__(self) -> None:
         self.running = 0

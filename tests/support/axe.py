@@ -1,4 +1,4 @@
-"""axe-core in an open page: what stands between the page and those who cannot see, point or hear."""
+"""axe-core in an open page: it finds what excludes people who cannot see, point or hear."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RUN = """async () => {
 
 
 async def findings(page: Page) -> list[dict[str, Any]]:
-    """Everything axe-core complains of in the page as it stands, each with its impact and the elements."""
-    # Evaluated, not loaded: the page's policy lets no script in but its own files.
+    """All findings of axe-core in the page as it is now, each with its impact and the elements."""
+    # Evaluated, not loaded: the page's policy allows only its own scripts.
     if not await page.evaluate("() => 'axe' in window"):
         await page.evaluate(_source())
     found: list[dict[str, Any]] = await page.evaluate(RUN)
@@ -31,7 +31,7 @@ async def findings(page: Page) -> list[dict[str, Any]]:
 
 
 async def assert_accessible(page: Page, state: str) -> None:
-    """No finding at all: neither of the guidelines' rules nor of axe-core's own recommendations."""
+    """Fail on any finding: of the guidelines' rules, or of axe-core's own recommendations."""
     found = await findings(page)
     told = "\n".join(
         f"{each['id']} ({each['impact']}): {each['help']}\n  " + "\n  ".join(each["nodes"]) for each in found

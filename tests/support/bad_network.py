@@ -1,4 +1,4 @@
-"""A network that loses and breaks: put between a real peer and its socket."""
+"""A network that loses packets and breaks, between a real peer and its socket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from responder_thinker.webrtc import WebRTCCaller
 
 
 class Network:
-    """What happens to the media packets that `caller` sends; its reports and keep-alives go another way."""
+    """A filter for the media packets that `caller` sends. Its reports and keep-alives take another path."""
 
     def __init__(self, caller: WebRTCCaller, seed: int = 7) -> None:
         self.loss = 0.0
@@ -24,5 +24,5 @@ class Network:
 
 
 def vanish(caller: WebRTCCaller) -> None:
-    """The caller's machine loses its network: no goodbye, no answer."""
+    """The caller's machine loses its network without closing anything."""
     aioice_sockets.abort(caller.peer._ice)

@@ -18,7 +18,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 WHOLE = "/usr/bin/chromium"
 SHELL = shutil.which("chromium-headless-shell") or WHOLE
-"""The same engine without what belongs to windows, at half the computing: no questions to the user, no speakers."""
+"""The same engine without windows, at half the computing: no questions to the user, no speakers."""
 FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -27,7 +27,7 @@ FLAGS = [
     "--host-resolver-rules=MAP voice.test 127.0.0.1",
 ]
 ELSEWHERE = "voice.test"
-"""A name that leads the browser to this machine, and that the page takes for another one."""
+"""A name that leads the browser to this machine, but is foreign to the page."""
 WITHIN_MS = 30_000
 Microphone = Literal["granted", "refused", "absent", "asked"]
 REFUSE = """if (navigator.mediaDevices) {
@@ -53,7 +53,7 @@ SPEAK_WHEN_ASKED = """(() => {
     source.start();
   };
 })();"""
-"""A microphone that is silent until the test says something: a recording would not wait for the page."""
+"""A microphone that is silent until the test speaks. A recording would not wait for the page."""
 Complaints = Literal["fail", "expected"]
 
 REMEMBER_PEERS = """
@@ -93,7 +93,7 @@ WATCH = """() => {
     before = now;
   }, 50);
 }"""
-"""Notes who had the floor and how loud the voice was, on the page's own clock: the test's own glances may come late."""
+"""Records who had the floor and how loud the voice was, by the page's own clock. The test may look too late."""
 
 QUIET_AFTER_HOLD = """(threshold) => {
   const held = testWatched.floors.find(([, floor]) => floor === "held")?.[0];
@@ -108,7 +108,7 @@ ENTRIES = """nodes => nodes.map((node) => {
 
 
 class Tab:
-    """One page in one browser, and what it complained of."""
+    """One page in one browser, and its console errors."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -123,12 +123,12 @@ class Tab:
         await self.sees("state", "Ready to talk")
 
     async def connect(self) -> None:
-        """Press the one button and wait for the audio connection."""
+        """Press the call button and wait for the audio connection."""
         await self.press("connect")
         await self.sees("state", "Connected")
 
     async def say(self, recording: Path) -> None:
-        """Begin to speak a WAV into the microphone of a page that was opened with `microphone="asked"`."""
+        """Speak a WAV into the microphone of a page that was opened with `microphone="asked"`."""
         wav = await asyncio.to_thread(recording.read_bytes)
         await self.page.evaluate("(wav) => testSay(wav)", base64.b64encode(wav).decode())
 
@@ -137,9 +137,9 @@ class Tab:
         await self.page.get_by_test_id(name).click()
 
     async def sees(self, name: str, text: str, within_ms: int = WITHIN_MS) -> None:
-        """Wait until the part called `name` is visible and contains `text`, letter for letter."""
+        """Wait until the part called `name` is visible and contains exactly `text`."""
         part = self.page.get_by_test_id(name)
-        words = re.compile(r"\s+".join(re.escape(word) for word in text.split()))  # a string would match in any case
+        words = re.compile(r"\s+".join(re.escape(word) for word in text.split()))  # a string would ignore case
         try:
             await part.filter(has_text=words).first.wait_for(timeout=within_ms)
         except PlaywrightTimeout:
@@ -149,24 +149,24 @@ class Tab:
             raise AssertionError(f"no {text!r}; the page shows {shown}; it complained {self.complaints}") from None
 
     async def text(self, name: str) -> str:
-        """What the part called `name` reads."""
+        """The text of the part called `name`."""
         return await self.page.get_by_test_id(name).inner_text()
 
     async def transcript(self) -> list[tuple[str, str, str]]:
-        """Who said what, in order: (role, state, words with what was cut off)."""
+        """Who said what, in order: (role, state, words with the part that was cut off)."""
         rows = await self.page.locator("[data-testid=transcript] article").evaluate_all(ENTRIES)
         return [(role, state, words) for role, state, words in rows]
 
     async def heard(self) -> Heard:
-        """What the newest call has received so far."""
+        """The incoming audio of the newest call so far."""
         return Heard(await self.page.evaluate(HEARD), time.monotonic())
 
     async def watch(self) -> None:
-        """From now on, note floor and loudness inside the page."""
+        """From now on, record floor and loudness inside the page."""
         await self.page.evaluate(WATCH)
 
     async def quiet_after_hold(self, threshold: float) -> float:
-        """From the first time the voice was held until it was no louder than `threshold`: seconds."""
+        """Seconds from the first hold of the voice until it was no louder than `threshold`."""
         quiet = await self.page.wait_for_function(QUIET_AFTER_HOLD, arg=threshold)
         return float(await quiet.json_value())
 
@@ -201,7 +201,7 @@ class Heard:
 
     @property
     def concealed_share(self) -> float:
-        """Share of samples the browser had to invent."""
+        """Share of samples that the browser had to make up."""
         return self.counters["concealedSamples"] / max(1, self.counters["totalSamplesReceived"])
 
 
@@ -216,10 +216,9 @@ async def chromium(
 ) -> AsyncIterator[Tab]:
     """A tab in a fresh Chromium with a microphone that plays `speaks` once (None: a beeping device).
 
-    A microphone that is "asked" plays what `Tab.say` gives it, when it is given.
-
-    At the end the test fails if the page complained in its console, unless `complaints` are expected: browsers also
-    log every refused request there. `more`: further flags of Chromium's. `look`: see `tab_in`.
+    An `asked` microphone plays what `Tab.say` gives it. At the end the test fails if the page logged errors in its
+    console, unless `complaints` are expected: browsers also log every refused request there. `more`: further flags of
+    Chromium. `look`: see `tab_in`.
     """
     async with (
         launched(speaks=speaks, microphone=microphone, more=more) as browser,
@@ -238,7 +237,7 @@ async def launched(
     more: Sequence[str] = (),
     program: str = SHELL,
 ) -> AsyncIterator[Browser]:
-    """Chromium itself, for several tabs; the `WHOLE` one where its own questions or speakers matter."""
+    """Chromium itself, for several tabs. Use `WHOLE` for tests of its own questions or speakers."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=[*flags(speaks, microphone), *more])
         try:
@@ -259,9 +258,9 @@ async def tab_in(
     language: str = "en-US",
     microphone: Literal["granted", "refused"] = "granted",
 ) -> AsyncIterator[Tab]:
-    """A tab with a clean profile, looking as asked, in that time zone (None: this machine's).
+    """A tab with a clean profile, in this look and that time zone (None: this machine's).
 
-    The page learns of a `refused` microphone from a script; a browser that refuses by itself is launched with its flag.
+    The page learns of a `refused` microphone from a script. A browser that refuses by itself is started with its flag.
     """
     context = await browser.new_context(
         color_scheme=scheme,

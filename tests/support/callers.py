@@ -28,25 +28,25 @@ T = TypeVar("T", bound=Transport)
 
 
 class Rig(Protocol):
-    """One call: the transport under test, and the hands at the other end."""
+    """One call: the transport under test, and the controls at the other end."""
 
     exact: bool
-    """Whether what is heard is, to the sample, what was played (no codec in between)."""
+    """Whether the caller hears exactly the samples that were played (no codec in between)."""
 
     slack_ms: int
-    """Milliseconds by which what was heard may exceed what the transport knows of."""
+    """Milliseconds by which the heard audio may exceed the transport's figure."""
 
     @property
     def transport(self) -> Transport:
-        """What is under test."""
+        """The transport under test."""
         ...
 
     async def say(self, pcm: bytes) -> None:
-        """Let the caller speak, and wait until it has."""
+        """Let the caller speak, and wait for the end of it."""
         ...
 
     async def pass_time(self, ms: int) -> None:
-        """Let the call go on."""
+        """Let the call go on for so many milliseconds."""
         ...
 
     def heard(self) -> list[Frame]:
@@ -54,7 +54,7 @@ class Rig(Protocol):
         ...
 
     async def hang_up(self) -> None:
-        """Let the caller leave."""
+        """Let the caller hang up."""
         ...
 
 
@@ -62,7 +62,7 @@ OpenRig = Callable[[], AbstractAsyncContextManager[Rig]]
 
 
 class FakeRig:
-    """Time passes by hand."""
+    """The test moves the time."""
 
     exact = True
     slack_ms = 0
@@ -85,7 +85,7 @@ class FakeRig:
 
 
 class WireRig:
-    """Time passes by itself."""
+    """The time is real."""
 
     slack_ms = FRAME_MS
 
@@ -113,7 +113,7 @@ class WireRig:
 
 @asynccontextmanager
 async def fake_rig() -> AsyncIterator[Rig]:
-    """A call without a wire."""
+    """A call without a network."""
     yield FakeRig()
 
 
@@ -197,7 +197,7 @@ class Phone(Protocol):
         """Speak 24 kHz PCM16 in real time."""
 
     async def said(self) -> None:
-        """Wait until it has been said."""
+        """Wait until all of it is spoken."""
 
     def audible(self) -> list[Frame]:
         """Return the frames heard that are not silence."""
@@ -208,7 +208,7 @@ class Phone(Protocol):
 
 
 class PhoneRig:
-    """A telephone call; time passes by itself."""
+    """A telephone call in real time."""
 
     exact = False
     slack_ms = 6 * FRAME_MS  # a mark goes out with every fifth frame, so the measured delay may be as old, and one more

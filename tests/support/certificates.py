@@ -1,4 +1,4 @@
-"""A certificate for 127.0.0.1, and the authority that signed it, made for each test."""
+"""A certificate for 127.0.0.1 and the authority that signed it, made for each test."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def event(fields: dict[str, Any]) -> bytes:
 
 
 def usage(tokens_in: int = 10, tokens_out: int = 5) -> bytes:
-    """The last chunk: no choices, the bill."""
+    """The last chunk: no choices, only usage."""
     bill = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
     return event({"choices": [], "usage": bill})
 
@@ -35,7 +35,7 @@ def words(*texts: str) -> list[bytes | float]:
 
 
 def ended(reason: str = "stop") -> list[bytes | float]:
-    """The end of a stream, with its bill."""
+    """The end of a stream, with its usage."""
     return [chunk({}, reason), usage(), DONE]
 
 

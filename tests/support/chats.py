@@ -19,7 +19,7 @@ from backend.testing.model import ScriptedModel
 from backend.tools.confirmations import Confirmations
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
-"""The tools' client, of which nothing is asked."""
+"""The HTTP client of the tools, which stays unused."""
 
 
 def chat_over(

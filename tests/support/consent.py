@@ -1,4 +1,4 @@
-"""Callers of tools, and a user who is asked to agree to what they do."""
+"""Contexts of tool calls, and a user who is asked to agree to them."""
 
 from __future__ import annotations
 

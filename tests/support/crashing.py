@@ -9,15 +9,15 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 
 class Crash(BaseException):
-    """The process is gone. Not an `Exception`: nothing that handles errors may handle this."""
+    """The process died. This is not an `Exception`, so that no error handler catches it."""
 
 
 Fate = Callable[[], None]
-"""Called at every await; raises `Crash` when the moment has come."""
+"""Called at every await; raises `Crash` at the chosen moment."""
 
 
 class Countdown:
-    """Dies at the n-th await; never when `left` is None."""
+    """Dies at the n-th await; never if `left` is None."""
 
     def __init__(self, left: int | None = None) -> None:
         self.left = left
@@ -32,7 +32,7 @@ class Countdown:
 
 
 class CrashingRedis(FakeAsyncRedis):
-    """`FakeAsyncRedis` on a server that survives: its commands and transactions meet their fate on both sides."""
+    """`FakeAsyncRedis` on a server that survives. The process may die before or after its commands and transactions."""
 
     def __init__(self, server: FakeServer, fate: Fate) -> None:
         super().__init__(server=server)
@@ -40,7 +40,7 @@ class CrashingRedis(FakeAsyncRedis):
         self._pipes: list[Any] = []
 
     async def bury(self) -> None:
-        """The dead process's connections are gone."""
+        """Close the connections of the dead process."""
         self._fate = Countdown()
         for pipe in self._pipes:
             await pipe.reset()

@@ -1,4 +1,4 @@
-"""The Thinkers and the tools that this server has with its extensions, as they declare themselves."""
+"""The declarations of the Thinkers and tools of this server and its extensions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.tools.registry import tools_of
 
 
 def all_manifests() -> tuple[Manifest, ...]:
-    """The manifest of every Thinker, with what extensions add to it."""
+    """The manifest of every Thinker, those of extensions included."""
     modules = (*package_modules("backend.thinkers"), *installed().modules("thinkers"))
     found: dict[str, Manifest] = {each.MANIFEST.domain: each.MANIFEST for each in modules if hasattr(each, "MANIFEST")}
     for module in modules:
@@ -21,6 +21,6 @@ def all_manifests() -> tuple[Manifest, ...]:
 
 
 def all_tools() -> dict[str, Tool]:
-    """Every tool by its name, also those that are not set up."""
+    """Every tool by its name, unconfigured ones included."""
     modules = (*package_modules("backend.tools"), *installed().modules("tools"))
     return {tool.name: tool for module in modules for tool in tools_of(module)}

@@ -1,4 +1,4 @@
-"""A detector that says what the test wants: for tests of what is made of its scores."""
+"""A detector with scripted scores, for tests of the code that uses scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to call a server, each as a line on which one speaks and listens."""
+"""The ways to call a server. Each gives a call that a test speaks into and listens to."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SLOT_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A call that stands."""
+    """An open call."""
 
     say: Callable[[bytes], object]
     """Speaks 24 kHz PCM16 in real time, from now on."""
     pieces: Callable[[int], Sequence[bytes]]
-    """Given how many were seen before, the further pieces of 20 ms that were heard, as 24 kHz PCM16."""
+    """Takes the number of pieces already seen; returns later pieces of 20 ms, as 24 kHz PCM16."""
 
 
 Way = Callable[[str], AbstractAsyncContextManager[Line]]
@@ -33,13 +33,13 @@ AUDIBLE = 200
 
 
 def is_loud(pcm: bytes) -> bool:
-    """Return whether there is more than silence in it."""
+    """Return whether the piece is louder than silence."""
     samples = memoryview(pcm).cast("h")
     return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
 
 
 def cut(heard: bytes | bytearray, seen: int) -> list[bytes]:
-    """Return the whole pieces of `heard` beyond those that were seen."""
+    """Return the whole pieces of `heard` after those that were seen."""
     return [
         bytes(heard[at : at + FRAME_BYTES])
         for at in range(seen * FRAME_BYTES, len(heard) - FRAME_BYTES + 1, FRAME_BYTES)
@@ -64,7 +64,7 @@ def _frames(call: VoiceCall, seen: int) -> list[bytes]:
 
 @asynccontextmanager
 async def saying(speak: Callable[[bytes], Coroutine[Any, Any, None]]) -> AsyncIterator[Callable[[bytes], object]]:
-    """Speak in the background; what is being said at the end is said first."""
+    """Speak in the background; the last sentence is finished before the end."""
     tasks: set[asyncio.Task[None]] = set()
     try:
         yield lambda pcm: tasks.add(asyncio.create_task(speak(pcm)))
@@ -81,7 +81,7 @@ async def speaking(send: Callable[[bytes], Awaitable[object]]) -> AsyncIterator[
         due = time.monotonic()
         while True:
             await send(waiting.pop(0) if waiting else SILENCE)
-            due = max(due + SLOT_S, time.monotonic() - 5 * SLOT_S)  # who was held up does not send it all at once
+            due = max(due + SLOT_S, time.monotonic() - 5 * SLOT_S)  # after a delay, frames are not sent in one burst
             await asyncio.sleep(max(0.0, due - time.monotonic()))
 
     task = asyncio.create_task(run())
@@ -94,4 +94,4 @@ async def speaking(send: Callable[[bytes], Awaitable[object]]) -> AsyncIterator[
 
 
 WAYS: dict[str, Way] = {"page, WebRTC": page("webrtc"), "page, WebSocket": page("ws")}
-"""Those of the core; an extension's are in the `ways.py` of its tests."""
+"""The ways of the core. Those of an extension are in the `ways.py` of its tests."""

@@ -1,7 +1,7 @@
 """Firefox, driven directly by WebDriver BiDi over its remote-debugging WebSocket: no driver program, no Node.
 
-Its profile says only what a test machine needs. A real user's Firefox needs none of this: the user presses "Allow",
-and the page and the server are on different hosts or the host has an address that is not loopback.
+The profile sets only what a test machine needs. Users need no such settings: they press "Allow", and the page and the
+server are on different hosts or the host's address is not loopback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 FIREFOX = "/usr/bin/firefox-esr"
 PREFERENCES: dict[str, bool | int | str] = {
     "media.navigator.streams.fake": True,  # the microphone is a tone
-    "media.navigator.permission.disabled": True,  # nobody is there to press "Allow"
+    "media.navigator.permission.disabled": True,  # no user is there to press "Allow"
     "datareporting.policy.dataSubmissionEnabled": False,
     "toolkit.telemetry.reportingpolicy.firstRun": False,
     "app.update.disabledForTesting": True,
@@ -42,11 +42,11 @@ REMEMBER_PEERS = """() => {
 
 
 class FirefoxError(Exception):
-    """Firefox refused a command, or a script in the page threw."""
+    """Firefox refused a command, or a script in the page raised an error."""
 
 
 class FirefoxTab:
-    """One tab: where it is, what it complained of, and how to ask it things."""
+    """One tab: its page, its console errors, and its commands."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.complaints: list[str] = []
@@ -64,7 +64,7 @@ class FirefoxTab:
         await self.command("script.addPreloadScript", functionDeclaration=REMEMBER_PEERS)
 
     async def open(self, url: str) -> None:
-        """Load a page, all of it."""
+        """Load a page completely."""
         await self.command("browsingContext.navigate", context=self._context, url=url, wait="complete")
 
     async def evaluate(self, script: str) -> Any:
@@ -85,7 +85,7 @@ class FirefoxTab:
         await self.evaluate(f"document.querySelector('[data-testid={name}]').click()")
 
     async def text(self, name: str) -> str:
-        """What the part called `name` reads."""
+        """The text of the part called `name`."""
         return str(await self.evaluate(f"document.querySelector('[data-testid={name}]').textContent"))
 
     async def sees(self, name: str, text: str, within_s: float = 15.0) -> None:
@@ -110,7 +110,7 @@ class FirefoxTab:
         return result
 
     async def listen(self) -> None:
-        """Hand out answers and note complaints, until the socket closes."""
+        """Deliver answers and record console errors, until the socket closes."""
         async for message in self._socket:
             told = json.loads(message)
             if told["type"] == "event":
@@ -125,7 +125,7 @@ class FirefoxTab:
 
 @contextlib.asynccontextmanager
 async def firefox() -> AsyncIterator[FirefoxTab]:
-    """A tab in a fresh headless Firefox; at the end the test fails if the page complained in its console."""
+    """A tab in a fresh headless Firefox; at the end the test fails if the page logged errors in its console."""
     with tempfile.TemporaryDirectory(prefix="firefox-", ignore_cleanup_errors=True) as folder:
         profile = Path(folder)
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in PREFERENCES.items()]
@@ -157,7 +157,7 @@ async def start(profile: Path) -> asyncio.subprocess.Process:
 
 
 async def debugging_port(profile: Path) -> int:
-    """The port Firefox chose; it writes it into its profile."""
+    """The port that Firefox chose and wrote into its profile."""
     note = profile / "WebDriverBiDiServer.json"
     async with asyncio.timeout(START_WITHIN_S):
         while True:

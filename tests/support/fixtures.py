@@ -1,4 +1,4 @@
-"""Fixtures that `tests/conftest.py` offers to every test: a real Redis, or a Chromium, for each module."""
+"""Fixtures of `tests/conftest.py` for every test: a real Redis, and a Chromium for each module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisProcess]:
-    """A redis-server, for those who freeze or kill it, or connect to it themselves."""
+    """A redis-server, for tests that freeze it, kill it or connect to it themselves."""
     with running_redis() as running:
         yield running
 
@@ -34,11 +34,11 @@ async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """A Chromium for the module, with a microphone that beeps; every test opens tabs of its own in it by `tab_in`.
+    """A Chromium for the module, with a microphone that beeps. Each test opens its own tabs in it by `tab_in`.
 
-    One for all modules would cost more: what a test leaves in it slows the next ones down.
+    One Chromium for all modules would be slower: leftovers of a test slow down later ones.
     """
-    from tests.support.browser import launched  # Playwright takes its time, and most processes need none of it
+    from tests.support.browser import launched  # Playwright imports slowly, and most processes do not need it
 
     async with launched() as started:
         yield started

@@ -1,10 +1,10 @@
-"""A process that has imported the server, and forks one that runs a command of it for each order.
+"""A process that has imported the server, and forks a child for each order, which runs one command of the server.
 
-Importing the server takes longer than anything a test asks of it. Its starter (`tests/support/forked.py`) sends
-a command with its folder, its environment, its three standard files and a file that takes how it ended, over the
-socket that has the first argument for its number; the answer is the pid. It ends when the socket is closed.
+Importing the server takes longer than most tests. The first argument is the number of a socket. Over it, the starter
+(`tests/support/forked.py`) sends a command with its folder, its environment, its three standard files and a file for
+the exit status. The answer is the pid. The process ends when the socket is closed.
 
-It forks with one thread and no event loop, so a fork is as good as a start: nothing is half done in it.
+It forks with one thread and no event loop, so a fork behaves like a fresh start: no work is half done in it.
 """
 
 from __future__ import annotations
@@ -44,22 +44,25 @@ WHEN_USED = (
     *("httpcore2", "numpy.fft", "openai.resources.chat"),
     *("uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl"),
 )
-"""What the server's modules import where they first use it."""
+"""Modules that the server imports at their first use."""
 REDIS_TIMEOUT_S = 15.0
-"""Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
+"""Seconds that a server in a test waits for Redis.
+
+They are long: tests share the machine, and none of these tests measures time.
+"""
 REDIS_AS_SHIPPED = "REDIS_AS_SHIPPED"
-"""The variable that has a server wait for Redis as long as a shipped one: for tests of a Redis that is away."""
+"""The variable that makes a server wait for Redis only as long as in production: for tests of an unreachable Redis."""
 POLL_S = 0.1
-"""Seconds between two looks of a task worker: so long a server waits when it ends."""
+"""Seconds between two polls of a task worker. A server may wait as long when it ends."""
 ORDER_BYTES = 200_000
 FILES = 4
-"""Standard input, output and errors of the command, and where its exit status goes."""
+"""Standard input, output and errors of the command, and the file for its exit status."""
 
 Order = dict[str, Any]
 
 
 class Forks:
-    """The parent's side: takes orders, and tells how those it forked have ended."""
+    """The parent's side: takes orders, and reports how its forks have ended."""
 
     def __init__(self, orders: socket.socket) -> None:
         self._orders = orders
@@ -67,7 +70,7 @@ class Forks:
         self._selector.register(orders, selectors.EVENT_READ)
 
     def run(self) -> Order | None:
-        """Fork for each order. Returns the order in a fork, and None in the parent once there are no more."""
+        """Fork for each order. Returns the order in a fork, and None in the parent when the orders end."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is not self._orders:
@@ -81,7 +84,7 @@ class Forks:
                     return order
 
     def _fork(self, files: list[int]) -> bool:
-        """Return whether this is the fork, which has its own standard files by then and none of ours."""
+        """Return whether this is the fork, with its own standard files and none of the parent's."""
         _assert_nothing_runs()
         pid = os.fork()
         if pid == 0:
@@ -113,7 +116,7 @@ def _assert_nothing_runs() -> None:
 
 
 def _become(order: Order) -> None:
-    """Run the command as if it had just been started: `responder-thinker …` or `python -m module …`."""
+    """Run the command as if it were a fresh process: `responder-thinker …` or `python -m module …`."""
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
@@ -128,7 +131,7 @@ def _become(order: Order) -> None:
         return
     from backend.app.cli import main
 
-    sys.modules["__main__"].__package__ = None  # by which typer knows its name
+    sys.modules["__main__"].__package__ = None  # typer takes the program's name from here
     sys.argv = [program, *arguments]
     main()
 

@@ -1,6 +1,6 @@
-"""Processes of the server for tests, forked from one that has imported it: the same at a tenth of the computing.
+"""Server processes for tests, forked from a process that has imported the server: the same at a tenth of the computing.
 
-Tests that use `subprocess` itself say what a start from nothing is like.
+Tests of a real start use `subprocess` itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Forked(subprocess.Popen[bytes]):
     """
 
     _status: int
-    """The file that says how it ended."""
+    """The file with its exit status."""
 
     def _execute_child(self, args: Any, *more: Any) -> None:
         _, _, _, _, cwd, env, _, _, _, *pipes = more
@@ -68,7 +68,7 @@ class Forked(subprocess.Popen[bytes]):
 
 
 _LOST = -9
-"""The status where the parent of the forks was gone before them."""
+"""The status of a fork if the parent of the forks ended before it."""
 
 
 class _Parent:
@@ -76,7 +76,7 @@ class _Parent:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # OpenBLAS starts threads when numpy is imported, unless it is told that one will do.
+        # OpenBLAS starts threads when numpy is imported, unless this setting limits it to one.
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         with theirs:
             self._process = subprocess.Popen(
@@ -84,13 +84,13 @@ class _Parent:
                 cwd=ROOT,
                 env=environment | {"OPENBLAS_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,  # a pipe as its children's: what they print is buffered as it would be
+                stdout=subprocess.PIPE,  # standard output is a pipe like the children's, so the buffering is right
                 pass_fds=[theirs.fileno()],
             )
         self._lock = threading.Lock()
 
     def fork(self, order: dict[str, Any], files: list[int]) -> int:
-        """Return the pid of a process that follows the order."""
+        """Return the pid of a process that carries out the order."""
         with self._lock:
             socket.send_fds(self._socket, [json.dumps(order).encode()], files)
             answer = self._socket.recv(100)
@@ -99,7 +99,7 @@ class _Parent:
         return pid
 
     def close(self) -> None:
-        """Let it end."""
+        """End it."""
         self._socket.close()
         self._process.wait()
 

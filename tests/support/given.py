@@ -1,4 +1,4 @@
-"""What a provider's model is given for each reply, as the scripted peer's log has it: the instructions, then items."""
+"""The input of a provider's model for each reply, from the scripted peer's log: the instructions, then items."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 STOP_WITHIN_S = 5
-"""Seconds open connections may take to end before they are cut."""
+"""Seconds for open connections to end before they are cut."""
 
 
 @asynccontextmanager
@@ -50,7 +50,7 @@ async def _started(server: _Server, task: asyncio.Task[None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its clock, its pauses and its signal handlers: events say when it is up and when to stop."""
+    """uvicorn without its clock, its pauses and its signal handlers. Events say when it is up and when to stop."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

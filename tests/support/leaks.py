@@ -1,4 +1,4 @@
-"""What a process holds: tasks, threads, sockets, timers and peers, to compare before and after."""
+"""The tasks, threads, sockets, timers and peers of a process, to compare before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.waiting import until
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Counts of things that must not grow."""
+    """Counts that must not grow."""
 
     tasks: int
     threads: int
@@ -26,7 +26,7 @@ class Holdings:
 
 
 def holdings() -> Holdings:
-    """What is held now, garbage aside."""
+    """The counts now, after a garbage collection."""
     gc.collect()
     loop: Any = asyncio.get_running_loop()
     return Holdings(
@@ -39,7 +39,7 @@ def holdings() -> Holdings:
 
 
 async def released(before: Holdings, within_s: float = 10.0) -> None:
-    """Wait until no more is held than `before`."""
+    """Wait until no count is above `before`."""
 
     def nothing_more() -> bool:
         now = holdings()
@@ -49,4 +49,4 @@ async def released(before: Holdings, within_s: float = 10.0) -> None:
         await until(nothing_more, within_s)
     except AssertionError:
         raise AssertionError(f"before {before}, now {holdings()}: {asyncio.all_tasks()}") from None
-    assert holdings().timers <= before.timers + 1, "a timer was left behind"  # one is the wait's own
+    assert holdings().timers <= before.timers + 1, "a timer was left behind"  # one belongs to this wait

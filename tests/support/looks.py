@@ -1,4 +1,4 @@
-"""The looks of a page: both schemes on a desk and on the narrowest phone, and what must hold in each."""
+"""The looks of a page: both colour schemes on a desktop and on the narrowest phone, and the rules for each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.browser import Tab
 
 
 class Look(NamedTuple):
-    """How a page is looked at."""
+    """One look of a page."""
 
     scheme: Literal["dark", "light"]
     width: int
@@ -30,24 +30,24 @@ OUTSIDE = """() => {
   });
   return [...wide, ...out.map((part) => part.dataset.testid ?? part.className ?? part.tagName)];
 }"""
-"""What lies beyond the left or the right edge."""
+"""Lists the elements beyond the left or the right edge."""
 SETTLED = """async () => {
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   const ending = document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity);
   await Promise.allSettled(ending.map((each) => each.finished));
 }"""
-"""Waits until everything that moves has arrived."""
+"""Waits for the end of all animations."""
 
 
 async def show(tab: Tab, look: Look) -> None:
-    """Look at the page so."""
+    """Show the page in this look."""
     await tab.page.emulate_media(color_scheme=look.scheme)
     await tab.page.set_viewport_size({"width": look.width, "height": look.height})
     await tab.page.evaluate(SETTLED)
 
 
 async def outside(tab: Tab) -> list[str]:
-    """Return what lies beyond an edge."""
+    """Return the elements beyond an edge."""
     found: list[str] = await tab.page.evaluate(OUTSIDE)
     return found
 

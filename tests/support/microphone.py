@@ -10,7 +10,8 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WEATHER = EXAMPLES / "whats-the-weather-in-seattle.wav"
 UNIVERSE = "how old is the universe"
-"""Not the example of these words: recognition mishears that at 33 of 72 places of its cut edges, and this at none."""
+"""Not the example with these words: recognition mishears that one at 33 of 72 cuts of its edges, and this one at none.
+"""
 VOICE = "rms"
 RATE = 16_000
 

@@ -1,4 +1,4 @@
-"""A real nginx with the project's own nginx.conf, only its addresses and folders replaced, on loopback."""
+"""A real nginx on loopback with the project's own nginx.conf. Only its addresses and folders are replaced."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def binary() -> str:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate's file, and that of its key."""
+    """The files of a certificate and its key."""
 
     chain: Path
     key: Path
 
 
 def rendered(port: int, backend_port: int, folder: Path, tls: Certificate | None = None) -> str:
-    """The configuration as it is, except for where it listens, what it serves and where it writes.
+    """The configuration with other addresses and folders.
 
     With `tls`, its server is that of the profile of that name, and listens for nothing else.
     """
     text = (ROOT / "nginx.conf").read_text()
     added = (ROOT / "nginx-tls.conf").read_text() if tls else ""
     folders = "".join(f"    {name}_temp_path {folder}/{name};\n" for name in TEMP_PATHS)
-    owner = "user root;\n" if os.geteuid() == 0 else ""  # pytest's folders are closed to others
+    owner = "user root;\n" if os.geteuid() == 0 else ""  # other users cannot read pytest's folders
     for old, new in {
         "pid /run/nginx.pid;": f"{owner}daemon off;\npid {folder}/nginx.pid;",
         "worker_processes auto;": "worker_processes 1;",
@@ -58,7 +58,7 @@ def rendered(port: int, backend_port: int, folder: Path, tls: Certificate | None
 
 @contextmanager
 def running_nginx(backend_port: int, folder: Path, tls: Certificate | None = None) -> Iterator[str]:
-    """The base URL of an nginx in front of `127.0.0.1:backend_port`, ended whatever happens."""
+    """The base URL of an nginx in front of `127.0.0.1:backend_port`, which ends with the block."""
     port = free_port()
     configuration = folder / "nginx.conf"
     configuration.write_text(rendered(port, backend_port, folder, tls))

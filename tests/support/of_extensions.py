@@ -1,4 +1,4 @@
-"""What the tests of extensions add to suites of the core: the modules of one name in `tests/extensions/*/`."""
+"""Additions of the extensions' tests to suites of the core: the modules of one name in `tests/extensions/*/`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def of_extensions(name: str) -> Iterator[ModuleType]:
 
 
 def is_of_deleted(path: str) -> bool:
-    """Return whether a document names a file of an extension that is not there: it stays right without one."""
+    """Return whether a document names a file of a deleted extension. The document stays right without it."""
     parts = path.removeprefix("backend/").removeprefix("tests/").split("/")
     return parts[0] == "extensions" and len(parts) > 1 and not (BACKEND / parts[1]).exists()

@@ -1,4 +1,4 @@
-"""SDP offers in the shapes browsers send them, and ways to bend them."""
+"""SDP offers in the forms that browsers send, and functions that change them."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ a=ssrc:1382246593 cname:{f989a2fe-6c68-4246-94fb-069d49f609a9}
 
 
 def without(sdp: str, prefix: str) -> str:
-    """The offer less the lines that begin with `prefix`."""
+    """The offer without the lines that begin with `prefix`."""
     return "".join(line for line in sdp.splitlines(keepends=True) if not line.startswith(prefix))
 
 
 def candidate(host: str, port: int) -> str:
-    """A host candidate's line."""
+    """The line of a host candidate."""
     return f"a=candidate:1 1 udp 2122260223 {host} {port} typ host"
 
 
 def with_candidates(sdp: str, lines: list[str]) -> str:
-    """The offer with these candidates instead of its own, and no more to come."""
+    """The offer with only these candidates, and the mark that no more follow."""
     ended = [*lines, "a=end-of-candidates"]
     return without(without(sdp, "a=candidate"), "a=end-of-candidates") + "".join(f"{line}\r\n" for line in ended)

@@ -40,7 +40,7 @@ async def offline_peer(script: Mapping[str, Any] | None = None, *arguments: str)
 
 @contextmanager
 def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
-    """The same without an event loop, for a module's or a session's fixture; starts without a script."""
+    """The same without an event loop, for fixtures of a module or a session; starts without a script."""
     process = start(list(arguments))
     try:
         yield when_ready(process)

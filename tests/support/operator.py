@@ -1,4 +1,4 @@
-"""What an operator of a running server sees of its calls."""
+"""The calls of a running server, as its operator sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx2
 from tests.support.running_server import RunningServer
 
 ADMIN = "an-admin-token-of-24-characters"
-"""The ADMIN_TOKEN that the server has."""
+"""The server's ADMIN_TOKEN."""
 
 
 async def sessions(server: RunningServer) -> list[dict[str, Any]]:

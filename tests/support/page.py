@@ -1,4 +1,4 @@
-"""The real page: on a stand-in for its server, or on the real HTTP edge with calls and memory that are fakes."""
+"""The real page: on a stand-in for its server, or on the real HTTP edge with fake calls and a fake memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def page_world(
 async def page_on_stand_in(
     browser: Browser, *scripts: str, address: str = "/?raw=1", **options: Any
 ) -> AsyncIterator[tuple[Tab, StandIn]]:
-    """An opened page, in which `scripts` ran first, and the stand-in it talks to."""
+    """An opened page, in which `scripts` ran first, and its stand-in."""
     async with standing_in() as server, tab_in(browser, **options) as tab:
         for script in scripts:
             await tab.page.add_init_script(script)

@@ -1,4 +1,4 @@
-"""A scripted peer, and a server that has it for its Responder: one each for all tests of a file."""
+"""A scripted peer, and a server with that peer for its Responder: one each for all tests of a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def peer() -> Iterator[OfflinePeer]:
 
 @pytest.fixture(scope="module")
 def running(peer: OfflinePeer) -> Iterator[RunningServer]:
-    """A server that has that peer for its Responder."""
+    """A server with that peer for its Responder."""
     from tests.support.running_server import running_server
 
     with running_server(peer) as server:

@@ -1,4 +1,4 @@
-"""Ports of this machine: free ones, and those on which a program has begun to listen."""
+"""Ports of this machine: free ones, and ports of programs that have begun to listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of Debian's, in a folder of its own, for as long as a test lasts."""
+"""A real PostgreSQL server of Debian, in a folder of its own, for the time of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READY_WITHIN_S = 20.0
 
 
 class PostgresServer:
-    """One server, reached over a socket in its folder alone: it opens no port."""
+    """One server on a socket in its folder. It opens no port."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,7 +26,7 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def empty_database(self) -> str:
-        """Make a database, and return its address as an operator would write it."""
+        """Make a database, and return its address in an operator's form."""
         self._databases += 1
         name = f"test{self._databases}"
         subprocess.run([_program("createdb"), "-h", self._folder, "-U", "ledger", name], check=True)
@@ -43,7 +43,7 @@ class PostgresServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop it immediately, as a crash would: what was committed must be there after `start`."""
+        """Stop it immediately, like a crash: committed data must be there after `start`."""
         if self._process:
             self._process.send_signal(3)  # SIGQUIT: an immediate shutdown
             self._process.wait(READY_WITHIN_S)
@@ -75,5 +75,5 @@ def _program(name: str) -> Path:
 
 
 def _unprivileged() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
+    """The user that runs PostgreSQL, which refuses to run as root. Debian's package creates it."""
     return {"user": pwd.getpwnam("postgres").pw_uid, "cwd": "/"} if os.geteuid() == 0 else {"cwd": "/"}

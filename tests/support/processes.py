@@ -1,4 +1,4 @@
-"""The processes behind a server: found by what they run, watched until they are gone."""
+"""The processes behind a server: found by their command lines, watched until they are gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.waiting import until
 
 
 def children(pid: int) -> list[psutil.Process]:
-    """Everything a process has started, and what that has started."""
+    """All children of a process, and their children."""
     offspring: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
     return offspring
 
@@ -25,7 +25,7 @@ def _runs(process: psutil.Process, words: tuple[str, ...]) -> bool:
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run; one that has ended and is not yet reaped does not."""
+    """Those that still run. A process that has ended and is not yet reaped does not."""
     return [process for process in processes if process.is_running() and _status(process) != psutil.STATUS_ZOMBIE]
 
 

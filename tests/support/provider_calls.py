@@ -1,4 +1,4 @@
-"""A spoken call with a provider's own protocol: it is answered, interrupted and answered again."""
+"""A spoken call in a provider's own protocol: two questions are answered, the first answer interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRIPT = {"turns": [{"hear": QUESTION, "reply": STORY}, {"hear": "stop", "reply"
 
 
 def thinking_with(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> dict[str, str]:
-    """The settings of a server on which the peer answers the Thinkers, and that address has the weather."""
+    """The settings of a server: the peer answers the Thinkers, and the weather comes from that address."""
     return {
         "OPENAI_API_KEY": "k",
         "OPENAI_BASE_URL": peer.base_url,
@@ -38,7 +38,7 @@ async def ask(call: PlacedCall, words: str) -> None:
 
 @asynccontextmanager
 async def slow_weather() -> AsyncIterator[tuple[ApiServer, asyncio.Event]]:
-    """The weather service, which answers once the event is set."""
+    """A weather service that answers once the event is set."""
     gate = asyncio.Event()
 
     async def slowly(request: Request) -> Reply:
@@ -51,17 +51,17 @@ async def slow_weather() -> AsyncIterator[tuple[ApiServer, asyncio.Event]]:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """What is known after such a call."""
+    """The results of such a call."""
 
     call: PlacedCall
     heard: str
-    """What was heard of the first answer."""
+    """The heard words of the first answer."""
     log: dict[str, Any]
     """The peer's log of the connection."""
 
     @property
     def received(self) -> list[dict[str, Any]]:
-        """What the provider was sent."""
+        """The provider's incoming messages."""
         return [entry["event"] for entry in self.log["received"]]
 
     @property
@@ -71,13 +71,13 @@ class Interrupted:
 
 
 async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapping[str, str]]) -> Interrupted:
-    """Place the call over `settings` for a peer that holds us to the schema of `provider`."""
+    """Place the call over `settings` for a peer that accepts only the schema of `provider`."""
     async with offline_peer(SCRIPT, "--strict", provider) as peer:
         with running_server(None, **{"RESPONDERS": provider, "OPENAI_API_KEY": "k", **settings(peer)}) as server:
             async with placed_call(server) as call:
                 await ask(call, QUESTION)
                 await call.hears_something()
-                await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
+                await asyncio.sleep(1.5)  # an earlier interruption would have heard too little of it
                 await ask(call, "stop, that is enough")
                 await until(lambda: any(data["heard"] for data in call.events_of("transcript_interrupted")))
                 await call.event("transcript", content="All right.")

@@ -1,4 +1,4 @@
-"""What one process has of a Redis that several share: its clients, and its pub/sub."""
+"""The clients and the pub/sub of one process on a shared Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real call over loopback: WebRTC from a caller's program to the engine, and a Realtime API of the test's own."""
+"""A real call over loopback: WebRTC from a caller's program to the engine, and the test's own Realtime API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOPBACK = IceConfig(force_host="127.0.0.1")
 
 @dataclass
 class Provider:
-    """A Realtime API that keeps what it is sent, and answers each request with a long reply, its sound when asked."""
+    """A Realtime API that records its input. It answers each request with a long reply; the test releases the sound."""
 
     appended: int = 0
     sounding: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,7 +65,7 @@ class Provider:
 
 @asynccontextmanager
 async def real_call() -> AsyncIterator[tuple[PlacedCall, WebRTCTransport, WebRTCCaller, Provider]]:
-    """A call in which nothing is a stand-in but the caller's network and the provider's model."""
+    """A call that is real except for the caller's network and the provider's model."""
     provider = Provider()
     async with serve(provider.serve, "127.0.0.1", 0, compression=None) as server:
         port = next(iter(server.sockets)).getsockname()[1]

@@ -1,4 +1,4 @@
-"""The whole server with no key, as its users start it; a stand-in on this machine tells it the weather."""
+"""The whole server without a key, as its users start it; a stand-in on this machine serves the weather."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class RealtimeClient:
         await self.socket.send(json.dumps({"type": type_, **fields}))
 
     async def update(self, **session: Any) -> Json:
-        """Send a `session.update`, and return what came of it."""
+        """Send a `session.update`, and return its result."""
         seen = len(self.of("session.updated"))
         await self.send("session.update", session={"type": "realtime", **session})
         await until(lambda: len(self.of("session.updated")) > seen)
@@ -51,7 +51,7 @@ class RealtimeClient:
         await self.send("input_audio_buffer.append", audio=base64.b64encode(audio).decode())
 
     async def answer(self) -> str:
-        """Wait for the first response, and return what it says."""
+        """Wait for the first response, and return its words."""
         content: Json = (await self.event("response.done"))["response"]["output"][0]["content"][0]
         return str(content["transcript"])
 

@@ -19,11 +19,11 @@ SERVER_EVENTS = _by_type(RealtimeServerEvent)
 
 
 def check_server_event(event: Event) -> None:
-    """Fails unless the event is one the `openai` package knows, and has an id."""
+    """Fail unless the `openai` package knows the event and it has an id."""
     SERVER_EVENTS[event["type"]].model_validate(event)
     assert event["event_id"]
 
 
 def check_client_event(event: Event) -> None:
-    """Fails unless the event is a client event of the `openai` package."""
+    """Fail unless the event is a client event of the `openai` package."""
     CLIENT_EVENTS[event["type"]].model_validate(event)

@@ -1,4 +1,4 @@
-"""A client of the Realtime protocol over WebRTC for tests: stock aiortc, with a microphone, a channel and an ear."""
+"""A client of the Realtime protocol over WebRTC for tests: stock aiortc, with a microphone, a channel, a recorder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP = 480
 
 
 class Microphone(MediaStreamTrack):
-    """Sends what is put into `waits`, 24 kHz PCM16, and silence after it, at the pace of time."""
+    """Sends the PCM16 (24 kHz) in `waits`, then silence, in real time."""
 
     kind = "audio"
 
@@ -55,7 +55,7 @@ class RealtimePeer(RealtimeClient):
         self.events: list[Json] = []
         self.sound: dict[str, bytearray] = {}
         self.heard = bytearray()
-        """What came back, as 24 kHz PCM16."""
+        """The received audio, as 24 kHz PCM16."""
         self.first_sound_at = 0.0
         self.location = ""
         channel.on("message", self.collect)
@@ -66,7 +66,7 @@ class RealtimePeer(RealtimeClient):
         return self.location.rpartition("/")[2]
 
     def collect(self, text: str | bytes) -> None:
-        """Take one event; those of another protocol are not checked."""
+        """Take one event; events of another protocol are not checked."""
         if self.channel.label == CHANNEL:
             super().collect(text)
         else:
@@ -76,12 +76,12 @@ class RealtimePeer(RealtimeClient):
         self.channel.send(json.dumps({"type": type_, **fields}))
 
     async def say(self, audio: bytes, **_: Any) -> None:
-        """Speak, and wait until it is spoken."""
+        """Speak, and wait for the end of it."""
         self.microphone.waits += audio
         await until(lambda: not self.microphone.waits, len(audio) / 48_000 + 5)
 
     async def listen(self, track: MediaStreamTrack) -> None:
-        """Collect the audio that comes back."""
+        """Collect the received audio."""
         with suppress(MediaStreamError):
             while True:
                 frame = await track.recv()
@@ -93,7 +93,7 @@ class RealtimePeer(RealtimeClient):
 
 
 Answer = Callable[[RealtimePeer, str], Awaitable[str]]
-"""Hands an SDP offer in, and returns the SDP answer."""
+"""Posts an SDP offer, and returns the SDP answer."""
 
 
 @asynccontextmanager
@@ -120,7 +120,7 @@ async def stock_peer(channel: str, answer: Answer) -> AsyncIterator[RealtimePeer
 async def realtime_peer(
     url: str, *, key: str = "any-key", session: Json | None = None, client: httpx2.AsyncClient | None = None
 ) -> AsyncIterator[RealtimePeer]:
-    """Place a call to a server at `url`: with a `session` by a form, without one by the offer alone."""
+    """Place a call to a server at `url`: with a `session` as a form, otherwise with the offer only."""
 
     async def answer(peer: RealtimePeer, sdp: str) -> str:
         async with httpx2.AsyncClient(base_url=url, trust_env=False) as own:

@@ -1,6 +1,7 @@
 """A real redis-server for tests: started on a unix socket, frozen, killed, restarted and stopped by its pid.
 
-Its clients may do what those of a deployment may, so that tests notice what `kubernetes/redis-users.sh` does not allow.
+Its clients have the rights of a deployment's clients, so that tests notice a missing right in
+`kubernetes/redis-users.sh`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ USERS = Path(__file__).resolve().parents[2] / "kubernetes" / "redis-users.sh"
 
 
 OF_TESTS = ("+flushall", "+keys", "+client|list")
-"""What tests do beside it: empty it between two of them, and look at what is there."""
+"""Further commands of the tests: they empty it between two tests, and look at its keys."""
 
 
 def allowed() -> list[str]:
-    """What the user of a deployment's Redis may do, in Redis's words."""
+    """The rights of the user of a deployment's Redis, in Redis's words."""
     found = re.search(r"user default on #%s (.+?)\\n", USERS.read_text())
     assert found
     return found[1].split()
@@ -57,7 +58,7 @@ class RedisProcess:
         self._wait_until_ready()
 
     def freeze(self) -> None:
-        """Stop it in its tracks: connections stay open, nothing answers."""
+        """Freeze it: connections stay open, nothing answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -66,7 +67,7 @@ class RedisProcess:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it without a word. Does nothing when it is not running."""
+        """Kill it. Does nothing if it is not running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -86,7 +87,7 @@ class RedisProcess:
 
 @contextmanager
 def running_redis() -> Iterator[RedisProcess]:
-    """A running server, ended whatever happens."""
+    """A running server, which ends with the block."""
     with tempfile.TemporaryDirectory(prefix="redis-", dir="/tmp") as folder:
         server = RedisProcess(Path(folder))
         server.start()

@@ -1,4 +1,4 @@
-"""The providers' modules, each with a strict peer of its own: what the contract of Responders runs on."""
+"""The providers' modules, each with a strict peer of its own, for the contract of Responders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITHIN_S = 5.0
 
 @dataclass
 class Line:
-    """One connection to a strict peer, with everything it has said."""
+    """One connection to a strict peer, with all its events."""
 
     responder: Responder
     peer: OfflinePeer
@@ -34,7 +34,7 @@ class Line:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self) -> None:
-        """Keep what the provider says."""
+        """Keep the provider's events."""
 
         def keep(event: ev.Event) -> None:
             self.events.append(event)
@@ -58,7 +58,7 @@ class Line:
                 await self._changed.wait()
 
     async def refused(self) -> list[str]:
-        """What the peer found wrong with anything it was sent: its errors, or the reason why it hung up."""
+        """The peer's complaints about its input: its errors, or the reason why it hung up."""
         logs = await self.peer.connections()
         if closed := [log["closed"] for log in logs if str(log["closed"]).startswith("closed 1007")]:
             return closed
@@ -66,7 +66,7 @@ class Line:
         return [error["message"] for error in errors if self.refuses_with & {error["code"], error["type"]}]
 
     async def received(self, type_: str) -> list[dict[str, Any]]:
-        """The client events of a type that the newest connection brought."""
+        """The client events of a type on the newest connection."""
         log = (await self.peer.connections())[-1]
         return [entry["event"] for entry in log["received"] if entry["type"] == type_]
 
@@ -76,26 +76,26 @@ Connect = Callable[[OfflinePeer, Briefing, Sequence[PastMessage]], Any]
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider's module and its strict peer, and what that provider does otherwise."""
+    """A provider's module, its strict peer, and its differences from the others."""
 
     name: str
-    """Of the peer."""
+    """The name of the peer."""
     connect: Connect
     can: Capabilities
     keys: Mapping[str, Any] = field(default_factory=dict)
-    """Settings with which a server has it, unless the address of a server is all it needs."""
+    """Settings of a server with this provider, if an address is not enough."""
     lacks: str = ""
-    """The setting that is named where it has none."""
+    """The setting that the error names if it is missing."""
     leaves_out: Mapping[str, str] = field(default_factory=dict)
-    """Tests of the contract that do not hold for it, by their names, and why."""
+    """Tests of the contract that it does not pass, by name, with the reasons."""
     retry_after_s: float = 1.5
-    """What it makes of a rate limit of 1.5 s."""
+    """The wait that it reads from a rate limit of 1.5 s."""
     tokens_heard: int = 2
     """Tokens of a turn of 200 ms."""
     names_refused: bool = True
-    """It says which event it refuses."""
+    """Whether it names the event that it refuses."""
     refuses_with: frozenset[str] = frozenset({STRICT})
-    """The codes, or types, of its errors about events that it does not know."""
+    """The codes, or types, of its errors about unknown events."""
 
 
 async def _openai(peer: OfflinePeer, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
@@ -107,7 +107,7 @@ OPENAI = Provider("openai", _openai, capabilities_of(VOICE.model), {"openai_api_
 
 
 def providers() -> list[Provider]:
-    """Return the provider of the core, and those of the extensions that are there."""
+    """Return the provider of the core, and those of the installed extensions."""
     return [OPENAI, *(each for module in of_extensions("providers") for each in module.PROVIDERS)]
 
 
@@ -115,7 +115,7 @@ def providers() -> list[Provider]:
 async def line(
     provider: Provider, peer: OfflinePeer, script: dict[str, Any], briefing: Briefing, *history: PastMessage
 ) -> AsyncIterator[Line]:
-    """A connection to a peer that follows `script`; at the end, nothing it was sent may have been refused."""
+    """A connection to a peer that follows `script`. At the end, the peer must have refused nothing."""
     await peer.follow(script)
     made = Line(await provider.connect(peer, briefing, history), peer, provider.refuses_with)
     listening = asyncio.create_task(made.listen())

@@ -1,4 +1,4 @@
-"""The whole server as a process, and calls placed to it by a program: what end-to-end tests are made of."""
+"""The whole server as a process, and calls that a program places to it, for end-to-end tests."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.support.shared_responder import shared_local_responder
 
 READY_WITHIN_S = 60.0
 TAKES_ALL = {"ADMISSION_MAX_LAG_MS": "0"}
-"""However busy the machine is: tests share it with other tests."""
+"""Long, because tests share a busy machine."""
 ANSWERED_OTHERWISE = frozenset({"LOCAL_CALLS", "LOCAL_MODEL_URL", "OFFLINE_URL", "OPENAI_API_KEY", "RESPONDERS"})
-"""Settings that say who answers; a server without any of them takes the local Responder."""
+"""Settings that choose the Responder. A server without any of them uses the local one."""
 END_WITHIN_S = 15.0
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 
 
 @dataclass
 class RunningServer:
-    """A serving process."""
+    """A running server process."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -42,9 +42,9 @@ class RunningServer:
     printed: str
 
     def kill(self) -> None:
-        """End it without a word, as a machine that fails would."""
+        """Kill it, like a machine that fails."""
         self.process.kill()
-        self.process.communicate()  # its children have ended, too, once nothing can be read any more
+        self.process.communicate()  # when the pipe ends, its children have ended, too
 
     @property
     def pid(self) -> int:
@@ -64,8 +64,8 @@ def running_server(
     """`responder-thinker serve` on a free port, with its data in `folder` (empty: one of its own), ended by its pid.
 
     `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API.
-    Without, it takes the local Responder that all servers of this test process share, unless `env` says who answers:
-    `OFFLINE_URL=""` has it start its own.
+    Otherwise it uses the local Responder that all servers of this test process share, unless `env` chooses:
+    `OFFLINE_URL=""` makes it start its own.
     """
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as place:
         shared = {} if peer or prefix or ANSWERED_OTHERWISE & env.keys() else {"OFFLINE_URL": shared_local_responder()}
@@ -79,7 +79,7 @@ def running_server(
 def environment(folder: Path, peer: OfflinePeer | None = None) -> dict[str, str]:
     """Return the environment of a server that keeps its data in `folder` and takes `peer` for the OpenAI API."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    # Open-Meteo is not asked for from tests: an address that refuses at once stands for "cannot be reached".
+    # Tests do not call Open-Meteo. An address that refuses immediately stands for an unreachable service.
     nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
     settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0", "SECURITY_LOG": f"{folder}/security.log"}
     provider = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url} if peer else {}
@@ -87,7 +87,7 @@ def environment(folder: Path, peer: OfflinePeer | None = None) -> dict[str, str]
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM, then SIGKILL to that very process."""
+    """SIGTERM, then SIGKILL to that process."""
     process.terminate()
     try:
         process.wait(END_WITHIN_S)
@@ -113,7 +113,7 @@ def _start(
 
 
 def when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningServer:
-    """Wait for everything up to the line that says how to end it; errors are in the folder's `stderr.log`."""
+    """Wait for the last line of the start, which says how to stop it. Errors go to the folder's `stderr.log`."""
     assert process.stdout
     printed = ""
     deadline = time.monotonic() + READY_WITHIN_S
@@ -133,12 +133,12 @@ def placed_call(server: RunningServer, **options: Any) -> AbstractAsyncContextMa
 
 
 def a_browser(server: RunningServer) -> httpx2.AsyncClient:
-    """Return a client with a cookie jar of its own, to be used and closed with `async with`."""
+    """Return a client with a cookie jar of its own, for `async with`."""
     return browser_of(server.url)
 
 
 async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
-    """Type into a call, and wait for the specialist's part in the answer."""
+    """Type into a call, and wait for the Thinker's part of the answer."""
     headers = {"authorization": f"Bearer {call.ticket.token}"}
     answer = await call.http.post(
         f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers

@@ -40,7 +40,7 @@ class _NoNotices:
 
 
 def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
-    """Return budgets with their counts in `redis`; nothing is written but by those who ask for it."""
+    """Return budgets with their counts in `redis`. Only spending writes."""
     settings = settings or load_settings(_env_file=None).budgets
     return Budgets(DayCounts(redis), BillingSubjects(redis), ConcurrencyLimits(redis, settings), settings)
 
@@ -56,7 +56,7 @@ GROUPS: dict[str, Any] = {
 
 
 def services_of(**given: Any) -> Services:
-    """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
+    """Return services with only the given ones; the others are missing or idle, and a route that needs one fails."""
     idle: dict[str, Any] = {
         "notices": _NoNotices(),
         "toolbox": Registry([], {}),
@@ -76,7 +76,7 @@ def services_of(**given: Any) -> Services:
 
 
 def _made(kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return a `kind` with what is among `values`; what has no default, and is not there, is None."""
+    """Return a `kind` with the matching `values`. A missing value without a default is None."""
     required = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
     names = [each.name for each in fields(kind)]
     return kind(**dict.fromkeys(required) | {name: values[name] for name in names if name in values})

@@ -1,7 +1,6 @@
-"""A stand-in for the server, as the page sees it: the same files, headers and routes, with everything behind them
-under the test's control.
+"""A stand-in for the server, as the page sees it: the same files, headers and routes, controlled by the test.
 
-The page's failures and drawing are tested against this; what is said and heard, against the real server.
+Failures and drawing of the page are tested against it; speech and hearing against the real server.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ TOKEN = "stand-in-token"
 CONVERSATION = "stand-in-conversation"
 TICKET = {"session_id": SESSION, "conversation_id": CONVERSATION, "token": TOKEN}
 VOICE_MS = 60_000
-"""How long a call over WebRTC sounds."""
+"""Seconds of sound in a call over WebRTC."""
 CONFIG: dict[str, Any] = {
     "responder": {"name": "local Responder", "model": "local Responder", "offline": True},
     "memory": {"label": "embedded Redis 7.0 (append-only file in var/redis; survives a restart)"},
@@ -59,7 +58,7 @@ CONFIG: dict[str, Any] = {
 
 
 class SpokenSocket:
-    """One call over a WebSocket: what the page sent, and a voice to send it."""
+    """One call over a WebSocket: the page's messages, and a voice to send it."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self._websocket = websocket
@@ -67,7 +66,7 @@ class SpokenSocket:
         self.messages: list[dict[str, Any]] = []
 
     async def listen(self) -> None:
-        """Take what comes until the page goes."""
+        """Record messages until the page leaves."""
         await self._websocket.send_json({"type": "ready"})
         while (message := await self._websocket.receive())["type"] == "websocket.receive":
             if message.get("bytes"):
@@ -82,16 +81,16 @@ class SpokenSocket:
             await self._websocket.send_json({"type": "audio", "item": "a1", "pcm": pcm})
 
     async def flush(self) -> None:
-        """Have the page drop what it has buffered."""
+        """Make the page drop its buffer."""
         await self._websocket.send_json({"type": "flush"})
 
     async def drop(self) -> None:
-        """The line breaks."""
+        """Break the connection."""
         await self._websocket.close(1011)
 
 
 class StandIn:
-    """What the test sets, and what the page did."""
+    """The test's settings, and the page's actions."""
 
     def __init__(self) -> None:
         self.config: dict[str, Any] | Response = CONFIG
@@ -99,51 +98,51 @@ class StandIn:
         """Answers the next offer instead of a peer, once."""
         self.typing_refusal: Response | None = None
         self.preferences: dict[str, Any] = {}
-        """What the user's profile keeps of their choices."""
+        """The caller's choices in the profile."""
         self.interruptions: list[bool] = []
-        """How the page has switched interruptions."""
+        """The page's settings of interruptions."""
         self.recorded: list[bool] = []
-        """How the page has switched the recording."""
+        """The page's settings of the recording."""
         self.asked: list[tuple[str, str]] = []
-        """What was asked of which Thinker: (call, cancel or say)."""
+        """The actions on Thinkers: (call, cancel or say)."""
         self.cancelled_tasks: list[str] = []
         self.sockets: list[SpokenSocket] = []
         """The calls over WebSockets, oldest first."""
         self.events_status = 200
-        """Anything else answers the event stream, and questions about the session, with this status."""
+        """The status that answers the event stream and questions about the session."""
         self.event_log = EventLog()
         """The newest call's events."""
         self.user_events = EventLog()
-        """What happens outside of calls."""
+        """Events outside of calls."""
         self.seen: list[str] = []
-        """Notices the page says its user sees."""
+        """Notices that the page reports as seen."""
         self.reminders: list[dict[str, Any]] = []
         self.unreadable_tasks = self.unreadable_reminders = 0
-        """How many tasks, and how many reminders, this version of the server cannot read."""
+        """The numbers of tasks and of reminders that this version of the server cannot read."""
         self.confirmations: list[dict[str, Any]] = []
         self.decisions: list[tuple[str, bool]] = []
-        """Those that are set."""
+        """Answers to confirmations: (id, whether the user agrees)."""
         self.offers: list[dict[str, Any]] = []
         self.typed: list[str] = []
         self.disconnects: list[dict[str, Any]] = []
         self.event_requests: list[tuple[str | None, str]] = []
-        """`Last-Event-ID` and query of every event stream asked for."""
+        """`Last-Event-ID` and query of every request for an event stream."""
         self.record: list[dict[str, Any]] = []
-        """What the server has of the transcript."""
+        """The server's transcript."""
         self.said: list[dict[str, Any]] = []
-        """What was said in the conversation before; nothing answers 404."""
+        """The earlier words of the conversation; an empty list answers 404."""
         self.levels: list[dict[str, Any]] = []
-        """What the detector is said to score, for who watches; nothing answers 204."""
+        """The detector's scores for watching pages; an empty list answers 204."""
         self.url = ""
         self._peers: set[RTCPeerConnection] = set()
         self._streams: set[asyncio.Event] = set()
 
     def publish(self, type_: str, **data: Any) -> None:
-        """One event to the page."""
+        """Send one event to the page."""
         self.event_log.append(PageMessage(type_, data))
 
     def break_streams(self) -> None:
-        """Cut every event stream, as a proxy's restart would."""
+        """Cut every event stream, like a proxy that restarts."""
         for broken in self._streams:
             broken.set()
 
@@ -355,7 +354,7 @@ async def next_of(events: AsyncIterator[LoggedEvent]) -> LoggedEvent | None:
 
 
 def refusal(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
-    """An error as the server words them; `headers` with underscores for dashes."""
+    """An error in the server's form; `headers` with underscores for dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse({"error": {"message": message, "hint": hint}}, status_code=status, headers=named)
 

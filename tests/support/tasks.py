@@ -1,4 +1,4 @@
-"""Helpers around background tasks: a plain stream of results, and a run begun without a worker."""
+"""Helpers for background tasks: a plain stream of results, and a run begun without a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_to_stream(transaction: Any, task: Task) -> None:
 
 
 async def begun(repository: TaskRepository, task_id: str) -> Task:
-    """Begin a run of that task, as a worker does, and as if an earlier worker were dead."""
+    """Begin a run of that task, like a worker after the death of an earlier one."""
     found = await repository.find(task_id)
     assert found is not None
 

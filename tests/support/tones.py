@@ -12,7 +12,7 @@ from tests.support.speech import tone as tone
 
 
 def tone_frames(hertz: float, frames: int) -> list[Frame]:
-    """A sine, cut."""
+    """A sine, cut into frames."""
     return frames_of(tone(hertz, frames * 20))
 
 
@@ -35,6 +35,6 @@ def loudness_db(frame: Frame) -> float:
 
 
 def sounding_ms(frames: Iterable[Frame]) -> int:
-    """How many milliseconds of it are louder than what a codec leaves of a sound that has ended."""
+    """Milliseconds that are louder than a codec's echo of a sound that has ended."""
     samples = np.abs(np.frombuffer(b"".join(frames), dtype="<i2").astype(int))
     return int((samples.reshape(-1, SAMPLE_RATE // 1000).max(axis=1) > 1000).sum())

@@ -12,7 +12,7 @@ from tests.support.running_server import RunningServer, running_server
 
 @contextmanager
 def two_servers(peer: OfflinePeer, **env: str) -> Iterator[tuple[RunningServer, RunningServer]]:
-    """Two servers that share a Redis and a key to sign with."""
+    """Two servers that share a Redis and a signing key."""
     with running_redis() as redis:
         shared = {"REDIS_URL": redis.url, "SECRET_KEY": "k" * 32, "BACKGROUND__WORKER": "off"} | env
         with running_server(peer, **shared) as one, running_server(peer, **shared) as two:

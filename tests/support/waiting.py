@@ -1,3 +1,3 @@
-"""Waiting, where most tests look for it: see `backend.testing.waiting`."""
+"""Waiting, under the name that most tests import: see `backend.testing.waiting`."""
 
 from backend.testing.waiting import until as until

@@ -1,4 +1,4 @@
-"""The files of the server that a piece of work passes through: those the architecture page lists, and the real ones."""
+"""The files of the server that a piece of work passes: those that the architecture page lists, and the real ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
 
 def documented(way: str) -> list[str]:
-    """The files listed under the heading `### Way: {way}`, in their order, without the leading `backend/`."""
+    """The files under the heading `### Way: {way}`, in their order, without the leading `backend/`."""
     text = ARCHITECTURE.read_text()
     section = re.search(rf"^### Way: {re.escape(way)}\n(.*?)(?=^#|\Z)", text, re.M | re.S)
     assert section, f"docs/architecture.md has no heading '### Way: {way}'"
@@ -31,7 +31,7 @@ class Passed(set[str]):
     """The files that a way has passed."""
 
     hops = 0
-    """How often a function of one file has called, or gone on with, a function of another file."""
+    """How often a function of one file has called or resumed a function of another file."""
 
     def report(self, way: str) -> None:
         """Add the figures of that way to the file that WAYS_FILE names, for `scripts/structure.py`."""
@@ -42,7 +42,7 @@ class Passed(set[str]):
 
 @contextmanager
 def files_passed() -> Iterator[Passed]:
-    """Fills with the files of `backend/` in which a function runs meanwhile, in this thread: path without `backend/`.
+    """Collect the files of `backend/` in which a function runs in this thread meanwhile, without the prefix `backend/`.
 
     Module bodies and class bodies do not count: an import is no step of a way.
     """
@@ -60,9 +60,9 @@ def files_passed() -> Iterator[Passed]:
 
 @contextmanager
 def files_passed_within(*roots: Callable[..., object]) -> Iterator[list[set[str]]]:
-    """Fills with one set of files for each call of a function of `roots` meanwhile: those in which it runs a function.
+    """Collect a set of files for each call of a function of `roots`: the files in which that call runs a function.
 
-    For ways that are walked many times and side by side: what one audio packet passes, and nothing else.
+    For ways that run many times in parallel: exactly what one audio packet passes.
     """
     begun = {inspect.unwrap(root).__code__ for root in roots}
     passed: list[set[str]] = []

@@ -22,7 +22,7 @@ READY_WITHIN_S = 40.0
 
 @contextmanager
 def running_worker(peer: OfflinePeer, *, log: Path | None = None, **env: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker with models that `peer` serves, ready to work; ended by its pid, unless the test has done so.
+    """A worker with models that `peer` serves, ready to work. It is ended by its pid, unless the test has ended it.
 
     Its messages go to the file `log`, if there is one.
     """

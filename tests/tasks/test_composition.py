@@ -1,4 +1,4 @@
-"""Background work on what Redis this machine offers: an embedded one that others join, or none but in this process."""
+"""Background work on the Redis of this machine: an embedded one that other processes join, or none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def ended(repository: TaskRepository, task: Task) -> Task:
 
 
 @pytest.mark.parametrize("settings", [HERE, ELSEWHERE], ids=["inline", "off"])
-async def test_without_a_redis_server_tasks_are_done_in_this_process(
+async def test_without_a_redis_server_tasks_run_in_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: BackgroundSettings
 ) -> None:
     monkeypatch.setattr(embedded, "find_binary", lambda: None)
@@ -90,7 +90,7 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
         assert (await ended(repository, task)).state is TaskState.DONE
 
 
-async def test_what_a_worker_learns_of_a_user_expires_as_it_does_elsewhere(tmp_path: Path) -> None:
+async def test_user_data_that_a_worker_stores_expires_as_elsewhere(tmp_path: Path) -> None:
     opened = await open_memory(None, tmp_path, user_ttl_s=1000)
     joined = await join_memory(None, tmp_path, user_ttl_s=1000)
     await joined.memory.update_user_context("ana", lambda known: {**known, "summary": "likes tea"})
@@ -99,7 +99,7 @@ async def test_what_a_worker_learns_of_a_user_expires_as_it_does_elsewhere(tmp_p
     await opened.memory.close()
 
 
-async def test_a_worker_without_a_redis_to_share_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_worker_without_a_shared_redis_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as refused:
         await join_memory(None, tmp_path)
     assert "REDIS_URL" in refused.value.hint

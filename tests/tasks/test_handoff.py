@@ -1,4 +1,4 @@
-"""A call's long work goes on without it: asked for so, after its deadline, and when its caller hangs up."""
+"""A call's long work goes on without it: on request, after its deadline, or after the caller hangs up."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OneCall:
         self.calls.run(RunThinker(f"call-{domain}", "route_to_thinker", arguments))
 
     async def event(self) -> ThinkerEvent:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             while not self.outcomes:  # noqa: ASYNC110 - the outcome goes to a plain function
                 await asyncio.sleep(0.01)
         return self.outcomes[0]
@@ -80,7 +80,7 @@ class OneCall:
         return await self.service.list("ana")
 
 
-async def test_work_asked_for_in_the_background_is_begun_there_and_said_so_at_once() -> None:
+async def test_background_work_starts_as_a_task_and_the_caller_hears_so_immediately() -> None:
     call = OneCall()
     call.ask("research", background=True)
     event = await call.event()
@@ -93,7 +93,7 @@ async def test_work_asked_for_in_the_background_is_begun_there_and_said_so_at_on
     assert work and work.task_id == task.id
 
 
-async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:
+async def test_work_past_its_deadline_goes_on_from_its_finished_steps() -> None:
     call = OneCall()
     call.ask("slow")
     event = await call.event()
@@ -108,7 +108,7 @@ async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:
     [((), True, True), (("cancel",), True, True), ((), False, False), (("dismiss", "cancel"), True, False)],
     ids=["hung up", "cancelled by the end", "to be forgotten", "dismissed"],
 )
-async def test_work_goes_on_from_its_steps_when_its_caller_hangs_up(
+async def test_work_goes_on_from_its_finished_steps_when_its_caller_hangs_up(
     before: Sequence[str], go_on: bool, goes_on: bool
 ) -> None:
     call = OneCall()
@@ -151,13 +151,13 @@ async def test_work_of_other_thinkers_stays_with_its_call() -> None:
     assert await call.tasks() == []
 
 
-async def test_a_stranger_waits_for_the_answer() -> None:
+async def test_an_unknown_caller_waits_for_the_answer() -> None:
     call = OneCall(user_id="")
     call.ask("slow", background=True)
     assert isinstance(await call.event(), ThinkerFailed)
 
 
-async def test_work_that_cannot_be_given_away_fails_in_words() -> None:
+async def test_work_that_cannot_be_handed_over_fails_with_an_answer() -> None:
     call = OneCall()
 
     async def gone(*_: Any, **__: Any) -> Task:

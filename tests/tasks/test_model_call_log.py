@@ -1,4 +1,4 @@
-"""What models were asked: kept where a scope is on, without secrets, for its owner, and gone with them."""
+"""Requests to models are logged inside a scope, without secrets, for their owner, and erased with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.chat_api import ended, error, stream, words
 
 @dataclass
 class Rig:
-    """An model_calls whose writing can be waited for."""
+    """A `ModelCallLog`, and its queue of writes to wait for."""
 
     redis: FakeAsyncRedis
     model_calls: ModelCallLog
@@ -52,7 +52,7 @@ async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:
         return [delta async for delta in deltas]
 
 
-async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
+async def test_an_attempt_is_logged_with_its_request_and_its_answer() -> None:
     call = ToolCall("c1", "web_search", '{"query": "sky"}')
     async with rig() as here:
         model = LoggedModel(
@@ -67,7 +67,7 @@ async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
     assert entry["ms"] >= 0
 
 
-async def test_without_a_scope_nothing_is_kept() -> None:
+async def test_without_a_scope_nothing_is_logged() -> None:
     async with rig() as here:
         model = LoggedModel(ScriptedModel(["Hello."], ["Hello."]), here.model_calls)
         await ask(model)
@@ -78,7 +78,7 @@ async def test_without_a_scope_nothing_is_kept() -> None:
         assert await here.redis.keys("*") == []
 
 
-async def test_scopes_side_by_side_are_not_mixed_up() -> None:
+async def test_parallel_scopes_are_kept_apart() -> None:
     async with rig() as here:
         model = LoggedModel(
             ScriptedModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.model_calls
@@ -94,7 +94,7 @@ async def test_scopes_side_by_side_are_not_mixed_up() -> None:
         assert await here.model_calls.read("ana", "t2") is None
 
 
-async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
+async def test_a_failed_and_an_aborted_attempt_are_logged_too() -> None:
     async with rig() as here:
         model = LoggedModel(ScriptedModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.model_calls)
         with here.model_calls.scope("t1", "ana"):
@@ -106,7 +106,7 @@ async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
     assert [(entry["text"], entry["error"]) for entry in entries] == [("Half", "It broke."), ("One", "GeneratorExit")]
 
 
-async def test_attempts_that_another_followed_are_kept() -> None:
+async def test_attempts_before_a_retry_are_logged() -> None:
     replies = [error(503), stream(words("Better."), ended())]
     async with rig() as here, serving(lambda _: replies.pop(0)) as server:
         completions = ChatCompletions(
@@ -126,7 +126,7 @@ async def test_attempts_that_another_followed_are_kept() -> None:
     assert entries[0]["attempt"] == 1
 
 
-async def test_it_is_bounded_and_expires() -> None:
+async def test_the_log_is_bounded_and_expires() -> None:
     async with rig() as here:
         with here.model_calls.scope("t1", "ana"):
             for number in range(ENTRIES_LIMIT + 5):
@@ -137,7 +137,7 @@ async def test_it_is_bounded_and_expires() -> None:
         assert await here.redis.ttl("user:ana:archives") > 0
 
 
-async def test_it_is_exported_and_erased_with_its_owner() -> None:
+async def test_the_log_is_exported_and_erased_with_its_owner() -> None:
     async with rig() as here:
         for name, owner in (("t1", "ana"), ("t2", "ana"), ("t3", "ben")):
             with here.model_calls.scope(name, owner):
@@ -149,7 +149,7 @@ async def test_it_is_exported_and_erased_with_its_owner() -> None:
         assert set(await here.model_calls.export("ben")) == {"t3"}
 
 
-async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> None:
+async def test_an_attempt_that_ends_after_its_tasks_erasure_is_not_logged() -> None:
     async with rig() as here:
         await here.redis.set(record_key("t1"), "{}")
         with here.model_calls.scope("t1", "ana", while_exists=record_key("t1")):
@@ -177,7 +177,7 @@ async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> N
         ("ring 0171 2345678 today", "ring [number] today"),
     ],
 )
-def test_secrets_and_addresses_are_taken_out(text: str, kept: str) -> None:
+def test_secrets_and_addresses_are_removed(text: str, kept: str) -> None:
     assert redacted(text) == kept
 
 
@@ -198,12 +198,12 @@ def test_a_long_text_says_how_much_is_missing() -> None:
 
 
 @pytest.mark.parametrize("piece", ["a", "a.b", "eyJ-", "sk-", "token ", "token:", "+1 ", "://a:", "a@", "- ", "0 "])
-def test_no_text_takes_long_to_be_redacted(piece: str) -> None:
+def test_every_text_is_redacted_quickly(piece: str) -> None:
     began = time.process_time()
     redacted(piece * (200_000 // len(piece)))
     assert time.process_time() - began < 0.05
 
 
-def test_a_secret_that_is_cut_is_left_out() -> None:
+def test_a_secret_at_a_cut_is_left_out() -> None:
     text = "word " * (TEXT_LIMIT // 5 - 1) + "sk-" + "a" * 40
     assert "sk-" not in redacted(text)

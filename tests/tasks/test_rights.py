@@ -1,4 +1,4 @@
-"""A background task has the tools that its user reached when they asked for it, and asks nobody for consent."""
+"""A background task may use the tools that its user could use when it was created, and asks for no consent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def rights_of(task: Task) -> ToolRights:
     return asked[0].rights
 
 
-async def test_a_run_has_the_reach_that_was_stored_with_its_task_and_is_unattended() -> None:
+async def test_a_run_has_the_stored_reach_of_its_task_and_is_unattended() -> None:
     task = Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0, scope=SIGNED_IN)
     stored = msgspec.json.decode(msgspec.json.encode(task), type=Task)
     assert stored.scope == SIGNED_IN

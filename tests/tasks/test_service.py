@@ -1,4 +1,4 @@
-"""The tasks of all users, kept in Redis: whose they are, how often they exist, and what ends with them."""
+"""The tasks of all users in Redis: their owners, their bounds, and their end."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ async def results(redis: Redis) -> list[dict[str, str]]:
 
 
 async def names(redis: Redis) -> set[str]:
-    """Every key there is."""
+    """All keys in the Redis."""
     found: Any = await redis.keys("*")
     return {name.decode() for name in found}
 
 
-async def test_a_task_is_queued_and_found_by_its_owner_alone(service: TaskService) -> None:
+async def test_a_task_is_queued_and_found_by_its_owner_only(service: TaskService) -> None:
     task = await service.create("ana", "research", " Why is the sky blue? ", "c1")
     assert (task.state, task.instruction, task.conversation_id) == (TaskState.QUEUED, "Why is the sky blue?", "c1")
     assert await service.get("ana", task.id) == task
@@ -75,7 +75,7 @@ async def test_the_newest_task_comes_first(repository: TaskRepository) -> None:
     assert [task.instruction for task in await service.list("ana", limit=2)] == ["three", "two"]
 
 
-async def test_asking_twice_is_one_task_as_long_as_it_is_open(service: TaskService, repository: TaskRepository) -> None:
+async def test_asking_twice_is_one_task_while_it_is_open(service: TaskService, repository: TaskRepository) -> None:
     first = await service.create("ana", "research", "Why is the sky blue?")
     assert await service.create("ana", "research", "why is the  sky blue") == first
     running = await begun(repository, first.id)
@@ -86,7 +86,7 @@ async def test_asking_twice_is_one_task_as_long_as_it_is_open(service: TaskServi
     assert (await service.create("ana", "research", "Why is the sky blue?")).id != first.id
 
 
-async def test_a_named_request_creates_one_task_though_it_is_repeated_when_that_is_over(
+async def test_a_named_request_creates_one_task_even_when_it_is_repeated_after_its_end(
     service: TaskService, repository: TaskRepository
 ) -> None:
     first = await service.create("ana", "research", "Why is the sky blue?", once="d1:0")
@@ -96,7 +96,7 @@ async def test_a_named_request_creates_one_task_though_it_is_repeated_when_that_
     assert (await service.create("ben", "research", "Why is the sky blue?", once="d1:0")).id != first.id
 
 
-async def test_many_who_ask_at_once_get_one_task(service: TaskService, redis: Redis) -> None:
+async def test_parallel_requests_for_one_task_get_one_task(service: TaskService, redis: Redis) -> None:
     asked = await asyncio.gather(*(service.create("ana", "research", "Why is the sky blue?") for _ in range(12)))
     assert len({task.id for task in asked}) == 1
     assert len(await service.list("ana")) == 1
@@ -111,14 +111,14 @@ async def test_many_who_ask_at_once_get_one_task(service: TaskService, redis: Re
         ("ana", "research", "x" * 4_001),
     ],
 )
-async def test_what_is_no_task_is_refused_with_advice(
+async def test_an_invalid_task_is_refused_with_advice(
     service: TaskService, owner: str, kind: str, instruction: str
 ) -> None:
     with pytest.raises(BadRequest):
         await service.create(owner, kind, instruction)
 
 
-async def test_a_user_may_have_so_many_open_and_no_more(service: TaskService) -> None:
+async def test_the_number_of_open_tasks_of_a_user_is_limited(service: TaskService) -> None:
     tasks = [await service.create("ana", "research", f"Question {number}") for number in range(OPEN_LIMIT)]
     with pytest.raises(TooMany):
         await service.create("ana", "research", "One more")
@@ -126,14 +126,14 @@ async def test_a_user_may_have_so_many_open_and_no_more(service: TaskService) ->
     await service.create("ana", "research", "One more")
 
 
-async def test_cancelling_says_what_became_of_it(service: TaskService) -> None:
+async def test_cancelling_returns_the_result_of_the_cancellation(service: TaskService) -> None:
     task = await service.create("ana", "research", "Why?")
     assert await service.cancel("ana", "nonsense") == "not_found"
     assert await service.cancel("ana", task.id) == "canceled"
     assert await service.cancel("ana", task.id) == "already_done"
 
 
-async def test_the_end_and_the_results_entry_are_one(
+async def test_the_end_and_the_results_entry_are_one_transaction(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
@@ -159,7 +159,7 @@ async def test_only_the_last_failure_is_a_result(
     assert [entry["state"] for entry in await results(redis)] == ["failed"]
 
 
-async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskService, repository: TaskRepository) -> None:
+async def test_the_next_run_has_the_results_of_finished_steps(service: TaskService, repository: TaskRepository) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?", steps={"plan": [1]})).id)
     await repository.save_step(task, "found", {"words": "blü"})
     again = await begun(repository, task.id)
@@ -241,7 +241,7 @@ async def test_a_running_task_is_taken_again_once_its_lease_is_over(redis: Redis
         await repository.renew(first)
 
 
-async def test_a_task_whose_record_is_gone_leaves_the_queue(
+async def test_a_task_without_a_record_leaves_the_queue(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
     task = await service.create("ana", "research", "Why?")
@@ -249,7 +249,7 @@ async def test_a_task_whose_record_is_gone_leaves_the_queue(
     assert await repository.take() is None and await redis.zcard(QUEUE) == 0
 
 
-async def test_everything_of_a_task_expires(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
+async def test_all_keys_of_a_task_expire(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?")).id)
     await repository.save_step(task, "plan", [1])
     await repository.report_progress(task, "searching")
@@ -258,7 +258,7 @@ async def test_everything_of_a_task_expires(service: TaskService, repository: Ta
     assert [name for name in everything - shared if await redis.ttl(name) <= 0] == []
 
 
-async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
+async def test_an_export_holds_all_data_of_tasks_and_an_erasure_leaves_none(
     service: TaskService, repository: TaskRepository, redis: Redis
 ) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?")).id)

@@ -1,4 +1,4 @@
-"""A task's states: which runs may say something of it, and when it is over."""
+"""A task's states: which run may change it, and when it is over."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def queued() -> Task:
     return Task("id", "ana", "c1", "research", "Why is the sky blue?", created_at=1.0, changed_at=1.0)
 
 
-def test_a_task_is_begun_reported_on_and_done() -> None:
+def test_a_task_is_started_reported_on_and_done() -> None:
     running = begun(queued(), 2.0)
     assert (running.state, running.run, running.started_at) == (TaskState.RUNNING, 1, 2.0)
     reported = progressed(running, 1, "searching", 3.0)
@@ -45,7 +45,7 @@ def test_a_task_is_begun_reported_on_and_done() -> None:
     assert not ended.open
 
 
-def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
+def test_a_run_that_another_has_replaced_can_change_nothing() -> None:
     again = begun(begun(queued(), 2.0), 3.0)
     assert again.run == 2
     attempts: list[Callable[[], object]] = [
@@ -60,20 +60,20 @@ def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
     owns(again, 2)
 
 
-def test_a_failure_is_retried_once_and_then_it_has_failed() -> None:
+def test_a_failure_is_retried_once_before_the_task_fails() -> None:
     first = failed(begun(queued(), 2.0), 1, "no answer", 3.0, retry=True)
     assert (first.state, first.setbacks.ready_at, first.error) == (TaskState.QUEUED, 8.0, "no answer")
     second = failed(begun(first, 8.0), 2, "no answer", 9.0, retry=True)
     assert (second.state, second.ended_at, second.error) == (TaskState.FAILED, 9.0, "no answer")
 
 
-def test_a_worker_that_ends_in_order_costs_the_task_nothing() -> None:
+def test_a_worker_that_ends_in_order_costs_the_task_no_attempt() -> None:
     back = handed_back(begun(queued(), 2.0), 1, 3.0)
     assert (back.state, back.setbacks.failures, back.setbacks.deaths) == (TaskState.QUEUED, 0, 0)
     assert begun(back, 4.0).setbacks.deaths == 0
 
 
-def test_a_task_that_takes_its_workers_with_it_is_given_up() -> None:
+def test_a_task_that_kills_its_workers_fails() -> None:
     task = begun(queued(), 2.0)
     for death in range(1, DEATHS_LIMIT):
         task = begun(task, 2.0 + death)
@@ -93,10 +93,10 @@ def test_a_task_can_be_canceled_until_it_is_over(running: bool) -> None:
         begun(task, 4.0)
 
 
-def test_what_does_not_change_an_instruction_does_not_make_another_of_it() -> None:
+def test_insignificant_differences_in_an_instruction_make_no_new_task() -> None:
     assert normalised("  Why is the SKY\n blue? ") == normalised("why is the sky blue")
     assert normalised("Why is the sky blue") != normalised("Why is the sea blue")
 
 
-def test_a_task_shows_nobodys_words_in_its_repr() -> None:
+def test_the_repr_of_a_task_contains_no_words_of_a_user() -> None:
     assert "sky" not in repr(queued())

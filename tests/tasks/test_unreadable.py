@@ -1,6 +1,6 @@
-"""Records and messages of tasks that cannot be decoded are skipped and counted, while everything beside them goes on.
+"""Undecodable records and messages of tasks are skipped and counted, while everything beside them goes on.
 
-What another version wrote is no such case: unknown fields are ignored, and missing ones have defaults.
+Records of another version are no such case: unknown fields are ignored, and missing ones have defaults.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def spoil(redis: Redis, task: Task) -> None:
     await redis.set(record_key(task.id), GARBAGE)
 
 
-async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis: Redis, service: TaskService) -> None:
+async def test_an_undecodable_record_hides_no_other_of_its_owner(redis: Redis, service: TaskService) -> None:
     bad, good = [await service.create("ana", "research", text) for text in ("Why?", "Why not?")]
     await spoil(redis, bad)
     assert await service.list("ana") == [good] and await service.get("ana", bad.id) is None
@@ -59,10 +59,10 @@ async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis
     assert skipped_records["task record"] >= 3
     assert await service.repository.take() == await service.get("ana", good.id)
     await service.erase("ana")
-    assert not await redis.exists(record_key(bad.id), progress_key(bad.id)), "an erasure leaves it nowhere"
+    assert not await redis.exists(record_key(bad.id), progress_key(bad.id)), "an erasure removes it everywhere"
 
 
-async def test_a_task_is_taken_behind_any_number_of_records_that_cannot_be_decoded(
+async def test_a_task_behind_any_number_of_undecodable_records_is_taken(
     redis: Redis, repository: TaskRepository, service: TaskService
 ) -> None:
     good = await service.create("ana", "research", "Why?")
@@ -75,7 +75,7 @@ async def test_a_task_is_taken_behind_any_number_of_records_that_cannot_be_decod
     assert await redis.zcard(QUEUE) == 121
 
 
-async def test_steps_progress_and_model_calls_that_cannot_be_decoded_are_left_out(
+async def test_undecodable_steps_progress_and_model_calls_are_left_out(
     redis: Redis, repository: TaskRepository, service: TaskService
 ) -> None:
     task = await begun(repository, (await service.create("ana", "research", "Why?")).id)

@@ -1,4 +1,4 @@
-"""What authors of plugins test with: the blocks of the how-to run, mistakes are named, and the example serves."""
+"""The test helpers for authors of plugins: the blocks of the how-to run, mistakes are named, and the example serves."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def test_a_plugin_folder_may_hold_its_tests() -> None:
     assert [module.MANIFEST.domain for module in folder_modules(EXAMPLE)] == ["tides"]
 
 
-async def test_a_thinker_without_its_tool_is_refused_with_the_tools_name() -> None:
+async def test_a_thinker_with_an_unknown_tool_is_refused_with_the_tools_name() -> None:
     with pytest.raises(BadPlugin, match="moon_phase"):
         await run_thinker(thinker(tools=("moon_phase",)), "Is it full?", model=ScriptedModel("Yes."))
     with pytest.raises(BadPlugin, match="MANIFEST"):
         await run_thinker(types.ModuleType("empty"), "Is it full?", model=ScriptedModel("Yes."))
 
 
-async def test_a_thinker_is_shown_what_memory_knows_of_its_user() -> None:
+async def test_a_thinker_is_shown_the_memory_of_its_user() -> None:
     memory = FakeMemory()
     await memory.update_user_context("ada", lambda known: {**known, "preferences": {"default_location": "Oslo"}})
     model = ScriptedModel("Yes.")
@@ -101,7 +101,7 @@ async def test_a_thinkers_steps_are_shown() -> None:
     assert "calling whose" in shown
 
 
-async def test_a_tool_is_given_the_services_of_the_world() -> None:
+async def test_a_tool_gets_the_services_of_the_world() -> None:
     async with httpx2.AsyncClient() as client:
         result = await run_tool(whose, world=World(services={httpx2.AsyncClient: client}))
     assert result.content == '{"memory": "FakeMemory", "http": true}'
@@ -118,7 +118,7 @@ async def test_a_post_step_sees_its_turn_and_its_options() -> None:
     assert await run_step(shout, turn, options={"mark": "?"}) == Amended("FINE?")
 
 
-async def test_an_output_the_server_would_refuse_is_an_error_here() -> None:
+async def test_an_output_that_the_server_would_refuse_is_an_error_here() -> None:
     with pytest.raises(BadPlugin, match="pre-step gives Note"):
         await run_step(gives_what_a_post_step_gives, Asked("Hello"))
     with pytest.raises(BadPlugin, match="not declared with @step"):
@@ -127,7 +127,7 @@ async def test_an_output_the_server_would_refuse_is_an_error_here() -> None:
         await run_tool(shout)
 
 
-async def test_a_scene_is_words_a_call_an_error_or_several_of_them() -> None:
+async def test_a_scene_is_words_a_call_an_error_or_a_list_of_them() -> None:
     model = ScriptedModel("Hello.", tool_call("whose", a=1), ["One ", "two."], ModelUnavailable("Down."))
     messages: list[ChatMessage] = [{"role": "system", "content": "Be kind."}]
 

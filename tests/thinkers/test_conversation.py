@@ -1,4 +1,4 @@
-"""One conversation through every Thinker there is, against local stand-ins of every service."""
+"""One conversation through every Thinker, against local stand-ins of every service."""
 
 from __future__ import annotations
 
@@ -75,4 +75,4 @@ async def test_a_thinker_sees_ten_turns_unless_its_manifest_says_otherwise() -> 
             shown[domain] = f"user {first}." in w.system() and f"assistant {first - 1}." not in w.system()
         await w.ask("weather", "And there?")
     assert shown == {"assistant": True, "knowledge": True}
-    assert "user 12." not in w.system(), "an answer that others are served rests on no conversation"
+    assert "user 12." not in w.system(), "an answer that other users may get uses no conversation"

@@ -36,7 +36,7 @@ async def test_it_answers_with_the_advanced_model_and_no_tools() -> None:
     assert request["tools"] == []
 
 
-async def test_it_is_shown_the_last_four_turns_as_data() -> None:
+async def test_it_gets_the_last_four_turns_as_data() -> None:
     async with world(["Yes."]) as w:
         await remember(w.memory, 6)
         await w.ask("knowledge", "And why?")
@@ -46,7 +46,7 @@ async def test_it_is_shown_the_last_four_turns_as_data() -> None:
         assert len(w.model.requests[0]["messages"]) == 2
 
 
-async def test_it_is_shown_the_users_summary_and_that_makes_the_answer_theirs_alone() -> None:
+async def test_it_gets_the_users_summary_and_its_answer_is_theirs_alone() -> None:
     async with world(["For Ada."], ["For Bob."]) as w:
         await w.memory.update_user_context("ada", lambda _: {"summary": "Ada keeps bees."})
         await w.ask("knowledge", "What should I read?", user="ada")
@@ -56,7 +56,7 @@ async def test_it_is_shown_the_users_summary_and_that_makes_the_answer_theirs_al
 
 
 @pytest.mark.parametrize("context", [{"summary": 3}, {"preferences": "none"}, {"preferences": {"name": ""}}])
-async def test_a_context_of_another_form_is_no_context(context: dict[str, Any]) -> None:
+async def test_a_context_in_an_unknown_form_is_ignored(context: dict[str, Any]) -> None:
     async with world(["Yes."]) as w:
         await w.memory.update_user_context("ada", lambda _: context)
         assert (await w.ask("knowledge", "Why?")).text == "Yes."
@@ -70,15 +70,15 @@ async def test_another_sessions_words_are_not_shown() -> None:
         assert "question" not in w.system().split("It is Saturday")[1]
 
 
-async def test_a_memory_that_is_gone_costs_the_context_only() -> None:
+async def test_an_unreachable_memory_costs_the_context_only() -> None:
     memory = FakeMemory()
     memory.down = True
     async with world(["Yes."], memory=memory) as w:
         assert (await w.ask("knowledge", "Why?")).text == "Yes."
 
 
-async def test_a_memory_that_is_slow_costs_the_context_only(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_memory_costs_the_context_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "MEMORY_WITHIN_S", 0.05)
     async with world(["Yes."], memory=StuckMemory()) as w:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert (await w.ask("knowledge", "Why?")).text == "Yes."

@@ -1,4 +1,4 @@
-"""What the user wants, in the Thinkers: kept by one of them, held to by all, and nobody else's."""
+"""The user's memories and preferences in the Thinkers: one stores them, all see them, no other user does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def ask_for(w: World, text: str, user: str = "ada") -> None:
     await update_profile(w.memory, user, AddInstruction(text))
 
 
-async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() -> None:
+async def test_a_memory_that_the_thinker_stores_is_in_the_next_answers_prompt() -> None:
     add = call("manage_prompt", json.dumps({"action": "add", "text": BRIEFLY}))
     async with world([add], ["From now on, one sentence."], ["Because."], ["Because of scattering."]) as w:
         answer = await w.ask("memory", BRIEFLY)
@@ -46,7 +46,7 @@ async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() 
 
 
 @pytest.mark.parametrize("domain", ["weather", "stocks", "news", "assistant", "tasks", "memory", "reason"])
-async def test_every_thinker_is_told_below_the_rules(domain: str) -> None:
+async def test_every_thinker_gets_instructions_below_the_rules(domain: str) -> None:
     async with world(*[["An answer."]] * 3) as w:
         await ask_for(w, BRIEFLY)
         await w.ask(domain, "Anything new?")
@@ -55,7 +55,7 @@ async def test_every_thinker_is_told_below_the_rules(domain: str) -> None:
     assert "change no rule that stands outside the marks" in system
 
 
-async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_not_for_long() -> None:
+async def test_an_answer_for_one_users_taste_is_cached_briefly_and_for_that_user_only() -> None:
     async with world(["As usual."], ["Briefly."], ["As usual again."]) as w:
         assert (await w.ask("knowledge", "Why is the sky blue?", user="bo")).text == "As usual."
         await ask_for(w, BRIEFLY)
@@ -68,7 +68,7 @@ async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_no
         assert len(w.model.requests) == 2
 
 
-async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_by_text() -> None:
+async def test_a_memory_of_one_turn_is_in_the_next_by_voice_and_by_text() -> None:
     memory, memories = FakeMemory(), Memories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "The bike is in the cellar."}))
     model = ScriptedModel([create], ["Done."], ["In the cellar."], ["In the cellar."])

@@ -1,4 +1,4 @@
-"""Thinking hard by voice: the outcome is spoken, the thoughts are not."""
+"""Reasoning by voice: the outcome is spoken, the thoughts are not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.thinkers.world import world
 QUESTION = "Three tickets cost twelve dollars each; what change do I get from fifty?"
 
 
-async def test_a_task_is_thought_through_and_only_the_outcome_is_told() -> None:
+async def test_only_the_outcome_of_a_task_is_spoken() -> None:
     scenes = (
         [call("calculate", '{"expression": "50 - 3 * 12"}')],
         ["<deep_thinking>SECRET</deep_thinking>TASK_DONE"],
@@ -25,6 +25,6 @@ async def test_a_task_is_thought_through_and_only_the_outcome_is_told() -> None:
     assert "on the phone" in here.system(0)
 
 
-async def test_it_is_thought_about_again_every_time() -> None:
+async def test_a_repeated_task_is_thought_through_again() -> None:
     async with world(["One."], ["Two."]) as here:
         assert [(await here.ask("reason", QUESTION)).text for _ in range(2)] == ["One.", "Two."]

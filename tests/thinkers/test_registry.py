@@ -1,4 +1,4 @@
-"""Found by walking, derived from manifests, asked through one door."""
+"""Thinkers are found in folders, described by manifests, and asked through one registry."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def route(**arguments: Any) -> str:
     return json.dumps(arguments)
 
 
-async def test_everything_derives_from_the_manifests() -> None:
+async def test_the_tool_its_guide_and_the_domains_derive_from_the_manifests() -> None:
     async with world() as w:
         domains = [manifest.domain for manifest in w.thinkers.registry.manifests]
         assert {"weather", "knowledge"} <= set(domains)
@@ -81,7 +81,7 @@ async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_p
         assert w.steps == [("moon_phase", "started"), ("moon_phase", "finished")]
 
 
-async def test_a_thinker_with_code_of_its_own_is_run_by_it(tmp_path: Path) -> None:
+async def test_a_thinker_with_code_of_its_own_runs_that_code(tmp_path: Path) -> None:
     (tmp_path / "dice.py").write_text(OWN_CODE.format(body='return Answer("Six.", "live")'))
     async with world(folders=(tmp_path,)) as w:
         assert (await w.ask("dice", "Roll.")).text == "Six."
@@ -124,7 +124,7 @@ def test_a_manifest_is_checked_when_it_is_made() -> None:
         ("route_to_thinker", route(domain="weather", query="x" * 2_001), "2,000"),
     ],
 )
-async def test_a_bad_call_is_answered_with_what_to_do(name: str, arguments: str, complaint: str) -> None:
+async def test_a_bad_call_is_answered_with_the_right_form(name: str, arguments: str, complaint: str) -> None:
     async with world() as w:
         with pytest.raises(BadRequest, match=complaint):
             w.thinkers.registry.parse(name, arguments)
@@ -149,7 +149,7 @@ async def test_a_deadline_is_kept_and_stops_the_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trouble", [ModelUnavailable("gone"), RuntimeError("the user's secret")])
-async def test_every_failure_is_no_answer_and_safe_to_speak(trouble: Exception) -> None:
+async def test_every_failure_is_a_no_answer_error_with_speakable_text(trouble: Exception) -> None:
     async with world([trouble]) as w:
         with pytest.raises(NoAnswer, match="Knowledge has") as caught:
             await w.ask("knowledge", "x")
@@ -159,14 +159,14 @@ async def test_every_failure_is_no_answer_and_safe_to_speak(trouble: Exception) 
 OWN_WEATHER = MOON_THINKER.replace('domain="moon"', 'domain="weather"').replace('tools=("moon_phase",),', "")
 
 
-async def test_a_plugin_takes_the_place_of_the_thinker_of_its_domain(tmp_path: Path) -> None:
+async def test_a_plugin_replaces_the_thinker_of_its_domain(tmp_path: Path) -> None:
     (tmp_path / "own_weather.py").write_text(OWN_WEATHER)
     async with world(["By the moon."], folders=(tmp_path,)) as w:
         assert (await w.ask("weather", "Is it cold?")).text == "By the moon."
         assert "You know the moon." in w.system()
 
 
-async def test_a_tool_that_returns_no_result_is_named_with_its_file_and_line(
+async def test_a_tool_with_a_wrong_result_is_named_with_its_file_and_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "moon.py").write_text(MOON_THINKER)

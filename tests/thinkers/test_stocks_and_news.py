@@ -15,7 +15,7 @@ PRICE = [call("get_stock_price", '{"symbol": "Apple"}')]
 HEADLINES = [call("get_news_headlines", '{"topic": "space"}')]
 
 
-async def test_watched_tickers_are_known_to_it() -> None:
+async def test_the_stocks_thinker_gets_the_watched_tickers() -> None:
     async with world([call("get_stock_price", "{}")], ["Up."], [call("get_stock_price", "{}")], ["Which?"]) as w:
         await w.memory.update_user_context("ada", lambda c: {**c, "preferences": {"watched_tickers": ["AAPL", "SPY"]}})
         await w.ask("stocks", "How are my stocks?")
@@ -26,7 +26,7 @@ async def test_watched_tickers_are_known_to_it() -> None:
         assert "Ask which company is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
-async def test_a_share_asked_about_is_watched_from_then_on() -> None:
+async def test_a_share_in_a_question_is_watched_from_then_on() -> None:
     async with serving(finnhub.answering) as server:
         settings = load_settings(_env_file=None, finnhub_url=server.url, finnhub_api_key=finnhub.KEY)
         async with world(PRICE, ["It fell."], settings=settings) as w:

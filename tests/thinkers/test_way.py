@@ -1,4 +1,4 @@
-"""A tool call from the Responder to its result passes just the files that the architecture page lists."""
+"""A tool call from the Responder to its result passes exactly the files that the architecture page lists."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def redis() -> Iterator[RedisProcess]:
 
 
 def mentioned(beginning: str) -> set[str]:
-    """The files named in the page's paragraph that begins so."""
+    """The files in the page's paragraph with that beginning."""
     paragraph = re.search(rf"^{re.escape(beginning)}.*?\n\n", ARCHITECTURE.read_text(), re.M | re.S)
     assert paragraph, f"docs/architecture.md has no paragraph that begins with {beginning!r}"
     return set(re.findall(r"`([\w/]+\.py)`", paragraph[0]))
 
 
 async def passed_by(manifest: Manifest, memory: Memory, user: str) -> Passed:
-    """The files a tool call passes, those of the scripted model and Responder left out."""
+    """The files that a tool call passes, without those of the scripted model and Responder."""
     model = ScriptedModel([ToolCall("t1", "echo", '{"text": "Oslo"}')], ["Oslo is in Norway."])
     tools = toolbox(echo)
     dependencies = ThinkerDependencies(Agent(model, tools, "m"), tools, memory, load_settings(_env_file=None))
@@ -62,14 +62,14 @@ async def passed_by(manifest: Manifest, memory: Memory, user: str) -> Passed:
         await settle()
         with files_passed() as passed:
             call.responder.say(ev.ToolCalled("r1", "c1", "route_to_thinker", ARGUMENTS))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 while not call.done(SubmitResult):  # noqa: ASYNC110 - the scripted Responder tells nobody
                     await asyncio.sleep(0.001)
         assert "Oslo is in Norway." in call.done(SubmitResult)[0].output
     return passed
 
 
-async def test_a_tool_call_passes_the_files_the_page_lists() -> None:
+async def test_a_tool_call_passes_the_files_that_the_page_lists() -> None:
     way = documented(WAY)
     passed = await passed_by(UNCACHED, FakeMemory(), "")
     passed.report("a tool call")
@@ -79,7 +79,7 @@ async def test_a_tool_call_passes_the_files_the_page_lists() -> None:
     assert len({file.split("/")[0] for file in way}) <= 6
 
 
-async def test_a_known_users_tool_call_also_asks_memory(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_a_known_users_tool_call_also_passes_memory(redis: RedisProcess, tmp_path: Path) -> None:
     opened = await join_memory(redis.url, tmp_path)
     try:
         passed = await passed_by(CACHED, opened.memory, "ada")
@@ -87,5 +87,5 @@ async def test_a_known_users_tool_call_also_asks_memory(redis: RedisProcess, tmp
         await opened.memory.close()
     beside, way = mentioned("Beside the way"), set(documented(WAY))
     assert passed - beside - way == mentioned("A known user's question")
-    assert beside <= passed, "what is listed as beside the way is there"
+    assert beside <= passed, "every file listed as beside the way exists"
     assert not beside & way

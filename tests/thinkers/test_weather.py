@@ -1,4 +1,4 @@
-"""The weather Thinker: real data, or a sample that says so all the way to the ear."""
+"""The weather Thinker: real data, or a sample that is called one everywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_a_sample_is_called_one_in_the_result_the_source_and_the_words() -
     assert "sample data" in answer.text
 
 
-async def test_the_users_unit_and_date_are_known_to_it_and_its_tool_knows_their_home() -> None:
+async def test_the_thinker_gets_the_users_unit_and_date_and_its_tool_their_home() -> None:
     def learn(context: dict[str, Any]) -> dict[str, Any]:
         home = {"default_location": "Seattle", "temperature_unit": "celsius", "time_zone": "Asia/Tokyo", "name": "Ada"}
         return {**context, "preferences": home}
@@ -39,13 +39,13 @@ async def test_the_users_unit_and_date_are_known_to_it_and_its_tool_knows_their_
         assert not {"Ada", "Seattle", "Tokyo"} & set(re.findall(r"\w+", w.system()))
 
 
-async def test_who_names_no_place_and_has_no_home_is_asked() -> None:
+async def test_a_user_without_a_place_or_a_home_is_asked() -> None:
     async with world([call("get_current_weather", "{}")], ["Which place?"]) as w:
         await w.ask("weather", "will it rain?", user="bob")
         assert "Ask which place is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
-async def test_what_the_user_says_of_themselves_is_known_the_next_time() -> None:
+async def test_a_place_that_users_state_for_themselves_is_stored() -> None:
     home = call("remember_preference", '{"name": "default_location", "value": "Oslo"}')
     async with world([home], ["Noted."], [call("get_current_weather", "{}")], ["Cold."]) as w:
         await w.ask("weather", "I live in Oslo, by the way.")

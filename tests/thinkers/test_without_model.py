@@ -1,4 +1,4 @@
-"""Thinkers where no language model is connected: what tools can do is done, and nothing is thought."""
+"""Thinkers without a language model: tools give the answers, and nothing is made up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def domain_of(here: World, turns: Any) -> dict[str, Any]:
     return field
 
 
-async def test_research_searches_for_the_very_question_and_tells_what_each_source_says() -> None:
+async def test_research_searches_for_the_question_itself_and_quotes_each_source() -> None:
     async with serving(everything) as server, world(settings=settings_for(server.url), without_model=NO_MODEL) as here:
         answer = await here.ask("research", "Do bikes help?")
     assert not here.model.requests
@@ -46,7 +46,7 @@ async def test_reasoning_is_one_turn_with_the_calculator() -> None:
 
 
 @pytest.mark.parametrize(("turns", "is_described"), [("voice", True), ("chat", False)])
-async def test_the_routing_tool_describes_the_domains_where_no_model_reads_the_guide(
+async def test_the_routing_tool_describes_the_domains_when_no_model_reads_the_guide(
     turns: Any, *, is_described: bool
 ) -> None:
     async with world(without_model=frozenset(("voice",))) as here:

@@ -34,7 +34,7 @@ NOWHERE = {
 
 @dataclass
 class World:
-    """The Thinkers and what they stand on."""
+    """The Thinkers with their model and memory."""
 
     thinkers: ThinkerDispatcher
     model: Any
@@ -45,18 +45,18 @@ class World:
     confirmations: Confirmations = field(default_factory=confirmations)
 
     async def ask(self, domain: str, query: str, *, user: str = "ada", session: str = "s1") -> Answer:
-        """One question in the user's own words, answered; the user is signed in to everything."""
+        """Answer one question in the user's own words; the user is signed in to everything."""
         message = secrets.token_hex(4)
         await self.confirmations.take_answer(user, session, query, message=message)
         rights = ToolRights(EVERYTHING, message=message)
         question = Question(domain, query, session, user, conversation_id=session, rights=rights)
         answer = await self.thinkers.answer(question, self._note)
         if not self.memory.down:
-            await self.outbox.settle(1.0)  # so that what the answer teaches is known
+            await self.outbox.settle(1.0)  # so that the profile has what the answer teaches
         return answer
 
     def system(self, request: int = -1) -> str:
-        """The system prompt of a request the scripted model was sent."""
+        """The system prompt of a request to the scripted model."""
         return str(self.model.requests[request]["messages"][0]["content"])
 
     def _note(self, progress: ThinkerProgress) -> None:
@@ -73,7 +73,7 @@ async def world(
     folders: tuple[Path, ...] = (),
     without_model: frozenset[SourceMode] = frozenset(),
 ) -> AsyncIterator[World]:
-    """Thinkers whose model plays `scenes`; without `settings`, no service can be reached."""
+    """Thinkers over a model that plays `scenes`; without `settings`, no service can be reached."""
     model = model or ScriptedModel(*scenes)
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, plugin_folders=list(folders), **NOWHERE)

@@ -1,4 +1,4 @@
-"""The user's long work, asked about: through the tool, the Thinker's offline rules, and the real records."""
+"""Questions about the user's long work: through the tool, without a model, and over real records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADA = tool_context("ada", "s1")
 
 
 class WaitingNotices:
-    """The notices that wait, in place of the notification dispatcher."""
+    """The waiting notices, in place of the notification dispatcher."""
 
     def __init__(self, *notices: Notice) -> None:
         self.notices = list(notices)
@@ -46,7 +46,7 @@ async def asked(tasks: UserTasks | None, **arguments: str) -> dict[str, Any]:
 
 
 def a_world() -> World:
-    """Bees are done, ants are being looked into."""
+    """The task about bees is done, the one about ants is running."""
     world = World()
     world.ended(1)
     world.tasks["t2"] = Task("t2", "ada", "", "research", "ants", 2.0, 2.0, state=TaskState.RUNNING, progress="reading")
@@ -67,14 +67,14 @@ async def test_reading_a_result_withdraws_its_notice() -> None:
     assert [notice.id for notice in waiting.notices] == ["n2"]
 
 
-async def test_one_at_work_says_how_far_it_is() -> None:
+async def test_a_running_task_says_how_far_it_is() -> None:
     tasks, _ = asking(a_world())
     found = await asked(tasks, action="get")
     assert found["progress"] == "reading"
     assert found["spoken"] == "I am still working on this: ants, reading."
 
 
-async def test_the_newest_that_runs_is_canceled() -> None:
+async def test_the_newest_running_task_is_canceled() -> None:
     world = a_world()
     tasks, _ = asking(world)
     done = await asked(tasks, action="cancel")
@@ -83,13 +83,13 @@ async def test_the_newest_that_runs_is_canceled() -> None:
     assert "Nothing is running" in json.dumps(await asked(tasks, action="cancel"))
 
 
-async def test_nobody_elses_task_is_ever_seen_and_none_is_no_error() -> None:
+async def test_another_users_task_is_never_seen_and_an_empty_list_is_no_error() -> None:
     assert "no such task" in json.dumps(await asked(asking(a_world())[0], action="get", task_id="t7"))
     none = await asked(None, action="get")
     assert none == {"tasks": [], "spoken": "There is nothing in the background."}
 
 
-async def test_a_briefing_names_them_briefly() -> None:
+async def test_a_briefing_names_tasks_briefly() -> None:
     world = a_world()
     world.tasks["t2"] = replace(world.tasks["t2"], instruction="a" * 500)
     brief = await asking(world)[0].for_prompt("ada")

@@ -1,4 +1,4 @@
-"""Requests to a service: every verb, and every way in which one can fail, with words for the user."""
+"""Requests to a service: every method, and every failure, with words for the user."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from backend.tools.fetch import BODY_LIMIT, Method, ServiceAnswer, ServiceUnreac
 
 
 class Crater(ServiceAnswer):
-    """What the service answers."""
+    """The answer of the service."""
 
     name: str
     km: float
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-async def test_every_verb_takes_json_parameters_and_headers(method: Method) -> None:
+async def test_every_method_takes_json_parameters_and_headers(method: Method) -> None:
     body = None if method == "GET" else {"name": "Tycho", "tags": ["bright", "jüngst"]}
     async with (
         serving(lambda _: json_reply({"name": "Tycho", "km": 85, "more": 1})) as api,
@@ -47,7 +47,7 @@ async def test_every_verb_takes_json_parameters_and_headers(method: Method) -> N
         (Reply(200, delay_s=2.0), "The moon does not answer.", True),
     ],
 )
-async def test_a_failure_is_told_in_words_and_whether_another_attempt_may_help(
+async def test_a_failure_has_words_for_the_user_and_says_whether_to_try_again(
     reply: Reply, words: str, retryable: bool
 ) -> None:
     async with serving(lambda _: reply) as api, httpx2.AsyncClient() as http:
@@ -57,7 +57,7 @@ async def test_a_failure_is_told_in_words_and_whether_another_attempt_may_help(
     assert len(api.requests) == 1, "a request that may have changed something is never repeated here"
 
 
-async def test_nobody_at_the_address_is_told_as_well() -> None:
+async def test_an_address_without_a_server_has_words_for_the_user_too() -> None:
     async with httpx2.AsyncClient() as http:
         with pytest.raises(ServiceUnreachable, match="cannot be reached"):
             await fetch_text(http, "The moon", "http://127.0.0.1:9/", method="DELETE")

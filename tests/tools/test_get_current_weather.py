@@ -47,7 +47,7 @@ async def test_current_weather_and_forecast_come_as_documented() -> None:
     }
 
 
-async def test_what_is_said_is_of_now_or_of_the_day_that_is_asked_about() -> None:
+async def test_the_spoken_text_is_about_now_or_about_the_day_in_question() -> None:
     now = "In Seattle it is 52 degrees Fahrenheit, with light rain; it feels like 48."
     assert (await weather("Seattle")).spoken == now
     tomorrow = "Seattle, Sunday: light rain, between 42 and 52 degrees Fahrenheit. The chance of rain is 90 percent."
@@ -58,7 +58,7 @@ async def test_what_is_said_is_of_now_or_of_the_day_that_is_asked_about() -> Non
         assert (await weather("Seattle", day=day)).spoken == now
 
 
-async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
+async def test_the_unit_is_the_local_one_unless_the_call_names_another() -> None:
     assert (await weather("Seattle")).data["unit"] == "fahrenheit"
     assert (await weather("London")).data["unit"] == "celsius"
     celsius = await weather("Seattle", unit="celsius")
@@ -77,19 +77,19 @@ async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
         ("Seattle Washington", "Washington"),
     ],
 )
-async def test_namesakes_are_distinguished(spoken: str, region: str) -> None:
+async def test_places_of_one_name_are_distinguished(spoken: str, region: str) -> None:
     assert (await weather(spoken)).data["place"]["region"] == region
 
 
 @pytest.mark.parametrize("nowhere", ["Atlantis", "Paris, Ohio", "The Lost City Of Atlantis"])
-async def test_no_such_place_is_said_and_never_made_up(nowhere: str) -> None:
+async def test_an_unknown_place_is_an_error_and_nothing_is_made_up(nowhere: str) -> None:
     with pytest.raises(ToolFailed, match="No place") as caught:
         await weather(nowhere)
     assert not caught.value.retryable
 
 
 def with_current(**changed: Any) -> Handler:
-    """A service whose current weather is another."""
+    """A service with other current weather."""
 
     def handler(request: Request) -> Reply:
         if request.path == "/v1/search":
@@ -105,7 +105,7 @@ def with_current(**changed: Any) -> Handler:
     ("code", "ending"),
     [(2, "and partly cloudy; it"), (0, ", with a clear sky; it"), (61, ", with light rain; it")],
 )
-async def test_the_sky_is_said_as_people_say_it(code: int, ending: str) -> None:
+async def test_the_sky_has_everyday_words(code: int, ending: str) -> None:
     assert ending in (await weather("Seattle", with_current(weather_code=code))).spoken
 
 
@@ -113,7 +113,7 @@ async def test_the_sky_is_said_as_people_say_it(code: int, ending: str) -> None:
     "trouble",
     [lambda _: Reply(503), *(with_current(temperature_2m=each) for each in (float("inf"), float("nan"), "warm", None))],
 )
-async def test_trouble_gives_a_sample_that_is_labelled(trouble: Handler) -> None:
+async def test_a_failing_service_gives_a_labelled_sample(trouble: Handler) -> None:
     result = await weather("Seattle", trouble)
     assert result.sample and "sample" in result.note and "local_time" not in result.data["current"]
     assert (result.data["place"], result.data["current"]["temperature"]) == ({"name": "Seattle"}, 59)

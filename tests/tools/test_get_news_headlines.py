@@ -55,7 +55,7 @@ async def test_no_news_is_an_empty_list_and_no_sample() -> None:
     assert not result.sample
 
 
-async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> None:
+async def test_without_a_key_there_is_a_labelled_sample_and_no_request() -> None:
     result, server = await asked(key=None, topic="space", count=2)
     assert result.sample
     assert "NEWSAPI_API_KEY" in result.note
@@ -67,7 +67,7 @@ async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> No
     assert server.requests == []
 
 
-async def test_trouble_gives_a_sample_that_is_labelled() -> None:
+async def test_a_failing_service_gives_a_labelled_sample() -> None:
     result, _ = await asked(lambda request: Reply(503), topic="space")
     assert result.sample
     assert "sample" in result.note

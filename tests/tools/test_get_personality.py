@@ -1,4 +1,4 @@
-"""Which mode is on, as the tool says: the turn's, the user's choice, or a named one."""
+"""The active mode, as the tool gives it: the turn's, the user's choice, or a named one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() 
     assert stranger["modes"] == ["default", "concise", "expert"]
 
 
-async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_all() -> None:
+async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_the_list() -> None:
     named = await told(tool_context("ada"), "Expert")
     assert (named["mode"], named["model"], named["is_on"]) == ("expert", "advanced", False)
     error = (await told(tool_context("ada"), "pirate"))["error"]

@@ -58,19 +58,19 @@ async def test_a_name_finds_its_common_stock(name: str) -> None:
     assert (await price(name)).data["symbol"] == "AAPL"
 
 
-def test_the_very_symbol_goes_before_everything() -> None:
+def test_an_exact_symbol_comes_first() -> None:
     found = [Share(symbol="F", type="Common Stock"), Share(symbol="FORD.L", type="ETP")]
     assert best_share(found, "ford.l") == found[1]
     assert best_share([], "x") is None
 
 
-async def test_no_such_company_is_said_and_never_made_up() -> None:
+async def test_an_unknown_company_is_an_error_and_nothing_is_made_up() -> None:
     with pytest.raises(ToolFailed, match="No share") as caught:
         await price("Atlantis Shipping")
     assert not caught.value.retryable
 
 
-async def test_a_company_without_a_price_is_said_so() -> None:
+async def test_a_company_without_a_price_is_an_error() -> None:
     found = [{"symbol": "GONE", "description": "GONE INC", "type": "Common Stock"}]
 
     def handler(request: object) -> Reply:
@@ -91,7 +91,7 @@ async def test_a_profile_outside_of_the_plan_costs_the_profile_only() -> None:
     assert (await price("AAPL", handler)).data["company"] == "AAPL"
 
 
-async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> None:
+async def test_without_a_key_there_is_a_labelled_sample_and_no_request() -> None:
     result, server = await asked("Apple", finnhub.answering, key=None)
     assert result.sample
     assert "FINNHUB_API_KEY" in result.note
@@ -110,11 +110,11 @@ async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> No
         ("?", "?"),
     ],
 )
-async def test_a_sample_is_of_the_share_that_was_named(named: str, symbol: str) -> None:
+async def test_a_sample_is_for_the_named_share(named: str, symbol: str) -> None:
     assert (await price(named, key=None)).data["symbol"] == symbol
 
 
-async def test_of_watched_shares_those_without_a_price_are_named() -> None:
+async def test_watched_shares_without_a_price_are_named() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", WatchTicker("AAPL"), WatchTicker("ZZZ"))
     async with serving(finnhub.answering) as server, httpx2.AsyncClient(verify=False) as http:
@@ -132,7 +132,7 @@ QUOTES = ['{"c": 1e999}', '{"c": 5, "dp": "high"}', '{"c": NaN}', '{"c": null}']
 
 
 @pytest.mark.parametrize("reply", [Reply(503), *map(text_reply, QUOTES)])
-async def test_trouble_gives_a_sample_that_is_labelled(reply: Reply) -> None:
+async def test_a_failing_service_gives_a_labelled_sample(reply: Reply) -> None:
     result, server = await asked("AAPL", lambda request: reply)
     assert result.sample and "sample" in result.note and "as_of" not in result.data
     assert finnhub.KEY not in str(server.requests[0].query), "the key travels in a header only"

@@ -1,4 +1,4 @@
-"""The operator's documents: what goes in, and what is found."""
+"""The operator's documents: how they are added, and how passages are found."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ async def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")
-def test_a_connection_that_cannot_be_used_is_closed_at_once(tmp_path: Path) -> None:
-    """From Python 3.13 on, one that is left open is a warning, too; before that, only its file tells."""
+def test_an_unusable_connection_is_closed_immediately(tmp_path: Path) -> None:
+    """From Python 3.13 on, a connection left open is also a warning. Before that, only its file shows it."""
     kb = KnowledgeBase(tmp_path / "kb.sqlite3")
     kb.path.write_text("this is no database, and it is long enough to look like one" * 10)
     (tmp_path / "one.md").write_text("# One")
@@ -107,12 +107,12 @@ def test_a_connection_that_cannot_be_used_is_closed_at_once(tmp_path: Path) -> N
         kb.search("x", 1)
     with pytest.raises(sqlite3.DatabaseError) as added:
         kb.add(tmp_path / "one.md")
-    assert searched.tb and added.tb, "what the errors refer to is still there"
+    assert searched.tb and added.tb, "the objects that the errors refer to still exist"
     assert kb.path.resolve() not in {each.resolve() for each in Path("/proc/self/fd").iterdir()}
     gc.collect()
 
 
-def test_adding_again_replaces_and_deleted_files_go(tmp_path: Path) -> None:
+def test_adding_again_replaces_documents_and_removes_deleted_files(tmp_path: Path) -> None:
     kb = base(tmp_path, one="# One\n\napples", two="# Two\n\npears")
     assert len(kb.search("apples", 9)) == 1
     (tmp_path / "docs" / "one.md").write_text("# One\n\nplums")

@@ -26,7 +26,7 @@ def box(memory: Any = None) -> Registry:
 
 
 async def run(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dict[str, Any]:
-    """What came of a call: its data, or its error."""
+    """The result of a call: its data, or its error."""
     content: dict[str, Any] = json.loads((await tools.run("manage_prompt", json.dumps(arguments), who)).content)
     return content
 
@@ -55,7 +55,7 @@ async def test_instructions_are_added_listed_and_deleted_by_their_id() -> None:
     assert texts(await run(tools, action="list")) == ["Call me captain."]
 
 
-async def test_said_again_it_is_one_instruction_with_the_same_id() -> None:
+async def test_a_repeated_instruction_keeps_its_id() -> None:
     tools = box()
     first = await run(tools, action="add", text="Call me captain.")
     again = await run(tools, action="add", text="call me Captain")
@@ -73,13 +73,13 @@ async def test_said_again_it_is_one_instruction_with_the_same_id() -> None:
         ({"action": "replace"}, "action:"),
     ],
 )
-async def test_what_cannot_be_done_is_said_with_what_can(arguments: dict[str, Any], told: str) -> None:
+async def test_an_impossible_call_names_the_possible_ones(arguments: dict[str, Any], told: str) -> None:
     tools = box()
     assert (await run(tools, **arguments))["error"]["message"].startswith(told)
     assert texts(await run(tools, action="list")) == []
 
 
-async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
+async def test_instructions_are_their_users_only_and_change_nothing_else() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetPreference("name", "Ada"))
     tools = box(memory)
@@ -93,7 +93,7 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
     assert (await run(tools, tool_context(""), action="list"))["error"]["type"] == "not_allowed"
 
 
-async def test_one_too_many_is_refused_and_none_is_lost() -> None:
+async def test_an_instruction_over_the_limit_is_refused_and_none_is_lost() -> None:
     tools = box()
     answers = await asyncio.gather(*(run(tools, action="add", text=f"Rule {n}.") for n in range(INSTRUCTION_LIMIT + 1)))
     [refused] = [answer["error"]["message"] for answer in answers if "error" in answer]

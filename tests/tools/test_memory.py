@@ -1,4 +1,4 @@
-"""What the user wants remembered, through the tool: every action, what it refuses, and whose it is."""
+"""A user's memories through the tool: every action, its refusals, and who owns them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADA, BO = tool_context("ada", "c1", "1"), tool_context("bo", "c2", "1")
 
 
 class Animals:
-    """An embedder for which there are animals, and everything else."""
+    """An embedder that knows two things: animals, and everything else."""
 
     model = "animals"
 
@@ -40,7 +40,7 @@ def box(store: Memories | None = None, embedder: Embedder | None = None) -> Regi
 
 
 async def done(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dict[str, Any]:
-    """What came of a call that must succeed."""
+    """The result of a call that must succeed."""
     result = await tools.run("memory", json.dumps(arguments), who)
     assert result.error is None, result.content
     assert not result.cacheable
@@ -49,7 +49,7 @@ async def done(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> dic
 
 
 async def refused(tools: Registry, who: ToolContext = ADA, **arguments: Any) -> tuple[str | None, str]:
-    """The kind of failure, and what the model gets."""
+    """The kind of failure, and the message for the model."""
     result = await tools.run("memory", json.dumps(arguments), who)
     return result.error, json.loads(result.content)["error"]["message"]
 
@@ -76,7 +76,7 @@ async def test_a_memory_is_created_found_read_changed_and_deleted() -> None:
     assert [one["text"] for one in (await done(tools, action="list"))["memories"]] == ["The bike is in the cellar."]
 
 
-async def test_what_is_said_speaks_to_the_user() -> None:
+async def test_the_spoken_text_addresses_the_user() -> None:
     tools = box()
     assert (await done(tools, action="list"))["spoken"] == "You have not told me anything about that."
     made = await done(tools, action="create", text="My sister's name is Anna.")
@@ -97,7 +97,7 @@ async def test_the_newest_are_listed_first_and_long_ones_shortened_but_read_whol
     assert (await done(tools, action="get", memory_id=long["id"]))["memory"]["text"] == ("word " * 150).strip()
 
 
-async def test_said_again_it_is_one_memory() -> None:
+async def test_a_repeated_memory_is_one_memory() -> None:
     tools = box()
     made = await done(tools, action="create", text="The bike is in the cellar.")
     again = await done(tools, action="create", text="the bike  is in the CELLAR.")
@@ -105,7 +105,7 @@ async def test_said_again_it_is_one_memory() -> None:
     assert (await done(tools, action="list"))["of"] == 1
 
 
-async def test_where_meanings_can_be_compared_they_are_searched_by_too() -> None:
+async def test_with_an_embedder_memories_are_found_by_meaning_too() -> None:
     tools = box(embedder=Animals())
     await done(tools, action="create", text="Her dog is called Rex.")
     await done(tools, action="create", text="The bike is in the cellar.")
@@ -113,7 +113,7 @@ async def test_where_meanings_can_be_compared_they_are_searched_by_too() -> None
     assert [one["text"] for one in found["memories"]] == ["Her dog is called Rex."]
 
 
-async def test_nobody_reaches_anothers() -> None:
+async def test_a_user_cannot_reach_anothers_memories() -> None:
     tools = box()
     id_ = (await done(tools, action="create", text="A secret of Ada's."))["created"]["id"]
     assert (await done(tools, BO, action="list"))["memories"] == []
@@ -135,12 +135,12 @@ async def test_nobody_reaches_anothers() -> None:
         ({"action": "delete"}, "delete needs memory_id."),
     ],
 )
-async def test_what_does_not_fit_the_action_is_refused_with_what_would(arguments: dict[str, Any], told: str) -> None:
+async def test_a_wrong_call_names_the_missing_argument(arguments: dict[str, Any], told: str) -> None:
     kind, message = await refused(box(), **arguments)
     assert kind == "failed" and message.startswith(told), message
 
 
-async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
+async def test_over_the_limit_the_answer_says_what_was_dropped() -> None:
     store = Memories(FakeAsyncRedis())
     for number in range(LIMIT):
         await store.add("ada", f"Memory {number}.")
@@ -150,7 +150,7 @@ async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
     assert (await done(tools, action="search", query="memory 0"))["of"] == LIMIT
 
 
-async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
+async def test_only_a_known_user_has_memories_and_only_where_they_are_stored() -> None:
     assert (await refused(box(), tool_context(""), action="list"))[0] == "not_allowed"
     kind, told = await refused(toolbox(memory, services={Memories: None, TextSearch: None}), action="list")
     assert (kind, told) == ("failed", "Nothing can be remembered on this server.")

@@ -1,4 +1,4 @@
-"""Who may see and call which tool, and how the registry shows them; tools that come and go."""
+"""Which clients see and call which tool, how the registry shows them, and tools that come and go."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SEEN: dict[Client, list[str]] = {
 }
 
 
-def test_a_kind_of_client_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_kind_of_client_is_refused() -> None:
     with pytest.raises(BadPlugin, match="butler"):
         tool("bad", "Bad.", clients=["butler"])(open_)  # type: ignore[list-item]
 
@@ -97,7 +97,7 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
         assert result.error == (None if name in shown else "unknown_tool")
 
 
-async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() -> None:
+async def test_a_hidden_tool_looks_like_a_missing_one() -> None:
     registry = box()
     hidden = await registry.call_tool("spoken", {}, tool_context("ada", client="external"))
     missing = await registry.call_tool("no_such", {}, tool_context("ada", client="external"))
@@ -105,7 +105,7 @@ async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() 
     assert "steady" not in hidden.content
 
 
-def test_always_and_routed_tools_are_two_halves() -> None:
+def test_the_always_tools_and_the_routed_tools_are_disjoint() -> None:
     registry = box()
     assert [each.name for each in registry.get_always_tools("chat")] == ["steady"]
     assert registry.get_always_tools("external") == []
@@ -122,7 +122,7 @@ async def test_another_servers_tools_come_and_go() -> None:
     assert json.loads((await registry.call_tool("far__find", {})).content) == {"far": {}}
 
 
-async def test_our_own_tool_goes_before_another_servers_of_the_same_name() -> None:
+async def test_our_own_tool_takes_precedence_over_another_servers() -> None:
     thief = replace(cast(Any, echo).__tool__, name="open", source="far")
     other = Other()
     other.now = {"open": thief}
@@ -138,7 +138,7 @@ async def test_a_narrowed_box_takes_another_servers_tool_when_it_comes() -> None
     assert list(narrow.only(["far__else", "open"]).names) == ["open"]
 
 
-async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
+async def test_outsiders_get_only_the_harmless_tools_of_the_core() -> None:
     async with world() as here:
         registry = here.thinkers.registry.dependencies.toolbox
         core = {tool.name for module in package_modules("backend.tools") for tool in tools_of(module)}
@@ -182,7 +182,7 @@ async def test_a_tool_registered_by_its_schema_is_offered_checked_and_executed()
     ("name", "schema", "problem"),
     [("echo", PLACE, "Two tools"), ("odd", {"type": "array"}, "object"), ("odd", PLACE | {"required": 7}, "no JSON")],
 )
-def test_a_tool_that_cannot_be_registered_is_refused(name: str, schema: dict[str, Any], problem: str) -> None:
+def test_an_invalid_registration_is_refused(name: str, schema: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadPlugin, match=problem):
         toolbox(echo).register(name, "", schema, height)
 
@@ -196,15 +196,15 @@ async def test_an_agents_model_calls_a_registered_tool() -> None:
     assert (response.text, response.tool_calls_made) == ("Forty-two meters.", ("get_height",))
 
 
-def test_what_a_conversation_always_has_at_hand_and_what_stays_in_it() -> None:
-    """As the Brain document has it, with ours beside: `remember_preference`, and the tools whose calls are acts."""
+def test_a_conversation_always_has_certain_tools_and_keeps_the_calls_of_some() -> None:
+    """As the Brain document says, with additions: `remember_preference`, and tools with calls that act."""
     tools = {tool.name: tool for module in package_modules("backend.tools") for tool in tools_of(module)}
     always = {name for name, tool in tools.items() if tool.always}
     assert always == {"memory", "manage_prompt", "get_personality", "remember_preference"}
     assert {"memory", "manage_prompt"} <= {name for name, tool in tools.items() if tool.persistent}
 
 
-async def test_a_name_that_two_tools_have_is_refused_with_both_files(tmp_path: Path) -> None:
+async def test_a_name_of_two_tools_is_refused_with_both_files(tmp_path: Path) -> None:
     (tmp_path / "pinboard.py").write_text(PINBOARD)
     with pytest.raises(BadPlugin, match=r"Two tools are called stickynotes: in .*notes\.py and in .*pinboard\.py"):
         discover({}, folder_modules(tmp_path))

@@ -34,14 +34,14 @@ class InAList:
 Kept: Any = InAList
 
 
-async def test_one_is_set_for_who_asks() -> None:
+async def test_a_reminder_is_set_for_the_user_who_asks() -> None:
     result = await reminders(ANA, Kept(), "create", "take the bread out", "in ten minutes")
     expected = {"owner": "ana", "text": "take the bread out", "at": "in ten minutes", "repeat": "none"}
     assert result.data == {"set": expected}
     assert result.spoken == "I will remind you in ten minutes: take the bread out."
 
 
-async def test_when_it_comes_is_said_by_the_clock_or_how_long_it_is_until_then() -> None:
+async def test_the_answer_says_the_time_of_day_or_the_time_left() -> None:
     kept = Kept("run", "call Tom")
     kept.kept[0] |= {"when": "Friday, …", "at": "2026-11-27T09:00:00+01:00", "repeat": "FREQ=DAILY"}
     kept.kept[1] |= {"when": "", "at": "2026-11-21T12:10:00+00:00", "repeat": "none", "in_s": 600}
@@ -54,14 +54,14 @@ async def test_when_it_comes_is_said_by_the_clock_or_how_long_it_is_until_then()
     assert (await reminders(ANA, Kept(), "list")).spoken == "You have no reminders."
 
 
-async def test_what_is_missing_is_asked_for() -> None:
+async def test_a_missing_argument_is_asked_for() -> None:
     for text, at in (("", "in ten minutes"), ("bread", " ")):
         with pytest.raises(BadRequest, match="missing") as refused:
             await reminders(ANA, Kept(), "create", text, at)
         assert refused.value.hint
 
 
-async def test_one_is_called_off_by_its_id_by_words_of_it_or_as_the_only_one() -> None:
+async def test_a_reminder_is_canceled_by_its_id_by_its_words_or_as_the_only_one() -> None:
     kept = Kept("take the bread out", "call Tom")
     by_id = await reminders(ANA, kept, "cancel", reminder_id="r1")
     by_words = await reminders(ANA, kept, "cancel", text="Tom")
@@ -70,12 +70,12 @@ async def test_one_is_called_off_by_its_id_by_words_of_it_or_as_the_only_one() -
 
 
 @pytest.mark.parametrize(("texts", "words"), [((), ""), (("call Tom",), "bread"), (("call Tom", "call Ana"), "call")])
-async def test_which_one_must_be_plain(texts: tuple[str, ...], words: str) -> None:
+async def test_an_ambiguous_reminder_is_asked_about(texts: tuple[str, ...], words: str) -> None:
     with pytest.raises(BadRequest):
         await reminders(ANA, Kept(*texts), "cancel", text=words)
 
 
-async def test_a_list_is_short_and_ones_own() -> None:
+async def test_a_list_is_short_and_the_users_own() -> None:
     kept = Kept(*(f"number {number}" for number in range(LISTED + 3)))
     result = await reminders(ANA, kept, "list")
     assert len(result.data["reminders"]) == LISTED and result.data["more"] == 3

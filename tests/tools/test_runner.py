@@ -40,18 +40,18 @@ class Clock:
 
 @tool("whoami", "Says who asks.", requires_auth=True)
 async def whoami(context: ToolContext) -> Result:
-    """Tells on whose behalf it runs."""
+    """Returns the user for which it runs."""
     return Result({"user": context.user_id})
 
 
-async def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
+async def test_an_unknown_tool_is_answered_with_the_available_ones() -> None:
     _, content = await run(toolbox(echo), "ecco")
     assert error_of(content) == "unknown_tool"
     assert "echo" in content["error"]["message"]
 
 
 @pytest.mark.parametrize("arguments", ["{}", '{"text": ["a"]}', '{"text": "a", "loud": true}', "[]", "not json", '""'])
-async def test_arguments_that_do_not_fit_are_refused(arguments: str) -> None:
+async def test_wrong_arguments_are_refused(arguments: str) -> None:
     _, content = await run(toolbox(echo), "echo", arguments)
     assert error_of(content) == "invalid_arguments"
 
@@ -75,7 +75,7 @@ async def test_services_are_injected_by_type() -> None:
     assert content == {"now": 7} and result.error is None and result.cacheable
 
 
-def test_a_service_nobody_provides_is_found_when_the_box_is_made() -> None:
+def test_a_missing_service_is_an_error_when_the_box_is_made() -> None:
     @tool("needs", "Needs.")
     async def needs(box: Toolbox) -> Result:
         return Result({})
@@ -84,7 +84,7 @@ def test_a_service_nobody_provides_is_found_when_the_box_is_made() -> None:
         toolbox(needs)
 
 
-async def test_only_a_known_user_may_call_what_needs_one() -> None:
+async def test_a_tool_that_needs_a_known_user_refuses_others() -> None:
     _, content = await run(toolbox(whoami), "whoami", context=NOBODY)
     assert error_of(content) == "not_allowed"
     result, content = await run(toolbox(whoami), "whoami", "")  # no arguments may be an empty string
@@ -123,7 +123,7 @@ async def test_a_failure_says_whether_trying_again_can_help(retryable: bool) -> 
     assert result.retryable is retryable
 
 
-async def test_a_broken_tool_is_logged_by_place_and_never_by_text(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_names_the_place_of_a_broken_tool_and_hides_its_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         result, content = await run(toolbox(fail), "fail")
     assert error_of(content) == "failed"
@@ -132,7 +132,7 @@ async def test_a_broken_tool_is_logged_by_place_and_never_by_text(caplog: pytest
 
 
 @pytest.mark.parametrize("given", [{"plain": "dict"}, None, Result({"number": float("nan")})])
-async def test_what_is_no_result_or_no_json_is_a_broken_tool_and_raises_nothing(given: Any) -> None:
+async def test_a_result_of_another_type_or_without_json_counts_as_a_broken_tool(given: Any) -> None:
     @tool("odd", "Is odd.")
     async def odd() -> Result:
         return given  # type: ignore[no-any-return]
@@ -165,7 +165,7 @@ def test_output_stays_under_its_cap_and_stays_json(text: str, cap: int) -> None:
     assert content.get("truncated") or content == {"text": text * 10}
 
 
-def test_a_box_can_be_narrowed_but_not_beyond_what_there_is() -> None:
+def test_a_box_can_be_narrowed_but_not_widened() -> None:
     assert toolbox(echo, fail).only(["echo"]).names == ("echo",)
     with pytest.raises(BadPlugin, match="no_such"):
         toolbox(echo).only(["no_such"])

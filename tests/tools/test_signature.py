@@ -66,7 +66,7 @@ def not_async(place: str) -> Result:
 
 
 @pytest.mark.parametrize(("name", "function"), [("ok", untyped), ("ok", not_async), ("Not Ok", paint)])
-def test_what_cannot_be_a_tool_is_refused(name: str, function: Any) -> None:
+def test_a_function_that_cannot_be_a_tool_is_refused(name: str, function: Any) -> None:
     with pytest.raises(BadPlugin):
         tool(name, "x")(function)
 
@@ -79,7 +79,7 @@ async def also_act(action: str) -> Result:
     return Result({})
 
 
-def test_consent_may_be_asked_for_some_actions_only() -> None:
+def test_consent_may_be_needed_for_some_actions_only() -> None:
     some = declared(tool("act", "x", confirm=["post"])(act))
     every = declared(tool("act", "x", confirm=True)(also_act))
     assert [some.needs_consent({"action": action}) for action in ("post", "look")] == [True, False]

@@ -1,4 +1,4 @@
-"""Web search through both providers, and honestly none."""
+"""Web search through both providers, and without one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_results_come_plain_distinct_and_with_safe_addresses(provider: str
     assert result.spoken == "Bikes & cities: Lanes work."
 
 
-async def test_nothing_found_is_an_empty_list() -> None:
+async def test_a_search_without_results_gives_an_empty_list() -> None:
     result, _ = await searched("brave", search_apis.brave, "nothing")
     assert result.data["results"] == []
     assert result.empty and result.spoken == "That search found nothing."
@@ -53,6 +53,6 @@ async def test_without_a_provider_it_says_so_and_makes_nothing_up() -> None:
 
 
 @pytest.mark.parametrize("provider", ["searxng", "brave"])
-async def test_trouble_is_said_and_nothing_made_up(provider: str) -> None:
+async def test_a_failing_search_is_an_error_and_nothing_is_made_up(provider: str) -> None:
     with pytest.raises(ServiceUnreachable):
         await searched(provider, lambda request: Reply(503))

@@ -1,4 +1,4 @@
-"""Addresses and ports of a call: what is bound, what is advertised, and what happens when ports run out."""
+"""Addresses and ports of a call: the bound ones, the advertised ones, and a range without free ports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bindings(*addresses: str) -> list[Binding]:
 
 @contextmanager
 def free_ports(count: int) -> Iterator[tuple[int, int]]:
-    """A range of `count` ports that are free at the moment."""
+    """A range of `count` ports that are free now."""
     for low in range(41_000, 60_000, count):
         try:
             for port in range(low, low + count):
@@ -60,12 +60,12 @@ def test_a_machine_without_a_network_calls_itself() -> None:
     assert choose_bindings([], None) == [Binding("127.0.0.1", "127.0.0.1")]
 
 
-def test_a_forced_address_of_our_own_is_bound_alone() -> None:
+def test_only_a_forced_address_of_our_own_is_bound() -> None:
     assert choose_bindings(["10.0.0.5", "10.1.0.5"], "10.1.0.5") == [Binding("10.1.0.5", "10.1.0.5")]
     assert choose_bindings(["10.0.0.5"], "127.0.0.1") == [Binding("127.0.0.1", "127.0.0.1")]
 
 
-def test_a_forced_address_elsewhere_is_advertised_for_every_interface() -> None:
+def test_a_forced_foreign_address_is_advertised_for_every_interface() -> None:
     assert choose_bindings(["172.17.0.2"], "203.0.113.7") == [Binding("0.0.0.0", "203.0.113.7")]
     assert choose_bindings(["172.17.0.2"], "2001:db8::7") == [Binding("::", "2001:db8::7")]
 
@@ -81,7 +81,7 @@ def test_sockets_of_a_range_share_one_port() -> None:
         assert ports[0] <= bound.pop() <= ports[1]
 
 
-def test_an_address_that_is_gone_is_left_out() -> None:
+def test_a_missing_address_is_left_out() -> None:
     [(binding, sock)] = open_sockets(bindings("198.51.100.77", "127.0.0.1"), None)
     assert binding.address == sock.getsockname()[0] == "127.0.0.1"
     sock.close()
@@ -104,13 +104,13 @@ async def test_calls_stay_within_the_port_range_and_the_last_one_is_refused() ->
         await caller.close()
 
 
-async def test_a_call_over_loopback_alone_connects() -> None:
+async def test_a_call_over_loopback_only_connects() -> None:
     async with webrtc_call(LOOPBACK_ONLY) as (transport, _):
         assert transport._peer.state is PeerState.CONNECTED
 
 
 async def test_a_call_to_a_socket_on_every_interface_connects() -> None:
-    """As in a container: what is advertised is not ours, and packets come in by whatever interface."""
+    """As in a container: the advertised address is not ours, and packets come in by any interface."""
     caller = WebRTCCaller(LOOPBACK_ONLY)
     answer, transport = await accept_offer(await caller.offer(), IceConfig(force_host="203.0.113.7"))
     await caller.accept(answer.replace("203.0.113.7", "127.0.0.1"))
@@ -127,7 +127,7 @@ async def answer_of(wire: IceConfig) -> str:
     return answer
 
 
-async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> None:
+async def test_without_ice_servers_only_own_addresses_are_offered() -> None:
     answer = await answer_of(IceConfig())
     assert {host for host, _ in advertised(answer)} == set(OWN_ADDRESSES or ["127.0.0.1"])
     assert "srflx" not in answer
@@ -143,7 +143,7 @@ async def test_a_stun_server_adds_the_address_it_sees_unless_one_is_forced() -> 
 
 
 class StunServer(asyncio.DatagramProtocol):
-    """Tells everybody the same address, port 40404."""
+    """Answers every client with the same address, port 40404."""
 
     def __init__(self, seen_as: str) -> None:
         self._seen_as = seen_as
@@ -171,7 +171,7 @@ async def stun_server(seen_as: str) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("host", ["voice.example.com", "0.0.0.0", "224.0.0.1", "10.0.0"])
-def test_an_address_nobody_can_call_is_a_settings_error(host: str) -> None:
+def test_an_unreachable_address_is_a_settings_error(host: str) -> None:
     with pytest.raises(SettingsError, match="RTC_FORCE_HOST"):
         IceConfig(force_host=host)
 

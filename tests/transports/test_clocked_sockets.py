@@ -1,4 +1,4 @@
-"""Sockets read by the media clock: every datagram arrives, whole and once, and none keeps the others waiting."""
+"""Sockets read by the media clock: every datagram arrives whole and once, and no socket blocks the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.waiting import until
 
 
 class Received(asyncio.DatagramProtocol):
-    """Keeps what it is given."""
+    """Keeps its datagrams."""
 
     def __init__(self) -> None:
         self.datagrams: list[tuple[bytes, tuple[Any, ...]]] = []
@@ -58,7 +58,7 @@ async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> N
     there.close()
 
 
-async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> None:
+async def test_when_time_is_up_the_rest_waits_and_every_socket_gets_a_turn() -> None:
     intake, loop = current_socket_reader(), asyncio.get_running_loop()
     heard = [Received() for _ in range(3 * AT_ONCE)]
     here = [opened(each) for each in heard]
@@ -81,7 +81,7 @@ async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> Non
     there.close()
 
 
-async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None:
+async def test_a_closed_socket_notifies_its_protocol_once_and_frees_its_port() -> None:
     heard = Received()
     here = opened(heard)
     name, sock = here.get_extra_info("sockname"), here.get_extra_info("socket")
@@ -94,7 +94,7 @@ async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None
     assert sock.fileno() == -1
 
 
-async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
+async def test_a_socket_that_a_datagram_has_closed_is_not_read_again() -> None:
     class Closes(Received):
         def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
             super().datagram_received(data, addr)
@@ -109,7 +109,7 @@ async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
     assert len(first.datagrams) + len(second.datagrams) == 1
 
 
-async def test_what_cannot_be_sent_is_told_and_costs_nothing_else() -> None:
+async def test_a_datagram_that_cannot_be_sent_is_reported_and_costs_nothing_else() -> None:
     heard = Received()
     here = opened(heard)
     here.sendto(bytes(70_000), here.get_extra_info("sockname"))
@@ -119,7 +119,7 @@ async def test_what_cannot_be_sent_is_told_and_costs_nothing_else() -> None:
     here.close()
 
 
-async def test_one_protocols_fault_is_its_own(caplog: Any) -> None:
+async def test_a_fault_of_one_protocol_spares_the_others(caplog: Any) -> None:
     class Fails(Received):
         def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
             raise RuntimeError("not today")

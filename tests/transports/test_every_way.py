@@ -1,8 +1,8 @@
-"""Every way to call is held to the same rules: a whole call, heard at the caller's end, with a real server and sockets.
+"""Every way to call keeps the same rules: a whole call, heard at the caller's end, with a real server and sockets.
 
-Its question is answered; a cough does not end a reply; a sentence does, and is answered itself; no answer is lost or
-given twice, and the provider learns how much of the reply was heard. A sentence is one turn, though a machine
-that stalls may have it come in two pieces, or lose some of it.
+The question is answered. A cough does not end a reply; a sentence does, and is answered itself. No answer is lost or
+comes twice, and the provider learns how much of the reply was heard. A sentence is one turn, though on a slow machine
+it may come in two pieces, or lose some of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWER_HZ, STORY_HZ, BETWEEN_HZ = 880, 440, 660
 SHORT_MS, LONG_MS, STORY_MS = 600, 4_000, 12_000
 PIECE_MS = 20
 SURE = 3
-"""Pieces in a row that are the story: the edge of another tone has any pitch."""
+"""Pieces in a row that count as the story: the edge of another tone has any pitch."""
 QUESTION, REQUEST = "What is the weather in Seattle?", "Will you read me a long long poem now?"
 INSTEAD = "I would rather hear about the moon now."
 
@@ -57,7 +57,7 @@ ALL_WAYS: dict[str, Way] = WAYS | {name: way for module in MODULES for name, way
 SLACK_MS = 160
 YIELDS_WITHIN_MS = 2_500
 HEARD_WITHIN_MS = 400
-"""How far what the provider learns may be from what was heard: buffers on the way, and this test's own looking."""
+"""Tolerance between the provider's figure and the heard audio: buffers on the way, and this test's own polling."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def server(peer: OfflinePeer) -> Iterator[RunningServer]:
 
 
 class Ear:
-    """What is heard on a line: milliseconds of the story and of answers, and when a story was heard last."""
+    """The audio on a line: milliseconds of the story and of answers, and when the story was last heard."""
 
     def __init__(self, line: Line) -> None:
         self._pieces = line.pieces
@@ -78,7 +78,7 @@ class Ear:
         self._in_a_row = 0
 
     def listen(self) -> None:
-        """Take in what came since."""
+        """Take in the new audio."""
         further = self._pieces(self._seen)
         self._seen += len(further)
         for piece in filter(is_loud, further):
@@ -92,7 +92,7 @@ class Ear:
                 self._in_a_row = 0
 
     async def heard(self, story_ms: int = 0, answer_ms: int = 0, within_s: float = 12.0) -> None:
-        """Wait until so much of both was heard."""
+        """Wait for so much of both."""
 
         def enough() -> bool:
             self.listen()
@@ -118,7 +118,7 @@ async def test_a_call_keeps_the_rules(way: str, peer: OfflinePeer, server: Runni
         await ear.heard(answer_ms=SHORT_MS - 60)
         await ear.listen_for(0.5)
         line.say(speech(REQUEST))
-        await ear.heard(story_ms=2_500)  # who goes on sooner goes on with the turn
+        await ear.heard(story_ms=2_500)  # an earlier sentence would continue the turn
 
         line.say(speech(INSTEAD))
         said_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Which STUN and TURN servers each side gets, and with which credentials."""
+"""The STUN and TURN servers of each side, and their credentials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def servers(*listed: RTCIceServer, secret: str = SECRET, ttl_s: float = 600) -> 
     return IceServers(listed, turn_secret=secret, ttl_s=ttl_s, now=lambda: NOW)
 
 
-def test_a_callers_credentials_are_what_a_turn_server_computes_from_the_shared_secret() -> None:
+def test_a_callers_credentials_are_those_that_a_turn_server_computes_from_the_shared_secret() -> None:
     [given], expires_at = servers(RTCIceServer(TURN)).for_caller("ana")
     expiry, _, name = str(given.username).partition(":")
     assert int(expiry) == expires_at == NOW + 600
@@ -35,7 +35,7 @@ def test_the_name_in_them_is_the_users_own_and_always_the_same() -> None:
     assert names["ana"] == str(here.for_caller("ana")[0][0].username)
 
 
-def test_a_static_password_is_the_servers_own_and_given_to_nobody() -> None:
+def test_a_static_password_is_for_the_server_only() -> None:
     both = RTCIceServer([STUN, TURN], username="u", credential="very-secret")
     for secret in ("", SECRET):
         here = servers(both, secret=secret)

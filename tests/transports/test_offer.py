@@ -1,4 +1,4 @@
-"""Which offers are let in, and what is taken out of them."""
+"""Which offers are accepted, and what is removed from them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from backend.transports.webrtc.offer import (
 from tests.support.offers import CHROMIUM, FIREFOX, candidate, with_candidates, without
 
 
-def test_browsers_offers_are_let_in() -> None:
+def test_browsers_offers_are_accepted() -> None:
     assert "opus/48000/2" in sanitise_offer(CHROMIUM)
     assert "opus/48000/2" in sanitise_offer(FIREFOX)
 
 
-def test_local_names_and_end_of_candidates_are_taken_out() -> None:
+def test_local_names_and_end_of_candidates_are_removed() -> None:
     clean = sanitise_offer(FIREFOX)
     assert ".local" in FIREFOX
     assert ".local" not in clean
@@ -50,7 +50,7 @@ def test_a_caller_asks_for_pauses_in_its_wishes_for_opus(wishes: str, asks: bool
     assert asks_for_pauses(sanitise_offer(offer)) is asks
 
 
-def test_an_offer_without_candidates_is_let_in() -> None:
+def test_an_offer_without_candidates_is_accepted() -> None:
     assert sanitise_offer(without(CHROMIUM, "a=candidate"))
 
 
@@ -59,7 +59,7 @@ def test_at_most_ten_candidates_are_kept() -> None:
     assert sanitise_offer(many).count("a=candidate:") == MAX_CANDIDATES == 10
 
 
-def test_refused_candidates_do_not_use_up_the_ten() -> None:
+def test_refused_candidates_do_not_count_towards_the_ten() -> None:
     bad = [candidate("224.0.0.1", 5000)] * 20
     good = candidate("203.0.113.5", 5000)
     assert good in sanitise_offer(with_candidates(CHROMIUM, [*bad, good]))
@@ -92,7 +92,7 @@ def test_private_public_and_loopback_addresses_are_allowed(host: str) -> None:
         "127.0.0.1 ",
     ],
 )
-def test_groups_link_local_addresses_and_names_are_not(host: str) -> None:
+def test_multicast_link_local_addresses_and_names_are_refused(host: str) -> None:
     assert not allow_address(host)
 
 
@@ -137,6 +137,6 @@ def test_candidates_that_cannot_carry_our_audio_are_refused(value: str) -> None:
         (without(CHROMIUM, "a=setup"), "DTLS"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_a_reason(offer: str, complaint: str) -> None:
+def test_an_unanswerable_offer_is_refused_with_a_reason(offer: str, complaint: str) -> None:
     with pytest.raises(BadOffer, match=complaint):
         sanitise_offer(offer)

@@ -1,4 +1,4 @@
-"""What stands between wire and session: bounded, in order, and ended once."""
+"""The queue between network and session: bounded, in order, and ended once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ async def rest(queue: ReceiveQueue) -> list[Frame]:
     return heard
 
 
-async def test_the_oldest_fall_out_of_a_full_inbox() -> None:
+async def test_the_oldest_frames_fall_out_of_a_full_queue() -> None:
     queue = ReceiveQueue()
     queue.enqueue(numbered(n) for n in range(QUEUE_FRAMES + 7))
     queue.end()
     assert await rest(queue) == [numbered(n) for n in range(7, QUEUE_FRAMES + 7)]
 
 
-async def test_what_was_kept_is_heard_first_and_the_rest_at_once() -> None:
+async def test_queued_frames_are_heard_first_and_later_ones_directly() -> None:
     queue, heard = ReceiveQueue(), list[Frame]()
     queue.enqueue([numbered(1), numbered(2)])
     receiving = asyncio.create_task(queue.receive_frames(heard.append))
@@ -39,12 +39,12 @@ async def test_what_was_kept_is_heard_first_and_the_rest_at_once() -> None:
     assert len(queue) == 0
     queue.end()
     queue.enqueue([numbered(5)])
-    await asyncio.wait_for(receiving, 1)
+    await asyncio.wait_for(receiving, 10)
     assert heard[-1] == numbered(4)
 
 
 @pytest.mark.parametrize("hears_already", [False, True])
-async def test_an_error_comes_after_what_was_kept(hears_already: bool) -> None:
+async def test_an_error_comes_after_the_queued_frames(hears_already: bool) -> None:
     queue, heard = ReceiveQueue(), list[Frame]()
     queue.enqueue([numbered(1)])
     receiving = asyncio.ensure_future(queue.receive_frames(heard.append))
@@ -53,11 +53,11 @@ async def test_an_error_comes_after_what_was_kept(hears_already: bool) -> None:
     queue.end(TransportLost("gone"))
     queue.end()
     with pytest.raises(TransportLost, match="gone"):
-        await asyncio.wait_for(receiving, 1)
+        await asyncio.wait_for(receiving, 10)
     assert heard == [numbered(1)]
 
 
-async def test_closing_forgets_what_was_kept_and_the_error() -> None:
+async def test_closing_drops_queued_frames_and_the_error() -> None:
     queue = ReceiveQueue()
     queue.enqueue([numbered(1)])
     queue.end(TransportLost("gone"))
@@ -65,7 +65,7 @@ async def test_closing_forgets_what_was_kept_and_the_error() -> None:
     assert await rest(queue) == []
 
 
-async def test_nothing_is_heard_after_closing_or_hanging_up_the_ear() -> None:
+async def test_nothing_is_heard_after_closing_or_after_detaching_the_listener() -> None:
     for stop in ("close", "cancel"):
         queue, heard = ReceiveQueue(), list[Frame]()
         receiving = asyncio.create_task(queue.receive_frames(heard.append))
@@ -78,7 +78,7 @@ async def test_nothing_is_heard_after_closing_or_hanging_up_the_ear() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 1], ids=["heard at once", "kept"])
-async def test_a_fault_of_the_ear_is_raised_where_it_hears_and_not_where_frames_come_from(kept: int) -> None:
+async def test_an_error_of_the_listener_is_raised_in_the_listener_only(kept: int) -> None:
     def fail(frame: Frame) -> None:
         raise RuntimeError("a mistake")
 
@@ -89,18 +89,18 @@ async def test_a_fault_of_the_ear_is_raised_where_it_hears_and_not_where_frames_
     queue.enqueue([numbered(2)])
     queue.enqueue([numbered(3)])
     with pytest.raises(RuntimeError, match="a mistake"):
-        await asyncio.wait_for(receiving, 1)
+        await asyncio.wait_for(receiving, 10)
 
 
-async def test_room_comes_when_everything_has_been_heard() -> None:
+async def test_the_queue_has_room_once_everything_has_been_heard() -> None:
     queue = ReceiveQueue()
     queue.enqueue([numbered(1), numbered(2)])
     waiting = asyncio.create_task(queue.room())
     await asyncio.sleep(0)
     assert not waiting.done()
     receiving = asyncio.create_task(queue.receive_frames(lambda frame: None))
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 10)
     queue.enqueue([numbered(3)])
-    await asyncio.wait_for(queue.room(), 1)
+    await asyncio.wait_for(queue.room(), 10)
     queue.close()
     await receiving

@@ -1,4 +1,4 @@
-"""RTP headers, ours and other people's."""
+"""RTP headers, our own and those of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.transports.webrtc.srtp import MARKER, Packet, is_media, read_packet
 PLAIN = bytes.fromhex("80e0ffff0000000a deadbeef".replace(" ", "")) + b"opus"
 
 
-def test_what_we_write_another_library_reads() -> None:
+def test_another_library_reads_our_headers() -> None:
     packet = RtpPacket.parse(write_packet(96, 65_535, 2**32 - 1, 0xDEADBEEF, b"opus"), HeaderExtensionsMap())
     assert (packet.payload_type, packet.sequence_number, packet.timestamp) == (96, 65_535, 2**32 - 1)
     assert (packet.ssrc, packet.payload, packet.marker) == (0xDEADBEEF, b"opus", 0)
@@ -46,7 +46,7 @@ def test_sources_extensions_and_padding_are_left_out() -> None:
         b"\xa0" + PLAIN[1:] + b"\0",  # no padding where some is announced
     ],
 )
-def test_what_is_cut_short_is_none(data: bytes) -> None:
+def test_a_truncated_packet_is_refused(data: bytes) -> None:
     assert read_packet(data) is None
 
 
@@ -63,5 +63,5 @@ def test_what_is_cut_short_is_none(data: bytes) -> None:
         (b"", False),
     ],
 )
-def test_media_is_told_from_what_shares_its_socket(data: bytes, media: bool) -> None:
+def test_media_is_distinguished_from_other_packets_on_its_socket(data: bytes, media: bool) -> None:
     assert is_media(data) is media

@@ -1,4 +1,4 @@
-"""Calls between two real peers on this machine: how they connect, what they survive, what they leave behind."""
+"""Calls between two real peers on this machine: how they connect, which faults they survive, and that nothing leaks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def read_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebRTC
 
 
 async def connect_seconds(candidates: list[str]) -> float:
-    """How long a call takes if its offer has these candidates."""
+    """Seconds until a call with these candidates in its offer is connected."""
     loop = asyncio.get_running_loop()
     caller = WebRTCCaller()
     offer = with_candidates(await caller.offer(), candidates)
@@ -94,7 +94,7 @@ async def test_browsers_candidates_do_not_delay_the_connection(candidates: list[
 
 
 @pytest.mark.parametrize("offer", [CHROMIUM, FIREFOX], ids=["chromium", "firefox"])
-async def test_browsers_offers_are_answered_with_opus_alone_and_all_candidates(offer: str) -> None:
+async def test_browsers_offers_are_answered_with_opus_only_and_all_candidates(offer: str) -> None:
     answer, transport = await accept_offer(offer, IceConfig())
     await transport.close()
     assert re.findall(r"a=rtpmap:\d+ (\S+)", answer) == ["opus/48000/2"]
@@ -104,7 +104,7 @@ async def test_browsers_offers_are_answered_with_opus_alone_and_all_candidates(o
     assert "a=end-of-candidates" in answer
 
 
-async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
+async def test_eight_parallel_calls_keep_their_voices_apart() -> None:
     async def one(hertz: float) -> tuple[float, float]:
         async with read_call() as (transport, caller, reader):
             caller.say(tone(hertz, 800))
@@ -114,7 +114,7 @@ async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
             heard = b"".join(heard.frame for heard in caller.received.frames if heard.audible)
             return pitch(said), pitch(heard)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         pitches = await asyncio.gather(*(one(400 + 250 * n) for n in range(8)))
     for n, (said, heard) in enumerate(pitches):
         assert said == pytest.approx(400 + 250 * n, abs=20)
@@ -125,18 +125,18 @@ async def test_a_caller_that_never_connects_is_lost() -> None:
     caller = WebRTCCaller()
     _, transport = await accept_offer(await caller.offer(), IceConfig(connect_within_s=0.3))
     with pytest.raises(NeverConnected, match="did not connect"):
-        await read_all(transport, within_s=1)
+        await read_all(transport, within_s=10)
     await transport.close()
     await caller.close()
 
 
-async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
+async def test_a_caller_with_another_certificate_is_lost_immediately() -> None:
     caller = WebRTCCaller()
     offer = re.sub(r"sha-(256|384|512) ..", r"sha-\1 00", await caller.offer())
     answer, transport = await accept_offer(offer, IceConfig())
     await caller.accept(answer)
     with pytest.raises(NeverConnected, match="failed"):
-        await read_all(transport, within_s=5)
+        await read_all(transport, within_s=20)
     await transport.close()
     await caller.close()
 
@@ -144,11 +144,11 @@ async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
 # --- the caller's audio -------------------------------------------------------------------------------
 
 
-async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy core packets may wait for longer than it takes until silence is put in the place of missing ones."""
+async def test_waiting_packets_do_not_count_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy core packets may wait for longer than the time after which silence replaces missing ones."""
     async with read_call() as (_, caller, reader):
         caller.say(tone(500, 2000))
-        await until(lambda: len(reader.speech()) > 10, 5)
+        await until(lambda: len(reader.speech()) > 10)
         reader_of_all = current_socket_reader()
         reads, read = reader_of_all._media_clock._readers, reader_of_all._read
         monkeypatch.setitem(reads, lambda _until: None, None)
@@ -157,10 +157,10 @@ async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytes
         await asyncio.sleep(0.2)
         assert len(reader.frames) == heard
         reads[read] = None
-        await asyncio.sleep(0.3)
+        await until(lambda: len(reader.frames) >= heard + 20)
         voice = [audible(frame) for _, frame in reader.frames[heard : heard + 20]]
         assert len(voice) == 20
-        assert voice.count(False) <= 2, "what a stall of this machine kept from being said"
+        assert voice.count(False) <= 2, "audio that a stall of this machine kept from being sent"
 
 
 async def test_the_callers_own_statistics_see_the_loss() -> None:
@@ -168,7 +168,7 @@ async def test_the_callers_own_statistics_see_the_loss() -> None:
         network = Network(caller)
         network.loss = 0.3
         sender = caller.peer._transceiver.sender
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while True:
                 report = await sender.getStats()
                 remote = [stats for stats in report.values() if stats.type == "remote-inbound-rtp"]
@@ -198,22 +198,22 @@ async def test_a_caller_that_dies_silently_is_lost() -> None:
     async with webrtc_call(IceConfig(lost_after_s=0.5)) as (transport, caller):
         begun = asyncio.get_running_loop().time()
         vanish(caller)
-        with pytest.raises(TransportLost, match="Nothing comes"):
-            await read_all(transport, within_s=5)
+        with pytest.raises(TransportLost, match="sends nothing more"):
+            await read_all(transport, within_s=20)
         assert asyncio.get_running_loop().time() - begun > 0.4
 
 
-async def test_a_caller_that_hangs_up_is_noticed_at_once() -> None:
+async def test_a_caller_that_hangs_up_is_noticed_immediately() -> None:
     async with webrtc_call() as (transport, caller):
         await caller.close()
-        await read_all(transport, within_s=2)
+        await read_all(transport, within_s=10)
 
 
 # --- the reply's audio --------------------------------------------------------------------------------
 
 
 class NotingCaller(WebRTCCaller):
-    """Notes each packet and the time at which it came."""
+    """Records each packet and its time of arrival."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,7 +223,7 @@ class NotingCaller(WebRTCCaller):
         self.packets.append((asyncio.get_running_loop().time(), packet))
 
 
-async def test_packets_leave_on_the_beat_and_their_timestamps_tell_the_truth() -> None:
+async def test_packets_leave_on_the_beat_with_correct_timestamps() -> None:
     noting = NotingCaller()
     async with webrtc_call(caller=noting) as (transport, _):
         transport.play("a", tone(500, 400))
@@ -239,24 +239,33 @@ async def test_packets_leave_on_the_beat_and_their_timestamps_tell_the_truth() -
     assert stamped[-1] == pytest.approx(took[-1], abs=0.15)
 
 
-async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
+async def test_our_path_adds_little_more_than_a_frame_in_each_direction() -> None:
     inward, outward = [], []
     async with read_call() as (transport, caller, reader):
         loop = asyncio.get_running_loop()
+
+        async def heard_after(at: float) -> float:
+            await until(lambda: any(heard.audible and heard.at > at for heard in caller.received.frames))
+            return next(heard.at for heard in caller.received.frames if heard.audible and heard.at > at)
+
+        async def said_after(begun: float) -> float:
+            await until(lambda: any(at > begun for at, _ in reader.speech()))
+            return next(at for at, _ in reader.speech() if at > begun)
+
         for _ in range(5):
             transport.play("a", tone(500, 40))
             played_at = loop.time()
             await asyncio.sleep(0.15)
-            outward.append(next(h.at for h in caller.received.frames if h.audible and h.at > played_at) - played_at)
+            outward.append(await heard_after(played_at) - played_at)
             caller.say(tone(500, 40))
             said_at = loop.time()
             await asyncio.sleep(0.15)
-            inward.append(next(at for at, _ in reader.speech() if at > said_at) - said_at)
-    assert min(outward) < 0.025, "the best of five: what is ours, less what a busy machine adds"
+            inward.append(await said_after(said_at) - said_at)
+    assert min(outward) < 0.025, "the best of five: our share without the delay of a busy machine"
     assert min(inward) < 0.025
 
 
-async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_that_asked_for_pauses_gets_them_and_its_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, came = WebRTCCaller(), list[RtpPacket]()
     offer = re.sub(r"(a=rtpmap:(\d+) opus/48000/2\r\n)", r"\1a=fmtp:\2 usedtx=1\r\n", await caller.offer())
     answer, transport = await accept_offer(offer, IceConfig())
@@ -274,7 +283,7 @@ async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypa
         monkeypatch.setattr(Protection, "unprotect", unprotect)
         await until(lambda: sum(len(packet.payload) == 1 for packet in came) > 2, 15)
         transport.play("a", tone(500, 200))
-        await until(lambda: any(heard.audible for heard in caller.received.frames), 5)
+        await until(lambda: any(heard.audible for heard in caller.received.frames))
     finally:
         await transport.close()
         await caller.close()
@@ -291,13 +300,13 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
         transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
         with pytest.raises(MediaFailed, match="audio failed"):
-            await read_all(transport, within_s=2)
+            await read_all(transport, within_s=10)
 
 
-# --- what is left behind ------------------------------------------------------------------------------
+# --- leaks --------------------------------------------------------------------------------------------
 
 
-async def test_twenty_calls_leave_nothing_behind() -> None:
+async def test_twenty_calls_leave_no_file_socket_or_thread() -> None:
     async with webrtc_call():
         pass
     before = holdings()
@@ -330,7 +339,7 @@ async def test_bad_offers_are_refused_and_leave_nothing_behind() -> None:
     await released(before)
 
 
-async def test_no_damaged_offer_raises_anything_but_bad_offer() -> None:
+async def test_a_damaged_offer_raises_nothing_but_a_bad_offer_error() -> None:
     before = holdings()
     chance = random.Random(11)
     outcomes = [await accepted(damaged(FIREFOX, chance)) for _ in range(60)]
@@ -340,7 +349,7 @@ async def test_no_damaged_offer_raises_anything_but_bad_offer() -> None:
 
 
 async def accepted(offer: str) -> bool:
-    """Whether an offer is taken (aiortc can do without some lines); the call is closed again."""
+    """Whether an offer is accepted (aiortc can do without some lines); the call is closed again."""
     try:
         _, transport = await accept_offer(offer, IceConfig(force_host="127.0.0.1"))
     except BadOffer:
@@ -377,7 +386,7 @@ async def test_an_abandoned_offer_leaves_nothing_behind() -> None:
 
 
 async def abandoned(steps: int) -> bool:
-    """Cancel the answering after some turns of the loop; whether it was in time."""
+    """Cancel the answering after some turns of the loop; returns whether that was in time."""
     answering = asyncio.create_task(accept_offer(CHROMIUM, IceConfig()))
     for _ in range(steps):
         await asyncio.sleep(0)
@@ -394,11 +403,11 @@ async def test_every_kind_of_loss_leaves_nothing_behind() -> None:
     before = holdings()
     await test_a_caller_that_dies_silently_is_lost()
     await test_a_caller_that_never_connects_is_lost()
-    await test_a_caller_with_another_certificate_is_lost_at_once()
+    await test_a_caller_with_another_certificate_is_lost_immediately()
     await released(before)
 
 
-async def test_a_peer_that_will_not_close_loses_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_peer_that_does_not_close_loses_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "CLOSE_WITHIN_S", 0.1)
     async with webrtc_call() as (transport, _):
         forever = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The WebSocket framing: what is taken, what is refused and why."""
+"""The WebSocket framing: which messages are accepted, which are refused, and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from backend.transports.websocket_framing import (
 )
 
 
-def test_binary_is_audio_up_to_a_second() -> None:
+def test_binary_is_audio_of_up_to_a_second() -> None:
     assert read_binary(b"\1\2") == Audio(b"\1\2")
     assert read_binary(bytes(MAX_PCM_BYTES)) == Audio(bytes(48_000))
     assert isinstance(read_binary(bytes(MAX_PCM_BYTES + 1)), MessageRefused)
@@ -37,7 +37,7 @@ def test_json_audio_is_base64() -> None:
     assert read_text(text) == Audio(second)
 
 
-def test_ping_and_bye_need_nothing_more() -> None:
+def test_ping_and_bye_need_no_fields() -> None:
     assert read_text('{"type":"ping"}') == Ping()
     assert read_text('{"type":"bye","why":"tired"}') == Bye()
 
@@ -69,7 +69,7 @@ def test_more_than_a_second_is_refused_as_too_big() -> None:
         assert refused.code == TOO_BIG == 1009
 
 
-def test_what_is_sent_is_what_the_framing_says() -> None:
+def test_sent_messages_follow_the_framing() -> None:
     assert json.loads(READY) == {"type": "ready"}
     assert json.loads(FLUSH) == {"type": "flush"}
     assert json.loads(write_bye("idle")) == {"type": "bye", "reason": "idle"}

@@ -1,4 +1,4 @@
-"""The stories that tests of turns begin with."""
+"""The stories at the start of tests of turns."""
 
 from __future__ import annotations
 

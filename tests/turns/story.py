@@ -1,4 +1,4 @@
-"""Stories for a turn machine: what happens, time that goes by, and what it says. Nothing waits."""
+"""Stories for a turn machine: events, the passing of time, and the machine's commands. Nothing waits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class Story:
-    """Tells a machine what happens and keeps what it says."""
+    """Gives a machine events and records its commands."""
 
     def __init__(self, **limits: Any) -> None:
-        limits.setdefault("style", EndpointingStyle.EAGER)  # what may be waited for is told in talk.py
+        limits.setdefault("style", EndpointingStyle.EAGER)  # the pending turn is tested in talk.py
         self.machine = TurnMachine(TurnLimits(**limits))
         self.now = 0.0
         self.said: list[Command] = []

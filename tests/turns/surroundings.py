@@ -1,6 +1,7 @@
 """A small model of everything around the turn machine: transport, provider, Thinkers and time.
 
-It carries out commands as the real shells do, and checks the rules at every one of them. `world` has those who act.
+It carries out commands as the real shells do, and checks the rules at every one of them. The random actors are in
+`world`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Queued:
 
 @dataclass(slots=True)
 class ProviderReply:
-    """What the provider knows of a reply."""
+    """The provider's state of a reply."""
 
     request: str | None
     id: str
@@ -43,7 +44,7 @@ class ProviderReply:
     cancelled: bool = False
     calls: int = 0
     tells: tuple[str, ...] = ()
-    """The notices it is about."""
+    """The ids of its notices."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Surroundings:
         self.now = 100.0
         self.queue: list[Queued] = []
         self.dropped: list[Queued] = []
-        """What the last flush dropped."""
+        """The items that the last flush dropped."""
         self.held = False
         self.ducked = False
         self.hinted = False
@@ -87,7 +88,7 @@ class Surroundings:
         self.estimates: list[str] = []
         self.deleted: set[str] = set()
         self.commits = 0
-        """Pieces committed of which the provider has made no item yet."""
+        """Committed segments without an item of the provider so far."""
         self.uncommitted_items: list[str] = []
         self.withdrawn: set[str] = set()
         self.sent_ms: Counter[str] = Counter()
@@ -98,7 +99,7 @@ class Surroundings:
     # --- the machine's commands, carried out ----------------------------------------------------------
 
     def tell(self, event: ev.Event) -> None:
-        """Give the machine an event and do what it says."""
+        """Give the machine an event and carry out its commands."""
         if isinstance(event, ev.ReplyAudio):  # the engine does not set its alarm for it
             before = self.machine.deadline()
             commands = self.machine.receive(event, self.now)
@@ -128,7 +129,7 @@ class Surroundings:
                 self.handed_in = False
                 self._create(purpose, request)
             case do.AddNote(text) if text in self.stale:
-                assert self.online, "a late answer was sent down a broken line"
+                assert self.online, "a late answer was sent over a lost connection"
                 self.late.pop(text, None)
                 self.stale.discard(text)
                 self.handed_in = True
@@ -142,7 +143,7 @@ class Surroundings:
                 self._note_told(notice)
 
     def _obey_for_playback(self, command: do.Command) -> list[ev.Event]:
-        """Carry out what concerns the transport's queue; returns the events that causes."""
+        """Carry out commands for the transport's queue; returns the resulting events."""
         match command:
             case do.Play(item, pcm):
                 self._enqueue(item, len(pcm) // MS)
@@ -152,13 +153,13 @@ class Surroundings:
             case do.HoldPlayback():
                 self.held = True
             case do.ResumePlayback():
-                assert self.held, "resumed what was not held"
+                assert self.held, "playback was resumed that was not held"
                 self.held = False
             case do.DuckPlayback():
-                assert self.queue, "turned down what is not playing"
+                assert self.queue, "playback was turned down with an empty queue"
                 self.ducked = True
             case do.UnduckPlayback():
-                assert self.ducked, "turned up what was not turned down"
+                assert self.ducked, "playback was turned up that was not turned down"
                 self.ducked = False
             case do.FlushPlayback():
                 self.dropped = list(self.queue)
@@ -170,9 +171,9 @@ class Surroundings:
         return []
 
     def _restore(self, item: str, played_ms: int) -> list[ev.Event]:
-        assert not self.queue, "brought back in front of something else"
+        assert not self.queue, "an item was restored in front of another"
         is_free = not self.speaking or self.paused
-        assert self.machine.floor is Floor.ASSISTANT and is_free, "brought back over the caller"
+        assert self.machine.floor is Floor.ASSISTANT and is_free, "an item was restored over the caller"
         self.queue, self.dropped = self.dropped, []
         return [] if self.queue else [ev.PlaybackDrained(item, played_ms)]
 
@@ -181,19 +182,21 @@ class Surroundings:
             case do.Publish(ThinkerChanged(call, "stale")):
                 self.stale.add(call)
                 asked_in = self.late.pop(call, None)
-                assert asked_in is None or asked_in < self.machine.turn, "asked for, and forgotten in the same turn"
+                assert asked_in is None or asked_in < self.machine.turn, (
+                    "an answer went stale in the turn that asked for it"
+                )
             case do.SubmitResult(call, output):
                 if output == WAITING:
                     self.owed_since = None
-                assert self.online, "a result was sent down a broken line"
-                assert call in self.called, "a call nobody made was answered"
+                assert self.online, "a result was sent over a lost connection"
+                assert call in self.called, "an unknown call was answered"
                 assert call not in self.orphans, "a call of a lost connection was answered"
                 assert call not in self.answered, "a call was answered twice"
                 self.answered.append(call)
             case do.RunThinker(call, _, _):
                 assert call not in self.thinkers
                 floors = (Floor.USER, Floor.PAUSING)
-                assert self.machine.floor not in floors, "a Thinker was begun though the caller may go on"
+                assert self.machine.floor not in floors, "a Thinker was started though the caller may go on"
                 self.thinkers[call] = self.machine.turn
             case do.CancelThinker(call):
                 self.thought_until = self.now
@@ -202,24 +205,24 @@ class Surroundings:
     def _obey_for_the_turn(self, command: do.Command) -> None:
         match command:
             case do.ReadUtterance(partial):
-                assert self.speaking and (self.paused or partial), "read what is still being said"
+                assert self.speaking and (self.paused or partial), "an unfinished utterance was read"
                 self.readings += 1
             case do.EstimateSentenceEnd(words):
                 self.estimates.append(words)
             case do.CommitInput() | do.AddUserText(_):
-                assert self.online, "the caller's turn was sent down a broken line"
+                assert self.online, "the caller's turn was sent over a lost connection"
                 self.owed_since = None if self.speaking else self.now
                 self.commits += isinstance(command, do.CommitInput)
             case do.HangUp(reason):
-                assert self.closed is None, "hung up twice"
+                assert self.closed is None, "the call was hung up twice"
                 self.closed = reason
 
     def check(self) -> None:
-        """What must be true after every step."""
-        assert not self.handed_in, "a late answer was handed in, and no reply was asked for"
+        """Check the rules that hold after every step."""
+        assert not self.handed_in, "a late answer was handed in without a request for a reply"
         if self.machine.floor is not Floor.HELD:
-            assert not self.held, f"left on hold with the floor {self.machine.floor}"
-            assert not self.ducked or self.hinted, f"left turned down with the floor {self.machine.floor}"
+            assert not self.held, f"playback stays held with the floor {self.machine.floor}"
+            assert not self.ducked or self.hinted, f"playback stays turned down with the floor {self.machine.floor}"
         if self.machine.floor is Floor.PAUSING:
             assert not self.queue, "something sounds though the caller may go on"
         if self.machine.floor is Floor.CLOSED:
@@ -227,12 +230,12 @@ class Surroundings:
         assert self.closed is None or self.machine.deadline() is None, "a closed call still has deadlines"
 
     def _create(self, purpose: Purpose, request: str) -> None:
-        assert self.online, "a reply was asked of a broken line"
+        assert self.online, "a reply was requested over a lost connection"
         if self.machine.floor is Floor.PAUSING:
-            assert purpose is Purpose.ANSWER, "something else than the answer was prepared"
+            assert purpose is Purpose.ANSWER, "a reply other than the answer was prepared"
             assert not self.speaking or self.paused, "a reply was prepared while the caller speaks"
         else:
-            assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
+            assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was requested over the caller"
         live = [r for r in self.replies if r.request and r.state != "done" and not r.cancelled]
         assert not live, f"two replies overlap: {live}"
         if purpose is Purpose.NOTICE:
@@ -242,26 +245,28 @@ class Surroundings:
         self.replies.append(ProviderReply(request, f"resp-{self.made}", tells=tells))
 
     def _check_unasked(self) -> None:
-        """What was not asked for comes after everything else, and only to an ear that is free."""
-        assert self.machine.floor is Floor.LISTENING and not self.queue, "a notice was told over something else"
-        assert not self.speaking or self.paused, "a notice was told over the caller"
-        assert self.owed_since is None, "a notice was told before an answer"
-        assert self.machine.turn not in self.thinkers.values(), "a notice was told while a Thinker worked"
-        assert self.machine.turn or self.heard_anything, "a notice was told before anything else"
+        """Check that a notice comes after everything else, and only while the caller is silent."""
+        assert self.machine.floor is Floor.LISTENING and not self.queue, "a notice was spoken over something else"
+        assert not self.speaking or self.paused, "a notice was spoken over the caller"
+        assert self.owed_since is None, "a notice was spoken before an answer"
+        assert self.machine.turn not in self.thinkers.values(), "a notice was spoken while a Thinker worked"
+        assert self.machine.turn or self.heard_anything, "a notice was spoken before anything else"
         told = self._being_told()
-        assert told, "a reply that tells nothing"
-        assert not set(told) & {*self.told, *self.withdrawn}, "told it twice, or what was taken back"
+        assert told, "a reply for notices has none"
+        assert not set(told) & {*self.told, *self.withdrawn}, "a notice was repeated, or spoken after its withdrawal"
 
     def _being_told(self) -> tuple[str, ...]:
         reply = self.machine.notices.reply
         return tuple(pending.notice for pending in reply.notices) if reply else ()
 
     def _note_told(self, notice: str) -> None:
-        assert notice not in self.told, "a notice was told twice"
+        assert notice not in self.told, "a notice was delivered twice"
         reply = next(reply for reply in reversed(self.replies) if notice in reply.tells)
         items = [item for item in self.sent_ms if item.startswith(f"{reply.id}-item")]
         sent = sum(self.sent_ms[item] for item in items)
-        assert sum(self.played_ms[item] for item in items) >= HEARD_SHARE * sent > 0, "told, but not heard"
+        assert sum(self.played_ms[item] for item in items) >= HEARD_SHARE * sent > 0, (
+            "a notice was delivered without being heard"
+        )
         self.told.append(notice)
         self.withdrawn.discard(notice)
 
@@ -282,7 +287,7 @@ class Surroundings:
     # --- time ------------------------------------------------------------------------------------------
 
     def pass_time(self, seconds: float) -> None:
-        """Let time go by in the order things become due: the machine's deadlines and the end of playback."""
+        """Let time go by in the order of due times: the machine's deadlines and the end of playback."""
         until = self.now + seconds
         for _ in range(500):
             if self.closed:
@@ -294,7 +299,7 @@ class Surroundings:
             if due is not None and due <= self.now and not self.closed:
                 self.obey(self.machine.expire(self.now))
                 again = self.machine.deadline()
-                assert again is None or again > self.now, "a deadline that is never met"
+                assert again is None or again > self.now, "a deadline is never met"
             self._check_owed()
             if self.now >= until:
                 return

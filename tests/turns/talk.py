@@ -27,7 +27,7 @@ class Talk(Story):
         self.tell(ev.SpeechPaused(ms))
 
     def stop(self) -> None:
-        """The first moment comes: 300 ms of silence."""
+        """Let the first deadline pass: 300 ms of silence."""
         self.wait(0.28)
         self.tell(ev.SpeechStopped(self.voiced_ms, 300))
 
@@ -43,7 +43,7 @@ class Talk(Story):
         self.tell(ev.UtteranceRead(read, words, partial=True))
 
     def call_tool(self, reply: str = "r1", name: str = "route_to_thinker") -> None:
-        """What was last asked for begins with a tool call."""
+        """The last requested reply begins with a tool call."""
         request = self.all(do.CreateReply)[-1].request
         self.tell(ev.ReplyStarted(reply, request), ev.ToolCalled(reply, "c1", name, "{}"))
 
@@ -52,7 +52,7 @@ class Talk(Story):
         self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words, failed))
 
     def answer(self, reply: str = "r1") -> None:
-        """The provider answers what was last asked for."""
+        """The provider sends the last requested reply."""
         request = self.all(do.CreateReply)[-1].request
         self.tell(
             ev.ReplyStarted(reply, request),

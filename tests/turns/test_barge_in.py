@@ -1,4 +1,4 @@
-"""What the caller says into a reply: agreement, interruption, laughter, a murmur, words for another person."""
+"""The caller's words during a reply: agreement, interruption, laughter, a murmur, words for another person."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_agreement_that_turns_into_an_objection_takes_the_floor(talk: Talk) -
     talk.tell(ev.SpeechResumed(400))
     assert talk.floor() is Floor.HELD
     talk.wait(0.5)
-    assert talk.floor() is Floor.HELD, "what was agreed does not count"
+    assert talk.floor() is Floor.HELD, "the agreement does not count"
     talk.wait(0.1)
     assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
 
@@ -51,7 +51,7 @@ def test_stop_takes_the_floor_as_soon_as_it_is_read(talk: Talk) -> None:
     assert len(talk.all(do.CommitInput)) == 1
 
 
-def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
+def test_an_unreadable_utterance_is_judged_by_its_length() -> None:
     cough, words = replying(), replying()
     for talk, ms in ((cough, 200), (words, 400)):
         talk.say(ms)
@@ -65,7 +65,7 @@ def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
     assert words.all(do.CreateReply)
 
 
-def test_a_transcript_takes_back_a_turn_that_was_only_agreement(talk: Talk) -> None:
+def test_a_transcript_withdraws_a_turn_that_was_only_agreement(talk: Talk) -> None:
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     talk.stop()
@@ -74,7 +74,7 @@ def test_a_transcript_takes_back_a_turn_that_was_only_agreement(talk: Talk) -> N
     assert talk.floor() is Floor.ASSISTANT and len(talk.all(do.CreateReply)) == 2
 
 
-def test_a_transcript_gives_the_floor_to_a_word_that_was_misread(talk: Talk) -> None:
+def test_a_transcript_gives_the_floor_to_a_misread_word(talk: Talk) -> None:
     talk.utter(300, UtteranceKind.AGREEMENT, "yeah")
     talk.stop()
     assert talk.floor() is Floor.ASSISTANT
@@ -86,7 +86,7 @@ def test_a_transcript_gives_the_floor_to_a_word_that_was_misread(talk: Talk) -> 
     assert words[-1].content == "in celsius"
 
 
-def test_a_transcript_brings_a_reply_up_that_stayed_turned_down(talk: Talk) -> None:
+def test_a_transcript_turns_up_a_reply_that_stayed_turned_down(talk: Talk) -> None:
     talk.utter(300, UtteranceKind.OTHER)
     assert talk.floor() is Floor.HELD
     talk.stop()
@@ -94,7 +94,7 @@ def test_a_transcript_brings_a_reply_up_that_stayed_turned_down(talk: Talk) -> N
     assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback)
 
 
-def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on(talk: Talk) -> None:
+def test_a_reply_that_was_cut_by_words_for_another_person_goes_on(talk: Talk) -> None:
     talk.say(1000)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
     assert do.TruncateItem("i-r1", 3000) in talk.said
@@ -120,7 +120,7 @@ def test_a_reply_cut_twice_is_counted_from_where_it_went_on(talk: Talk) -> None:
     assert "four five" in talk.all(do.AddNote)[-1].text
 
 
-def test_while_interruptions_are_off_what_is_said_is_answered_afterwards() -> None:
+def test_while_interruptions_are_off_the_callers_words_are_answered_afterwards() -> None:
     talk = replying(interruptible=False)
     talk.say(1500)
     talk.stop()
@@ -149,7 +149,7 @@ def test_a_notice_that_must_be_heard_is_not_interrupted(talk: Talk) -> None:
     assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
 
 
-def test_words_that_began_like_a_hesitation_are_given_little_longer(talk: Talk) -> None:
+def test_words_that_began_like_a_hesitation_get_little_more_time(talk: Talk) -> None:
     """ "How much ..." is read as "hm" at first."""
     talk.tell(ev.SpeechStarted())
     talk.sound(0.32, UtteranceKind.HESITATION, "hm")
@@ -160,8 +160,8 @@ def test_words_that_began_like_a_hesitation_are_given_little_longer(talk: Talk) 
     assert talk.floor() is Floor.USER
 
 
-def test_a_beginning_like_a_command_is_read_twice_even_if_the_voice_had_paused(talk: Talk) -> None:
-    """Of "great" the reader heard "hey" when the voice paused before its last sound."""
+def test_a_beginning_like_a_command_is_read_twice_even_after_a_pause_of_the_voice(talk: Talk) -> None:
+    """The reader heard "hey" for "great" when the voice paused before its last sound."""
     talk.say(320)
     talk.wait(0.1)
     talk.tell(ev.SpeechResumed(320), ev.UtteranceRead(UtteranceKind.COMMAND, "hey"))
@@ -177,7 +177,7 @@ def test_a_hint_turns_the_reply_down_and_nothing_up_again(talk: Talk) -> None:
     assert talk.floor() is Floor.HELD and len(talk.all(do.UnduckPlayback)) == 1, "it stays down: a voice has begun"
 
 
-def test_a_hint_changes_nothing_where_a_voice_does_not_turn_the_reply_down() -> None:
+def test_a_hint_changes_nothing_on_a_call_without_ducking() -> None:
     talk = replying(interruptible=False)
     talk.tell(ev.OnsetHinted(True), ev.OnsetHinted(False))
     assert not talk.all(do.DuckPlayback) and not talk.all(do.UnduckPlayback) and not talk.all(do.HoldPlayback)
@@ -206,7 +206,7 @@ def test_a_voice_that_turns_towards_the_microphone_interrupts(talk: Talk) -> Non
     assert talk.all(do.FlushPlayback)
 
 
-def test_a_long_agreement_is_given_longer_than_an_interruption(talk: Talk) -> None:
+def test_a_long_agreement_gets_more_time_than_an_interruption(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(0.42)
     assert do.ReadUtterance(partial=True) in talk.said
@@ -214,11 +214,11 @@ def test_a_long_agreement_is_given_longer_than_an_interruption(talk: Talk) -> No
     talk.wait(0.5)
     assert talk.floor() is Floor.HELD
     talk.wait(0.3)
-    assert talk.floor() is Floor.USER, "not for ever"
+    assert talk.floor() is Floor.USER, "not forever"
 
 
 @pytest.mark.parametrize(("last", "held"), [(UtteranceKind.OTHER, False), (UtteranceKind.NOISE, True)])
-def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind, held: bool, talk: Talk) -> None:
+def test_a_continued_murmur_gets_still_more_time(last: UtteranceKind, held: bool, talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     for kind in (UtteranceKind.OTHER, UtteranceKind.AGREEMENT, UtteranceKind.AGREEMENT):
         talk.sound(0.2, kind, "yeah")
@@ -228,12 +228,12 @@ def test_a_murmur_that_goes_on_as_one_is_given_longer_still(last: UtteranceKind,
     talk.wait(0.3)
     assert (talk.floor() is Floor.HELD) == held
     talk.wait(0.2)
-    assert talk.floor() is Floor.USER, "not for ever"
+    assert talk.floor() is Floor.USER, "not forever"
 
 
 @pytest.mark.parametrize("words", ["sorry", "hey", "enough"])
-def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str, talk: Talk) -> None:
-    """Of "er" the reader hears "sorry"."""
+def test_a_sound_like_a_murmur_is_judged_by_its_transcript(words: str, talk: Talk) -> None:
+    """The reader hears "sorry" for "er"."""
     talk.say(340)
     talk.wait(0.09)
     talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, words))
@@ -244,7 +244,7 @@ def test_what_a_murmur_sounds_like_is_left_to_its_transcript(words: str, talk: T
 
 
 @pytest.mark.parametrize(("words", "at_once"), [("no", False), ("no no", False), ("stop", True), ("wait", True)])
-def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(
+def test_a_possible_beginning_of_oh_okay_is_read_again_before_it_ends_the_reply(
     words: str, at_once: bool, talk: Talk
 ) -> None:
     talk.tell(ev.SpeechStarted())
@@ -258,7 +258,7 @@ def test_what_may_be_the_beginning_of_oh_okay_is_read_again_before_it_ends_the_r
 def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(
     words: str, at_once: bool, talk: Talk
 ) -> None:
-    """Of "got it" the reader heard "be quiet" at the second look."""
+    """The reader heard "be quiet" for "got it" at the second look."""
     talk.tell(ev.SpeechStarted())
     talk.sound(0.32, UtteranceKind.AGREEMENT, "okay")
     talk.sound(0.12, UtteranceKind.COMMAND, words)
@@ -267,7 +267,7 @@ def test_a_command_after_an_agreement_that_it_does_not_begin_with_is_read_again(
     assert talk.floor() is Floor.USER
 
 
-def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply(talk: Talk) -> None:
+def test_a_stop_ends_the_reply_though_its_last_sound_comes_during_the_reading(talk: Talk) -> None:
     talk.say(240)
     talk.wait(0.07)
     assert do.ReadUtterance() in talk.said
@@ -276,7 +276,7 @@ def test_a_stop_whose_last_sound_comes_while_it_is_read_ends_the_reply(talk: Tal
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
 
 
-def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same(talk: Talk) -> None:
+def test_a_word_that_is_read_as_a_murmur_is_still_transcribed(talk: Talk) -> None:
     talk.say(300)
     talk.wait(0.07)
     talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "why not"))
@@ -287,7 +287,7 @@ def test_a_word_that_is_read_as_a_murmur_at_once_is_transcribed_all_the_same(tal
     assert talk.all(do.FlushPlayback)
 
 
-def test_a_long_stop_is_understood_while_it_is_said(talk: Talk) -> None:
+def test_a_long_stop_is_understood_while_it_is_spoken(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.sound(0.32, UtteranceKind.OTHER)
     assert talk.floor() is Floor.HELD
@@ -297,7 +297,7 @@ def test_a_long_stop_is_understood_while_it_is_said(talk: Talk) -> None:
     assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
 
 
-def test_what_cut_a_reply_is_answered_without_waiting_for_the_hangover(talk: Talk) -> None:
+def test_an_utterance_that_cut_a_reply_is_answered_without_the_hangover(talk: Talk) -> None:
     talk.say(900)
     talk.wait(0.13)
     assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 2

@@ -1,4 +1,4 @@
-"""A program that commits what its caller is saying, though turns are found here."""
+"""A program that commits its caller's input, though the server finds turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.turns.machine.floor.state import Floor
 from tests.turns.talk import Talk, replying
 
 
-def test_what_is_being_said_is_committed_and_the_turn_goes_on(talk: Talk) -> None:
+def test_a_commit_during_speech_sends_the_segment_and_the_turn_goes_on(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(1)
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
@@ -21,7 +21,7 @@ def test_what_is_being_said_is_committed_and_the_turn_goes_on(talk: Talk) -> Non
     assert len(talk.all(do.CreateReply)) == 1 and talk.machine.turn == 1
 
 
-def test_what_was_committed_in_a_pause_is_not_committed_twice(talk: Talk) -> None:
+def test_a_segment_that_was_committed_in_a_pause_is_not_committed_twice(talk: Talk) -> None:
     talk.say()
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
     talk.stop()
@@ -29,7 +29,7 @@ def test_what_was_committed_in_a_pause_is_not_committed_twice(talk: Talk) -> Non
     assert not talk.tell(ev.InputCommitWanted()), "nothing was said since"
 
 
-def test_the_end_of_a_word_that_was_committed_is_no_piece_of_its_own(talk: Talk) -> None:
+def test_the_end_of_a_committed_word_is_no_segment_of_its_own(talk: Talk) -> None:
     talk.tell(ev.SpeechStarted())
     talk.wait(1)
     assert do.CommitInput() in talk.tell(ev.InputCommitWanted())
@@ -49,7 +49,7 @@ def test_silence_and_noise_are_not_committed(talk: Talk) -> None:
     assert not talk.all(do.CommitInput) and talk.floor() is Floor.LISTENING
 
 
-def test_what_is_committed_over_a_reply_takes_the_floor() -> None:
+def test_a_commit_over_a_reply_takes_the_floor() -> None:
     talk = replying()
     talk.tell(ev.SpeechStarted())
     talk.wait(0.2)
@@ -58,7 +58,7 @@ def test_what_is_committed_over_a_reply_takes_the_floor() -> None:
     assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
 
 
-def test_a_provider_that_finds_the_turns_is_told_to_commit() -> None:
+def test_a_provider_that_finds_the_turns_gets_the_commit() -> None:
     talk = Talk(endpointing="provider")
     talk.tell(ev.SpeechStarted())
     talk.wait(1)

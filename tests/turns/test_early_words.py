@@ -1,4 +1,4 @@
-"""The words of what is being said: shown while they come, joined to their turn, and taken back if there was none."""
+"""The words of unfinished speech: shown while they come, joined to their turn, and withdrawn if there was none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.turns.story import Story
 
 
 def shown(story: Story) -> str:
-    """What the page shows of the caller's words, entry by entry."""
+    """The caller's words on the page, entry by entry."""
     entries: dict[str, str] = {}
     for command in story.all(do.Publish):
         match command.event:
@@ -45,13 +45,13 @@ def test_words_grow_while_the_caller_speaks_and_the_commit_adds_the_rest_to_them
     assert story.all(do.Remember) == [do.Remember("user", "What was the weather in Oslo?")]
 
 
-def test_a_noise_takes_its_words_back() -> None:
+def test_a_noise_withdraws_its_words() -> None:
     story = speaking(ev.UserTranscriptGrew("i1", "A"))
     assert shown(story) == "i1: A"
     story.tell(ev.SpeechPaused(40), ev.SpeechStopped(40, 300))
     assert story.all(do.ClearInput) and shown(story) == ""
     story.tell(ev.UserTranscriptGrew("i1", " late"))
-    assert shown(story) == "", "what was still under way is of nothing"
+    assert shown(story) == "", "the unfinished words belong to nothing"
     story.tell(ev.SpeechStarted(), ev.UserTranscriptGrew("i2", "Hello"))
     assert shown(story) == "i2: Hello"
 
@@ -67,7 +67,7 @@ def test_words_over_a_reply_are_shown_once_they_take_the_floor(story: Story) -> 
     assert story.all(do.FlushPlayback) and shown(story) == "i1: Hi. | i2: No I mean"
 
 
-def test_words_of_a_later_piece_join_those_of_its_turn() -> None:
+def test_words_of_a_later_segment_join_those_of_its_turn() -> None:
     story = speaking(ev.UserTranscriptGrew("i1", "My number"), style=EndpointingStyle.BALANCED)
     story.now += 1
     story.tell(ev.SpeechPaused(1000))
@@ -80,7 +80,7 @@ def test_words_of_a_later_piece_join_those_of_its_turn() -> None:
     assert shown(story) == "i1: My number is five"
 
 
-def test_a_lost_connection_takes_words_back_that_nobody_will_finish() -> None:
+def test_a_lost_connection_withdraws_unfinished_words() -> None:
     story = speaking(ev.UserTranscriptGrew("i1", "What is"))
     story.tell(ev.ResponderLost("gone"))
     assert shown(story) == ""

@@ -1,4 +1,4 @@
-"""Each row of the table of reasons, what holds for all of them, and how well fragments are recognised."""
+"""Each row of the table of reasons, the rules for all of them, and how well fragments are recognised."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def test_every_reason_is_in_the_documented_table() -> None:
         assert tuple(int(cell) for cell in rows[reason]) == WAIT_MS[reason]
 
 
-def test_a_time_is_no_dictation_but_digits_after_our_question_for_a_number_are() -> None:
+def test_digits_are_a_dictation_after_our_question_for_a_number_and_a_time_is_not() -> None:
     assert balanced("Set an alarm for six thirty").reason is not Reason.NUMBER
     assert balanced("four one", AskedFor.NUMBER).reason == Reason.NUMBER
     assert balanced("Sure", AskedFor.NUMBER).reason == Reason.NUMBER
     assert balanced("Sure", AskedFor.YES_OR_NO).reason == Reason.QUICK_ANSWER
 
 
-def test_the_first_thing_of_a_list_we_asked_for_is_not_taken_for_all() -> None:
+def test_the_first_item_of_a_requested_list_is_not_taken_for_the_whole_list() -> None:
     assert (
         balanced("Two loaves of bread please").wait_ms < balanced("Two loaves of bread please", AskedFor.LIST).wait_ms
     )
     assert balanced("Bread and milk please", AskedFor.LIST) == balanced("Bread and milk please")
 
 
-def test_without_words_the_wait_is_seven_hundred_and_longer_where_a_number_is_expected() -> None:
+def test_without_words_the_wait_is_seven_hundred_and_longer_for_an_expected_number() -> None:
     assert balanced(None).wait_ms == 700
     assert balanced(None, AskedFor.NUMBER).wait_ms == balanced(None, AskedFor.SPELLING).wait_ms == 1000
 
@@ -65,7 +65,7 @@ def test_the_reading_of_a_short_utterance_counts_until_the_transcript_is_there()
     )
 
 
-def test_nobody_is_cut_off_in_a_pause_of_the_length_they_usually_make() -> None:
+def test_a_caller_is_not_cut_off_in_a_pause_of_their_usual_length() -> None:
     said = PauseContext("the heating doesn't work")
     slow = end_of_turn_wait(replace(said, caller_pauses_ms=(1460, 1350, 1420)), EndpointingStyle.PATIENT)
     assert (slow.wait_ms, slow.reason) == (1560, Reason.OWN_PAUSES)
@@ -95,7 +95,7 @@ def test_the_language_model_moves_the_verdict_both_ways() -> None:
         "My phone is broken",
     ],
 )
-def test_what_holds_no_value_of_the_callers_own_is_not_corrected(words: str) -> None:
+def test_an_utterance_without_values_of_the_caller_is_not_corrected(words: str) -> None:
     assert not could_be_corrected(words_of(words))
 
 
@@ -109,7 +109,7 @@ def test_what_holds_no_value_of_the_callers_own_is_not_corrected(words: str) -> 
         ("Turn off the lights please", (400,), 480, Reason.REQUEST),
     ],
 )
-def test_who_has_paused_within_a_turn_is_waited_for_longer_after_a_short_order(
+def test_a_pause_within_a_turn_lengthens_the_wait_after_a_short_order(
     words: str, pauses_ms: tuple[int, ...], wait_ms: int, reason: Reason
 ) -> None:
     said = PauseContext(words, sentence_end=-0.3, caller_pauses_ms=pauses_ms)

@@ -1,4 +1,4 @@
-"""The tables of the turn machine: every event has its rules in them, and no state is too large to be held in a head."""
+"""The tables of the turn machine: every event has its rules in them, and every state stays small."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_the_machine_has_a_rule_for_every_event() -> None:
     assert {*turn.ANYTIME, *turn.NO_RULE}.union(*TABLES) == kinds - bases
 
 
-def test_an_event_that_no_state_decides_is_in_no_table_of_states() -> None:
+def test_an_event_with_the_same_rule_in_every_state_is_in_no_table_of_states() -> None:
     assert not {*turn.ANYTIME, *turn.NO_RULE} & set().union(*TABLES)
 
 
-def test_no_state_of_a_machine_is_without_a_rule() -> None:
-    """A state in which nothing happens would be one too many; nothing happens in a call that is over."""
+def test_every_state_of_a_machine_has_a_rule() -> None:
+    """A state without rules would be superfluous; only in an ended call nothing happens."""
     for table, states in zip(TABLES, (Floor, TurnStage, BargeIn, Phase), strict=True):
         ruled: set[Any] = {state for rules in table.values() for state in rules}
         assert ruled == set(states)

@@ -1,4 +1,4 @@
-"""Replies that do not come whole, replies of several messages, and promises that are not kept."""
+"""Replies that do not come whole, replies of several messages, and promises without an answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def story() -> Story:
 
 
 def begin(story: Story, text: str = "It is", ms: int = 1000, reply: str = "r1") -> None:
-    """The requested reply begins and sounds; nothing says yet how it ends."""
+    """The requested reply begins and sounds; its end is open."""
     request = story.all(do.CreateReply)[-1].request
     item = f"i-{reply}"
     story.tell(ev.ReplyStarted(reply, request), ev.ReplyText(reply, item, text))
@@ -122,7 +122,7 @@ def test_a_reply_that_breaks_off_is_continued_and_reported(status: str, reason: 
     assert not story.all(do.PlayClip)
 
 
-def test_a_reply_that_breaks_off_again_is_apologised_for(story: Story) -> None:
+def test_a_reply_that_breaks_off_again_ends_with_an_apology(story: Story) -> None:
     begin(story)
     fail(story)
     begin(story, "sunny", reply="r2")
@@ -131,7 +131,7 @@ def test_a_reply_that_breaks_off_again_is_apologised_for(story: Story) -> None:
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_more(story: Story) -> None:
+def test_a_reply_that_breaks_off_before_its_words_are_known_is_requested_once_more(story: Story) -> None:
     begin(story, "")
     fail(story)
     assert [event.remedy for event in story.published(ReplyFailed)] == ["continued"]
@@ -141,13 +141,13 @@ def test_a_reply_that_breaks_off_before_its_words_are_known_is_asked_for_once_mo
     assert [event.remedy for event in story.published(ReplyFailed)] == ["continued", "apologised"]
 
 
-def test_what_a_filter_stopped_is_not_asked_for_again(story: Story) -> None:
+def test_a_filtered_reply_is_not_requested_again(story: Story) -> None:
     begin(story)
     fail(story, "incomplete", "content_filter")
     assert purposes(story) == [Purpose.ANSWER] and story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_reply_that_fails_after_calling_a_tool_is_completed_by_its_answer(story: Story) -> None:
+def test_a_reply_that_fails_after_a_tool_call_is_completed_by_the_calls_answer(story: Story) -> None:
     begin(story, "Let me check.")
     story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
     fail(story)
@@ -164,7 +164,7 @@ def test_a_reply_that_stalls_is_continued(story: Story) -> None:
     assert purposes(story)[:2] == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_nobody_waits_for_the_rest_of_a_nudge() -> None:
+def test_a_nudge_that_stalls_is_not_continued() -> None:
     story = Story(idle_nudge_s=5)
     story.wait(6)
     assert purposes(story) == [Purpose.NUDGE]
@@ -183,7 +183,7 @@ def limited(story: Story, wait_s: float, reply: str = "r1") -> None:
     story.tell(ev.ReplyFinished(reply, "failed", "rate_limit_exceeded", retry_after_s=wait_s))
 
 
-def test_a_rate_limit_is_waited_out_for_as_long_as_the_provider_says(story: Story) -> None:
+def test_a_rate_limit_is_waited_out_for_the_time_the_provider_names(story: Story) -> None:
     limited(story, 1.2)
     story.wait(1.1)
     assert purposes(story) == [Purpose.ANSWER]
@@ -200,7 +200,7 @@ def test_during_a_long_wait_the_caller_never_hears_four_seconds_of_silence(story
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end(story: Story) -> None:
+def test_a_rate_limit_that_lasts_too_long_ends_with_an_apology(story: Story) -> None:
     limited(story, LONGEST_WAIT_S + 1)
     story.wait(0.3)
     limited(story, LONGEST_WAIT_S + 1, "r2")
@@ -210,7 +210,7 @@ def test_a_limit_that_lasts_too_long_is_apologised_for_in_the_end(story: Story) 
 # --- promises -----------------------------------------------------------------------------------------
 
 
-def test_a_promise_without_a_call_is_followed_up_at_once(story: Story) -> None:
+def test_a_promise_without_a_call_is_followed_up_immediately(story: Story) -> None:
     begin(story, "Let me look that up.")
     story.tell(ev.ReplyFinished("r1", "completed"))
     assert [(event.reason, event.remedy) for event in story.published(ReplyFailed)] == [("promise", "continued")]
@@ -220,7 +220,7 @@ def test_a_promise_without_a_call_is_followed_up_at_once(story: Story) -> None:
     assert [run.call for run in story.all(do.RunThinker)] == ["c1"]
 
 
-def test_a_promise_made_twice_is_apologised_for(story: Story) -> None:
+def test_a_promise_made_twice_ends_with_an_apology(story: Story) -> None:
     for reply in ("r1", "r2"):
         begin(story, "One moment, please.", reply=reply)
         story.tell(ev.ReplyFinished(reply, "completed"))
@@ -228,7 +228,7 @@ def test_a_promise_made_twice_is_apologised_for(story: Story) -> None:
     assert story.all(do.PlayClip) == [do.PlayClip(Clip.SORRY)]
 
 
-def test_a_promise_while_a_thinker_is_at_work_is_kept_by_it(story: Story) -> None:
+def test_a_promise_while_a_thinker_works_is_kept_by_the_thinker(story: Story) -> None:
     story.call("c1", "c2")
     story.tell(ev.ThinkerFailed("c1", "no"))
     assert not story.published(ReplyFailed)
@@ -243,7 +243,7 @@ def test_a_promise_of_the_first_message_is_kept_by_the_second(story: Story) -> N
     assert not story.published(ReplyFailed) and purposes(story) == [Purpose.ANSWER]
 
 
-def test_whoever_takes_the_floor_is_not_followed_up(story: Story) -> None:
+def test_no_follow_up_comes_over_a_caller_who_takes_the_floor(story: Story) -> None:
     begin(story, "Let me look that up.", 3000)
     story.now += 2
     story.tell(ev.SpeechStarted())
@@ -257,9 +257,7 @@ def test_whoever_takes_the_floor_is_not_followed_up(story: Story) -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["nothing came", "the reply began, without a sound"])
-def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_of_no_answer(
-    begun: bool, story: Story
-) -> None:
+def test_a_mute_provider_makes_the_caller_wait_and_then_hear_an_apology(begun: bool, story: Story) -> None:
     if begun:
         story.tell(ev.ReplyStarted("r1", story.all(do.CreateReply)[-1].request))
     told = waits_told(story, 14)
@@ -269,7 +267,7 @@ def test_who_asks_a_provider_that_says_nothing_is_told_to_wait_and_in_the_end_of
     assert len(told) == 3, "nothing is owed after the apology"
 
 
-def test_an_answer_that_comes_soon_is_waited_for_without_a_word(story: Story) -> None:
+def test_an_answer_that_comes_soon_is_waited_for_in_silence(story: Story) -> None:
     story.wait(3)
     begin(story, "It is four.")
     assert not story.all(do.PlayClip)

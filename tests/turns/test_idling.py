@@ -9,7 +9,7 @@ from backend.turns.commands import Purpose
 from tests.turns.story import Story, purposes
 
 
-def test_idling_counts_from_what_was_heard() -> None:
+def test_idling_counts_from_the_end_of_the_heard_reply() -> None:
     story = Story(idle_nudge_s=15, idle_disconnect_s=60)
     story.ask()
     story.reply(ms=10_000)
@@ -21,7 +21,7 @@ def test_idling_counts_from_what_was_heard() -> None:
     assert purposes(story)[-1] is Purpose.NUDGE
 
 
-def test_a_nudge_does_not_push_the_goodbye_away() -> None:
+def test_a_nudge_does_not_delay_the_goodbye() -> None:
     story = Story(idle_nudge_s=15, idle_disconnect_s=60)
     story.wait(15)
     story.hear("nudge")
@@ -32,7 +32,7 @@ def test_a_nudge_does_not_push_the_goodbye_away() -> None:
     assert story.all(do.HangUp) == [do.HangUp("idle")]
 
 
-def test_a_goodbye_that_is_never_heard_hangs_up_all_the_same() -> None:
+def test_a_goodbye_that_is_never_heard_still_hangs_up() -> None:
     story = Story(idle_nudge_s=0, idle_disconnect_s=60)
     story.wait(71)
     assert story.all(do.HangUp) == [do.HangUp("idle")]

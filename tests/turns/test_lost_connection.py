@@ -1,4 +1,4 @@
-"""A connection to the provider that is lost: what is asked for again, and what the caller hears meanwhile."""
+"""A lost connection to the provider: what is requested again, and what the caller hears meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backend.turns.turn import TurnMachine
 from tests.turns.story import Story, purposes, waits_told
 
 
-def test_a_lost_line_asks_again_for_the_reply_it_swallowed(story: Story) -> None:
+def test_a_new_connection_requests_the_lost_reply_again(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
     assert len(story.all(do.CreateReply)) == 1
@@ -19,7 +19,7 @@ def test_a_lost_line_asks_again_for_the_reply_it_swallowed(story: Story) -> None
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_a_result_whose_line_broke_comes_back_as_a_note(story: Story) -> None:
+def test_a_result_for_a_lost_connection_returns_as_a_note(story: Story) -> None:
     story.ask()
     story.tell(ev.UserTranscribed("u1", "weather in Rome"))
     story.call("c1")
@@ -28,7 +28,7 @@ def test_a_result_whose_line_broke_comes_back_as_a_note(story: Story) -> None:
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back(story: Story) -> None:
+def test_typed_words_are_sent_once_the_connection_is_back(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"), ev.TextTyped("hello?"))
     assert not story.all(do.AddUserText) and not story.all(do.Remember)
     story.tell(ev.ResponderRestored())
@@ -36,7 +36,7 @@ def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back(story: Sto
     assert purposes(story) == [Purpose.ANSWER]
 
 
-def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_line_is_down(story: Story) -> None:
+def test_a_caller_who_waits_for_an_answer_never_hears_four_seconds_of_silence(story: Story) -> None:
     story.ask()
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
     told = waits_told(story, 60)
@@ -48,16 +48,16 @@ def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence_while_the_lin
     assert do.PlayClip(Clip.SORRY) not in story.said
 
 
-def test_who_spoke_while_the_line_was_down_is_kept_company_and_asked_again(story: Story) -> None:
+def test_a_caller_who_spoke_during_the_outage_hears_fillers_and_gets_an_answer(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"))
-    assert waits_told(story, 20) == [], "nobody waits for anything"
+    assert waits_told(story, 20) == [], "nothing waits for a deadline"
     story.ask()
     assert len(waits_told(story, 20)) >= 3
     story.tell(ev.ResponderRestored())
     assert do.PlayClip(Clip.SORRY) in story.said
 
 
-def test_nobody_is_idle_while_the_line_is_down(story: Story) -> None:
+def test_an_outage_does_not_count_as_idling(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"))
     story.wait(70)
     story.tell(ev.ResponderRestored())
@@ -66,14 +66,14 @@ def test_nobody_is_idle_while_the_line_is_down(story: Story) -> None:
     assert purposes(story) == [Purpose.NUDGE]
 
 
-def test_who_calls_while_the_line_is_down_hears_words(story: Story) -> None:
+def test_a_caller_who_calls_during_the_outage_hears_words(story: Story) -> None:
     story.machine = TurnMachine()  # the call has not begun yet
     story.tell(ev.ResponderLost("refused"))
     told = waits_told(story, 20)
     assert told[0] < 2 and len(told) >= 4
 
 
-def test_a_line_that_stays_dead_ends_with_a_word(story: Story) -> None:
+def test_an_outage_that_lasts_ends_the_call_with_words(story: Story) -> None:
     story.tell(ev.ResponderLost("closed"), ev.ResponderGone("refused"))
     assert do.PlayClip(Clip.LOST) in story.said
     story.tell(ev.PlaybackStarted("clip:lost"), ev.PlaybackDrained("clip:lost", 2000))

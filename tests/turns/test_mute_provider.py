@@ -1,4 +1,4 @@
-"""A provider that is connected and mute: when the machine goes over to another, and when it apologises."""
+"""A provider that is connected and mute: when the machine changes to another, and when it apologises."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def apologies(story: Story) -> int:
 
 
 def change(story: Story) -> None:
-    """The link does as it is asked."""
+    """Change the provider as the link would."""
     story.tell(ev.ResponderLost("mute"), ev.ResponderRestored("the other", "m"))
 
 
-def test_two_replies_without_a_sound_have_the_next_provider_asked_instead_of_an_apology() -> None:
+def test_after_two_replies_without_a_sound_the_next_provider_is_used() -> None:
     story = asked(other_providers=1)
     waits_told(story, 6)
     assert not story.all(do.LeaveResponder), "one reply may be late"
@@ -39,7 +39,7 @@ def test_two_replies_without_a_sound_have_the_next_provider_asked_instead_of_an_
     assert not apologies(story)
 
 
-def test_each_other_provider_is_gone_over_to_once_and_then_there_is_an_apology() -> None:
+def test_each_other_provider_is_tried_once_and_then_comes_an_apology() -> None:
     story = asked(other_providers=2)
     for left in (1, 2):
         waits_told(story, 13)
@@ -61,7 +61,7 @@ def test_a_sound_between_two_late_replies_counts() -> None:
     assert len(story.published(ReplyFailed)) == 2 and not story.all(do.LeaveResponder)
 
 
-def test_a_reply_that_stops_and_whose_rest_never_comes_is_left_too() -> None:
+def test_a_provider_that_stops_within_a_reply_is_left_too() -> None:
     story = asked(other_providers=1)
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.ReplyText("r1", "i-r1", "It is sunny in"))

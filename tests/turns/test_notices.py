@@ -1,4 +1,4 @@
-"""What is said unasked, and when: each rule as a short story."""
+"""When notices are spoken: each rule as a short story."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def late(story: Story, call: str = "c1", text: str = "About bees: they dance.") 
 
 
 def moved_on(story: Story, question: str = "Research bees.") -> None:
-    """A Thinker is asked, and before it answers the caller asks something else, and hears the answer to that."""
+    """A Thinker is asked. Before it answers, the caller asks something else, and hears the answer to that."""
     story.ask()
     story.call("c1", arguments=json.dumps({"domain": "research", "query": question}))
     story.now += 3
@@ -44,7 +44,7 @@ def states(story: Story) -> list[str]:
 
 
 def broken_into(story: Story, heard_ms: int, reply: str = "n") -> None:
-    """The telling that was asked for, until the caller takes the floor, and what they say is answered."""
+    """A notice is spoken until the caller takes the floor; their words are answered."""
     story.reply(reply=reply, ms=2000, text="By the way, bees dance in the sun.")
     story.now += heard_ms / 1000
     story.tell(ev.SpeechStarted())
@@ -57,7 +57,7 @@ def broken_into(story: Story, heard_ms: int, reply: str = "n") -> None:
     story.tell(ev.PlaybackDrained(f"i-after-{reply}", 2000))
 
 
-def test_news_is_told_when_the_floor_is_free_and_counts_once_heard(story: Story) -> None:
+def test_a_notice_is_spoken_when_the_floor_is_free_and_counts_once_heard(story: Story) -> None:
     answered(story)
     story.wait(5)
     said = story.tell(NEWS)
@@ -70,7 +70,7 @@ def test_news_is_told_when_the_floor_is_free_and_counts_once_heard(story: Story)
     assert purposes(story)[2:] == []
 
 
-def test_news_waits_for_a_moment_of_quiet(story: Story) -> None:
+def test_a_notice_waits_for_a_moment_of_quiet(story: Story) -> None:
     answered(story)
     story.tell(NEWS)
     story.wait(0.9)
@@ -79,7 +79,7 @@ def test_news_waits_for_a_moment_of_quiet(story: Story) -> None:
     assert purposes(story)[-1] is Purpose.NOTICE
 
 
-def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
+def test_no_notice_is_spoken_before_the_caller_has_spoken_or_been_greeted() -> None:
     silent = Story(idle_nudge_s=0, idle_disconnect_s=0)
     silent.tell(NEWS)
     silent.wait(30)
@@ -91,7 +91,7 @@ def test_nothing_is_told_before_the_caller_has_spoken_or_been_greeted() -> None:
     assert purposes(greeted) == [Purpose.GREETING, Purpose.NOTICE]
 
 
-def test_several_pieces_of_news_are_told_together(story: Story) -> None:
+def test_several_notices_are_spoken_together(story: Story) -> None:
     story.tell(NEWS, ev.NoticeArrived("n2", "Call Ada."))
     answered(story)
     story.wait(1)
@@ -101,7 +101,7 @@ def test_several_pieces_of_news_are_told_together(story: Story) -> None:
     assert told(story) == ["n1", "n2"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
-def test_news_whose_gist_was_heard_counts_as_told(story: Story) -> None:
+def test_a_notice_counts_as_delivered_once_its_main_part_was_heard(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -110,7 +110,7 @@ def test_news_whose_gist_was_heard_counts_as_told(story: Story) -> None:
     assert told(story) == ["n1"] and purposes(story).count(Purpose.NOTICE) == 1
 
 
-def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_call(story: Story) -> None:
+def test_a_notice_cut_short_is_repeated_once_and_shorter_then_left_for_the_next_call(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -125,19 +125,19 @@ def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_cal
     assert [*story.machine.notices.for_next_call] == ["n1"] and states(story)[-1] == "waiting"
 
 
-def test_news_survives_a_broken_line(story: Story) -> None:
+def test_a_notice_survives_a_lost_connection(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS, ev.ResponderLost("closed"))
     story.wait(1)
     story.tell(ev.ResponderRestored())
     story.wait(3)
-    assert len(story.all(do.AddNote)) == 2, "the new line knows nothing of the note"
+    assert len(story.all(do.AddNote)) == 2, "the new connection does not know the note"
     story.hear("n2", GIST)
     assert told(story) == ["n1"]
 
 
-def test_news_the_responder_will_not_tell_is_left_for_the_next_call() -> None:
+def test_a_notice_that_the_responder_skips_is_left_for_the_next_call() -> None:
     story = Story(idle_nudge_s=0)
     answered(story)
     story.wait(2)
@@ -149,7 +149,7 @@ def test_news_the_responder_will_not_tell_is_left_for_the_next_call() -> None:
     assert purposes(story).count(Purpose.NOTICE) == 3
 
 
-def test_news_heard_just_before_hanging_up_counts(story: Story) -> None:
+def test_a_notice_heard_just_before_hanging_up_counts(story: Story) -> None:
     answered(story)
     story.wait(2)
     story.tell(NEWS)
@@ -159,7 +159,7 @@ def test_news_heard_just_before_hanging_up_counts(story: Story) -> None:
     assert told(story) == ["n1"]
 
 
-def test_what_was_typed_while_the_line_was_down_is_answered_before_news(story: Story) -> None:
+def test_words_typed_during_an_outage_are_answered_before_a_notice(story: Story) -> None:
     answered(story)
     story.tell(ev.ResponderLost("closed"), NEWS, ev.TextTyped("hello?"))
     story.wait(12)
@@ -171,14 +171,14 @@ def stages(story: Story) -> list[str]:
     return [event.stage for event in story.published(ThinkerChanged)]
 
 
-def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_what_it_is_about(story: Story) -> None:
+def test_a_late_answer_is_spoken_once_with_its_question_topic(story: Story) -> None:
     moved_on(story)
     late(story)
     assert "Say nothing about it" in story.all(do.SubmitResult)[-1].output
     story.wait(1)
     assert "About bees: they dance." in story.all(do.AddNote)[-1].text
     assert "begins with what it is about" in story.all(do.CreateReply)[-1].hint
-    assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []  # it is being told
+    assert story.tell(ev.LateAnswerWanted("c1", "they dance")) == []  # it is being spoken
     story.hear("n", GIST)
     story.wait(10)
     assert purposes(story).count(Purpose.NOTICE) == 1 and stages(story) == ["stale", "complete"]
@@ -186,7 +186,7 @@ def test_an_answer_that_comes_when_the_caller_has_moved_on_is_told_once_with_wha
 
 
 @pytest.mark.parametrize("begun", ["not yet", "by itself"])
-def test_say_it_now_pressed_twice_is_said_once_also_while_the_answer_begins_by_itself(begun: str, story: Story) -> None:
+def test_say_it_now_pressed_twice_speaks_the_answer_once_even_as_it_begins_by_itself(begun: str, story: Story) -> None:
     moved_on(story)
     late(story)
     if begun == "by itself":
@@ -204,7 +204,7 @@ def test_say_it_now_pressed_twice_is_said_once_also_while_the_answer_begins_by_i
     assert stages(story) == ["stale", "complete"]
 
 
-def test_a_late_answer_waits_while_another_thinker_works_and_nobody_is_nudged() -> None:
+def test_a_late_answer_waits_while_another_thinker_works_and_no_nudge_comes() -> None:
     story = Story(filler_after_s=0, idle_nudge_s=15)
     story.ask()
     story.call("c1", arguments='{"query": "bees"}')
@@ -220,7 +220,7 @@ def test_a_late_answer_waits_while_another_thinker_works_and_nobody_is_nudged() 
 
 
 @pytest.mark.parametrize("seconds", [0, 5])
-def test_a_late_answer_that_is_too_old_is_not_told(seconds: float) -> None:
+def test_a_late_answer_that_is_too_old_is_not_spoken(seconds: float) -> None:
     story = Story(late_answer_max_s=seconds)
     moved_on(story)
     story.tell(ev.SpeechStarted())
@@ -236,7 +236,7 @@ def test_a_late_answer_that_is_too_old_is_not_told(seconds: float) -> None:
     ("again", "count"), [("research bees", 0), ("Please do research on the bees", 0), ("Research wasps.", 1)]
 )
 @pytest.mark.parametrize("first", ["asked again", "answered"])
-def test_what_is_asked_again_is_told_by_its_own_answer(again: str, count: int, first: str) -> None:
+def test_a_repeated_question_gets_its_own_answer(again: str, count: int, first: str) -> None:
     story = Story(filler_after_s=0)
     moved_on(story, "Research bees.")
     if first == "answered":
@@ -256,7 +256,7 @@ def test_what_is_asked_again_is_told_by_its_own_answer(again: str, count: int, f
 
 
 @pytest.mark.parametrize("words", ["Never mind.", "Oh, forget it, what time is it?", "Actually, never mind that"])
-def test_who_says_never_mind_hears_no_late_answer(words: str, story: Story) -> None:
+def test_after_never_mind_no_late_answer_is_spoken(words: str, story: Story) -> None:
     moved_on(story)
     story.tell(ev.TextTyped(words))
     assert stages(story)[-1] == "cancelled" and do.CancelThinker("c1") in story.said
@@ -267,7 +267,7 @@ def test_who_says_never_mind_hears_no_late_answer(words: str, story: Story) -> N
 
 
 @pytest.mark.parametrize("words", ["Cancel that meeting on Monday.", "Don't forget that.", "Do you mind the bees?"])
-def test_what_only_sounds_like_never_mind_drops_nothing(words: str, story: Story) -> None:
+def test_words_that_only_sound_like_never_mind_drop_nothing(words: str, story: Story) -> None:
     moved_on(story)
     story.tell(ev.TextTyped(words))
     story.hear("again")
@@ -276,7 +276,7 @@ def test_what_only_sounds_like_never_mind_drops_nothing(words: str, story: Story
     assert purposes(story)[-1] is Purpose.NOTICE
 
 
-def test_never_mind_also_drops_an_answer_that_waits(story: Story) -> None:
+def test_never_mind_also_drops_a_waiting_answer(story: Story) -> None:
     moved_on(story)
     story.tell(ev.SpeechStarted())
     late(story)
@@ -301,7 +301,7 @@ def test_a_late_answer_that_is_cut_off_twice_can_still_be_asked_for(story: Story
     assert stages(story)[-1] == "complete"
 
 
-def test_a_late_answer_asked_for_while_it_was_told_can_be_asked_for_again_when_it_is_cut_off(story: Story) -> None:
+def test_a_late_answer_cut_off_while_being_asked_for_can_be_asked_for_again(story: Story) -> None:
     moved_on(story)
     late(story)
     story.wait(1)

@@ -1,4 +1,4 @@
-"""The turn that may still go on: thought about early, answered late, and one turn whatever its pauses."""
+"""The pending turn: its reply is prepared early and played late, and it stays one turn across pauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_input_is_committed_before_the_turn_is_over_so_that_its_words_are_known(
     assert len(talk.all(do.CommitInput)) == 1, "nothing new was said"
 
 
-def test_a_prepared_reply_sounds_when_the_turn_is_believed_over_and_not_before(talk: Talk) -> None:
+def test_a_prepared_reply_sounds_only_when_the_turn_counts_as_over(talk: Talk) -> None:
     talk.say()
     talk.stop()
     assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 1
@@ -45,7 +45,7 @@ def prepared(talk: Talk) -> Talk:
     return talk
 
 
-def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginning(prepared: Talk) -> None:
+def test_a_prepared_reply_waits_a_moment_for_a_voice_that_may_be_beginning(prepared: Talk) -> None:
     prepared.tell(ev.OnsetHinted(True))
     prepared.wait(0.06)
     prepared.tell(ev.SpeechStarted(), ev.OnsetHinted(False))
@@ -54,7 +54,7 @@ def test_a_prepared_reply_is_kept_back_a_moment_for_a_voice_that_may_be_beginnin
 
 
 @pytest.mark.parametrize("nothing_after_s", [0.06, None])
-def test_a_hint_keeps_a_reply_back_until_it_comes_to_nothing_or_for_a_tenth_of_a_second(
+def test_a_hint_delays_a_reply_until_it_ends_or_for_a_tenth_of_a_second(
     nothing_after_s: float | None, prepared: Talk
 ) -> None:
     prepared.tell(ev.OnsetHinted(True))
@@ -66,7 +66,7 @@ def test_a_hint_keeps_a_reply_back_until_it_comes_to_nothing_or_for_a_tenth_of_a
     assert prepared.all(do.Play)
 
 
-def test_words_that_complete_a_question_bring_the_reply_at_once(talk: Talk) -> None:
+def test_words_that_complete_a_question_bring_the_reply_immediately(talk: Talk) -> None:
     talk.say()
     talk.wait(0.1)
     talk.stop()
@@ -77,7 +77,7 @@ def test_words_that_complete_a_question_bring_the_reply_at_once(talk: Talk) -> N
     assert talk.all(do.Play)
 
 
-def test_words_that_trail_off_keep_the_reply_back(talk: Talk) -> None:
+def test_words_that_trail_off_delay_the_reply(talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.answer()
@@ -86,7 +86,7 @@ def test_words_that_trail_off_keep_the_reply_back(talk: Talk) -> None:
     assert not talk.all(do.Play) and talk.floor() is Floor.PAUSING
 
 
-def test_who_goes_on_has_heard_nothing_and_the_pieces_are_one_turn(talk: Talk) -> None:
+def test_a_caller_who_goes_on_has_heard_nothing_and_the_segments_are_one_turn(talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.answer()
@@ -107,7 +107,7 @@ def test_who_goes_on_has_heard_nothing_and_the_pieces_are_one_turn(talk: Talk) -
     assert measured.segments == 2 and measured.discarded == 1 and measured.reason
 
 
-def test_a_reply_still_being_made_is_cancelled_when_the_caller_goes_on(talk: Talk) -> None:
+def test_a_reply_in_preparation_is_cancelled_when_the_caller_goes_on(talk: Talk) -> None:
     talk.say()
     talk.stop()
     request = talk.all(do.CreateReply)[-1].request
@@ -119,7 +119,7 @@ def test_a_reply_still_being_made_is_cancelled_when_the_caller_goes_on(talk: Tal
 
 
 def spoken_into(talk: Talk, after_s: float = 0.3) -> None:
-    """A reply begins to sound after "what is the weather", and so long after that the caller speaks again."""
+    """A reply begins to sound after "what is the weather". The caller speaks again so long after that."""
     talk.say()
     talk.stop()
     talk.transcribe("what is the weather")
@@ -132,7 +132,7 @@ def spoken_into(talk: Talk, after_s: float = 0.3) -> None:
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 800),)))
 
 
-def test_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn(talk: Talk) -> None:
+def test_a_caller_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn(talk: Talk) -> None:
     spoken_into(talk)
     assert do.DeleteItem("i-r1") in talk.said and not talk.all(do.TruncateItem)
     assert not [said for said in talk.all(do.Remember) if said.role == "assistant"]
@@ -153,7 +153,7 @@ def test_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn(talk: Talk)
     assert talk.published(TurnMeasured)[-1].segments == 2
 
 
-def test_what_was_committed_over_a_false_start_belongs_to_its_turn(talk: Talk) -> None:
+def test_a_segment_committed_over_a_false_start_belongs_to_its_turn(talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.transcribe("what is the weather")
@@ -172,14 +172,14 @@ def test_what_was_committed_over_a_false_start_belongs_to_its_turn(talk: Talk) -
     )
 
 
-def test_what_is_said_later_into_a_reply_is_another_turn(talk: Talk) -> None:
+def test_later_words_into_a_reply_are_another_turn(talk: Talk) -> None:
     spoken_into(talk, 1.3)
     talk.stop()
     assert do.TruncateItem("i-r1", 800) in talk.said and talk.machine.turn == 2
 
 
 @pytest.mark.parametrize(("after_s", "turn"), [(0.8, 2), (0.2, 1)])
-def test_no_is_said_to_the_reply_or_corrects_what_was_said_just_before(after_s: float, turn: int, talk: Talk) -> None:
+def test_no_refuses_the_reply_or_corrects_the_words_just_before(after_s: float, turn: int, talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.wait(1.2)
@@ -195,7 +195,7 @@ def test_no_is_said_to_the_reply_or_corrects_what_was_said_just_before(after_s: 
     assert do.FlushPlayback() in talk.said and talk.machine.turn == turn
 
 
-def test_a_reply_cut_by_a_murmur_as_it_begins_goes_on_whole(talk: Talk) -> None:
+def test_a_reply_cut_by_a_murmur_at_its_beginning_goes_on_whole(talk: Talk) -> None:
     spoken_into(talk)
     talk.stop()
     talk.transcribe("mm-hmm yeah")
@@ -206,7 +206,7 @@ def test_a_reply_cut_by_a_murmur_as_it_begins_goes_on_whole(talk: Talk) -> None:
     assert talk.published(TranscriptCompleted)[-1] == TranscriptCompleted("assistant", "i-r1", "It is sunny.")
 
 
-def test_tool_calls_do_not_begin_while_the_caller_may_go_on(talk: Talk) -> None:
+def test_tool_calls_do_not_start_while_the_caller_may_go_on(talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.call_tool()
@@ -216,7 +216,7 @@ def test_tool_calls_do_not_begin_while_the_caller_may_go_on(talk: Talk) -> None:
     assert not talk.all(do.RunThinker) and [each.call for each in talk.all(do.SubmitResult)] == ["c1"]
 
 
-def test_a_tool_call_that_had_begun_serves_the_turn_that_goes_on(talk: Talk) -> None:
+def test_a_tool_call_that_had_started_serves_the_continued_turn(talk: Talk) -> None:
     talk.say()
     talk.stop()
     talk.call_tool()
@@ -244,7 +244,7 @@ def test_noise_in_a_pause_only_delays_the_reply(talk: Talk) -> None:
     assert talk.all(do.Play) and not talk.published(ReplyDiscarded)
 
 
-def test_after_a_turn_with_a_pause_a_short_one_is_answered_with_its_words_until_three_were_whole(talk: Talk) -> None:
+def test_after_a_turn_with_a_pause_a_short_turn_waits_for_its_words_until_three_were_whole(talk: Talk) -> None:
     asked, asked_early = 0, list[bool]()
     for turn, pauses in enumerate((True, False, False, False, False)):
         talk.say()
@@ -354,7 +354,7 @@ def test_a_provider_that_endpoints_has_the_last_word_on_the_end_of_a_turn() -> N
     assert talk.all(do.Play)
 
 
-def test_what_is_typed_after_a_murmur_is_answered() -> None:
+def test_words_typed_after_a_murmur_are_answered() -> None:
     talk = replying()
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
@@ -365,7 +365,7 @@ def test_what_is_typed_after_a_murmur_is_answered() -> None:
     assert len(talk.all(do.CreateReply)) == 3 and not talk.all(do.RestorePlayback)
 
 
-def test_a_transcript_that_failed_takes_no_turn_back() -> None:
+def test_a_failed_transcript_withdraws_no_turn() -> None:
     talk = replying()
     talk.say(700)
     talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
@@ -376,7 +376,7 @@ def test_a_transcript_that_failed_takes_no_turn_back() -> None:
     assert len(talk.all(do.CreateReply)) == 2
 
 
-def test_what_was_committed_over_the_end_of_a_reply_is_the_first_piece_of_the_turn() -> None:
+def test_a_segment_committed_over_the_end_of_a_reply_begins_its_turn() -> None:
     talk = replying()
     talk.say(400)
     talk.wait(0.13)

@@ -51,5 +51,5 @@ def test_an_announcement_of_work_alone_is_a_promise(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ANSWERS)
-def test_what_says_more_than_that_is_none(words: str) -> None:
+def test_a_text_that_says_more_than_that_is_no_promise(words: str) -> None:
     assert not is_promise(words)

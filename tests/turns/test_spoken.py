@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.turns.spoken import BYTES_PER_MS, SpokenItem
 
 
-def test_as_large_a_share_of_the_words_is_heard_as_of_the_sound_back_to_a_whole_word() -> None:
+def test_the_heard_share_of_the_sound_gives_the_heard_whole_words() -> None:
     item = SpokenItem("i1", None, "This is what you pay: $1,234.50 today.", 4000 * BYTES_PER_MS)
     assert item.heard(0) == ""
     assert item.heard(2000) == "This is what you"

@@ -39,7 +39,7 @@ def test_two_calls_of_one_reply_are_spoken_as_one_answer(story: Story) -> None:
     assert len(story.all(do.SubmitResult)) == 2
 
 
-def test_a_call_of_a_cancelled_reply_is_answered_at_once_and_runs_nothing(story: Story) -> None:
+def test_a_call_of_a_cancelled_reply_is_answered_immediately_and_runs_nothing(story: Story) -> None:
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.SpeechStarted())
     story.wait(0.6)
     story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
@@ -63,7 +63,7 @@ def test_a_stale_result_is_submitted_but_not_spoken(story: Story) -> None:
     assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "stale")]
 
 
-def test_a_stale_answer_that_is_asked_for_is_spoken_once(story: Story) -> None:
+def test_a_requested_stale_answer_is_spoken_once(story: Story) -> None:
     late_answer(story)
     said = story.tell(ev.LateAnswerWanted("c1", "12 degrees"))
     assert do.AddNote("12 degrees") in said
@@ -74,7 +74,7 @@ def test_a_stale_answer_that_is_asked_for_is_spoken_once(story: Story) -> None:
     assert story.tell(ev.LateAnswerWanted("c1", "12 degrees")) == []
 
 
-def test_a_stale_answer_asked_for_while_the_caller_speaks_comes_after_the_answer_to_that(story: Story) -> None:
+def test_a_stale_answer_requested_while_the_caller_speaks_comes_after_the_answer_to_that(story: Story) -> None:
     late_answer(story)
     story.tell(ev.SpeechStarted(), ev.LateAnswerWanted("c1", "12 degrees"))
     story.now += 1
@@ -86,14 +86,14 @@ def test_a_stale_answer_asked_for_while_the_caller_speaks_comes_after_the_answer
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_a_further_turn_makes_an_answer_asked_for_stale_again(story: Story) -> None:
+def test_a_further_turn_makes_a_requested_answer_stale_again(story: Story) -> None:
     late_answer(story)
     story.tell(ev.TextTyped("hello"), ev.LateAnswerWanted("c1", "12 degrees"), ev.TextTyped("no, wait"))
     assert [event.stage for event in story.published(ThinkerChanged)] == ["stale", "complete", "stale"]
     assert Purpose.RESULT not in purposes(story)
 
 
-def test_only_an_answer_nobody_heard_can_be_asked_for(story: Story) -> None:
+def test_only_an_unheard_answer_can_be_requested(story: Story) -> None:
     story.call("c1")
     assert story.tell(ev.LateAnswerWanted("c1", "not yet"), ev.LateAnswerWanted("c9", "nobody's")) == []
     story.tell(ev.ThinkerFinished("c1", "12 degrees"))
@@ -111,13 +111,13 @@ def test_a_dismissed_thinker_stops_and_its_call_is_answered_once(story: Story) -
     assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "cancelled")]
 
 
-def test_a_dismissal_before_any_word_was_said_is_acknowledged(story: Story) -> None:
+def test_a_dismissal_before_any_words_is_acknowledged(story: Story) -> None:
     story.call("c1")
     story.tell(ev.ThinkerDismissed("c1"))
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT]
 
 
-def test_a_dismissal_after_an_acknowledgement_is_silent_and_starts_idling_anew() -> None:
+def test_a_dismissal_after_an_acknowledgement_is_silent_and_restarts_idling() -> None:
     story = Story(idle_nudge_s=15)
     story.ask()
     request = story.all(do.CreateReply)[-1].request
@@ -152,7 +152,7 @@ def test_a_murmur_while_a_thinker_works_does_not_lose_its_answer(story: Story) -
     assert purposes(story)[-1] is Purpose.RESULT
 
 
-def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> None:
+def test_a_slow_thinker_is_covered_by_a_filler_after_each_silence() -> None:
     story = Story(filler_after_s=2.8)
     story.ask()
     story.now += 1  # until the provider calls
@@ -171,7 +171,7 @@ def test_a_slow_thinker_is_covered_by_a_filler_whenever_it_has_been_silent() -> 
         assert purposes(story)[1:] == [Purpose.FILLER] * (number + 2)
 
 
-def test_a_filler_that_comes_to_nothing_is_replaced_by_a_word_of_ours(story: Story) -> None:
+def test_a_filler_without_sound_is_replaced_by_a_clip(story: Story) -> None:
     story.call("c1")
     story.wait(2.9)
     request = story.all(do.CreateReply)[-1].request
@@ -189,7 +189,7 @@ def test_without_fillers_a_working_thinker_is_left_in_peace() -> None:
     assert purposes(story) == [Purpose.ANSWER] and not story.all(do.PlayClip)
 
 
-def test_a_call_that_rests_on_a_doubtful_transcript_says_so(story: Story) -> None:
+def test_a_call_based_on_a_doubtful_transcript_says_so(story: Story) -> None:
     story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "note by milk", unsure=True))
     story.call("c1")
     story.tell(ev.ThinkerFinished("c1", "asked"))

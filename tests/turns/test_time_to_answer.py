@@ -1,4 +1,4 @@
-"""The time to first sound, and the time to the answer: what is said before the answer is not the answer."""
+"""The time to the first sound, and the time to the answer: earlier words do not count as the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def figures(story: Story) -> tuple[list[int], list[int]]:
 
 
 def preamble(story: Story, *, text: str = "Let me check that.") -> None:
-    """A reply that says something, 200 ms after it was asked for, and then calls a tool."""
+    """A reply that says something, 200 ms after its request, and then calls a tool."""
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.ReplyText("r1", "i1", text))
     story.now += 0.2
     story.tell(ev.ReplyAudio("r1", "i1", SOUND), ev.PlaybackStarted("i1"))
@@ -24,7 +24,7 @@ def preamble(story: Story, *, text: str = "Let me check that.") -> None:
     story.tell(ev.PlaybackDrained("i1", 500))
 
 
-def test_an_answer_at_once_is_the_first_sound() -> None:
+def test_an_immediate_answer_is_the_first_sound() -> None:
     for finished_first in (True, False):
         story = Story()
         story.ask()
@@ -47,7 +47,7 @@ def test_a_preamble_is_a_sound_and_not_the_answer(story: Story) -> None:
     assert figures(story) == ([500], [1600])
 
 
-def test_a_preamble_that_is_played_only_after_its_reply_has_ended_is_not_the_answer_either(story: Story) -> None:
+def test_a_preamble_that_is_played_after_the_end_of_its_reply_is_not_the_answer_either(story: Story) -> None:
     story.ask()
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.ReplyText("r1", "i1", "Let me check."))
     story.tell(ev.ReplyAudio("r1", "i1", SOUND), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
@@ -71,7 +71,7 @@ def test_a_filler_is_not_the_answer() -> None:
     assert len(sounds) == 1 and len(answers) == 1 and answers[0] > sounds[0]
 
 
-def test_a_turn_that_gets_no_answer_has_no_time_to_it_and_the_next_one_has_its_own() -> None:
+def test_a_turn_without_an_answer_has_no_time_to_it_and_the_next_one_has_its_own() -> None:
     story = Story(filler_after_s=0)
     story.ask()
     preamble(story)

@@ -37,7 +37,7 @@ def test_noise_shorter_than_a_word_is_no_turn() -> None:
     assert story.floor() is Floor.LISTENING
 
 
-def test_cough_resumes_the_reply(story: Story) -> None:
+def test_a_cough_resumes_the_reply(story: Story) -> None:
     story.reply()
     story.tell(ev.SpeechStarted())
     story.now += 0.15
@@ -49,7 +49,7 @@ def test_cough_resumes_the_reply(story: Story) -> None:
     assert story.floor() is Floor.ASSISTANT
 
 
-def test_two_coughs_within_one_hangover_add_up_only_their_voices() -> None:
+def test_only_the_voice_counts_in_two_coughs_within_one_hangover() -> None:
     story = Story(interruption_min_ms=400)
     story.ask()
     story.reply()
@@ -62,7 +62,7 @@ def test_two_coughs_within_one_hangover_add_up_only_their_voices() -> None:
     assert do.FlushPlayback() in story.wait(0.06)
 
 
-def test_speech_that_lasts_takes_the_floor(story: Story) -> None:
+def test_lasting_speech_takes_the_floor(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(2000 * MS)), ev.SpeechStarted())
     said = story.wait(0.6)
@@ -70,7 +70,7 @@ def test_speech_that_lasts_takes_the_floor(story: Story) -> None:
     assert story.floor() is Floor.USER
 
 
-def test_an_interrupted_item_is_truncated_to_what_was_heard(story: Story) -> None:
+def test_an_interrupted_item_is_truncated_to_the_heard_part(story: Story) -> None:
     story.reply(ms=4000, text="one two three four")
     story.wait(1.4)
     story.tell(ev.SpeechStarted())
@@ -81,7 +81,7 @@ def test_an_interrupted_item_is_truncated_to_what_was_heard(story: Story) -> Non
     assert story.published(TranscriptInterrupted)[0].heard == "one two"
 
 
-def test_an_item_nobody_heard_is_deleted_and_not_remembered(story: Story) -> None:
+def test_an_unheard_item_is_deleted_and_not_remembered(story: Story) -> None:
     story.reply()
     story.tell(ev.SpeechStarted())
     story.wait(0.6)
@@ -107,7 +107,7 @@ def test_an_item_heard_to_its_end_before_the_cut_stays_whole(story: Story) -> No
     assert [command for command in said if isinstance(command, do.TruncateItem)] == [do.TruncateItem("second", 500)]
 
 
-def test_a_cancellation_nobody_confirms_does_not_silence_the_call(story: Story) -> None:
+def test_an_unconfirmed_cancellation_does_not_silence_the_call(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
     story.wait(0.6)
@@ -116,21 +116,21 @@ def test_a_cancellation_nobody_confirms_does_not_silence_the_call(story: Story) 
     assert len(story.all(do.CreateReply)) == 2
 
 
-def test_a_refused_reply_is_asked_for_again(story: Story) -> None:
+def test_a_refused_reply_is_requested_again(story: Story) -> None:
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyRefused(request, "conversation_already_has_active_response"))
     story.wait(0.3)
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
 
 
-def test_a_failed_reply_is_asked_for_once_more(story: Story) -> None:
+def test_a_failed_reply_is_requested_once_more(story: Story) -> None:
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.ReplyFinished("r1", "failed", "server_error"))
     story.wait(0.3)
     story.tell(ev.ReplyStarted("r2", "answer-2"), ev.ReplyFinished("r2", "failed", "server_error"))
     assert do.PlayClip(Clip.SORRY) in story.said
 
 
-def test_a_reply_nobody_asked_for_is_cancelled() -> None:
+def test_an_unrequested_reply_is_cancelled() -> None:
     story = Story()
     assert story.tell(ev.ReplyStarted("r9")) == [do.CancelReply("r9")]
 
@@ -142,14 +142,14 @@ def test_typed_text_interrupts_and_is_answered(story: Story) -> None:
     assert isinstance(said[-1], do.CreateReply)
 
 
-def test_a_caller_who_leaves_cancels_what_was_under_way_for_them(story: Story) -> None:
+def test_a_caller_who_leaves_cancels_all_work_for_them(story: Story) -> None:
     story.call("c1")
     said = story.tell(ev.TransportClosed("network_lost"))
     assert do.CancelThinker("c1") in said and do.HangUp("network_lost") in said
     assert story.machine.deadline() is None
 
 
-def test_only_what_was_heard_before_leaving_is_remembered(story: Story) -> None:
+def test_only_words_heard_before_leaving_are_remembered(story: Story) -> None:
     story.reply(ms=2000, text="one two three four")
     story.tell(ev.TransportClosed("disconnected"))
     said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1000),)))
@@ -182,7 +182,7 @@ def test_the_legs_of_a_turn_add_up(story: Story) -> None:
     ]
 
 
-def test_a_provider_that_endpoints_is_not_asked_to_commit_and_its_coughs_are_deleted() -> None:
+def test_a_provider_that_endpoints_gets_no_commits_and_its_coughs_are_deleted() -> None:
     story = Story(endpointing="provider")
     story.ask()
     assert not story.all(do.CommitInput) and purposes(story) == [Purpose.ANSWER]

@@ -21,7 +21,7 @@ LIMITS = TurnLimits(reader=True)
 
 
 def converse(script: bytes, limits: TurnLimits) -> None:
-    """Two bytes an action: which, and how much. Half of the conversations begin with news."""
+    """Two bytes an action: which, and how much. Half of the conversations begin with notices."""
     world = World(limits)
     if script[0] % 2:
         world.begin_with_news(script[1])
@@ -56,7 +56,7 @@ def test_the_rules_hold_in_a_thousand_random_conversations(seed: int) -> None:
     converse_by_seed(seed)
 
 
-@pytest.mark.parametrize("part", ["a", "b", "c", "d"])  # for as many workers as there are
+@pytest.mark.parametrize("part", ["a", "b", "c", "d"])  # for any number of workers
 @settings(max_examples=500, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**48))
 @pytest.mark.timeout(900)
@@ -65,13 +65,13 @@ def test_the_rules_hold_in_a_hundred_thousand_random_conversations(part: str, se
     converse_by_seed(seed)
 
 
-def test_a_reply_that_never_comes_after_a_line_that_broke_is_owned_up_to_in_time() -> None:
-    """Found by chance: the line comes back while "one moment" is being said, and the Responder then fails twice."""
+def test_a_reply_that_never_comes_after_an_outage_ends_in_an_apology_in_time() -> None:
+    """Found by chance: the connection returns during "one moment", and the Responder then fails twice."""
     converse(bytes.fromhex("4e88eecf076d876ffd02e8456ae9606b3e625893a626d1af2241acbfdef6a4dba9029731"), TurnLimits())
 
 
-def test_a_caller_who_has_waited_long_is_not_kept_waiting_anew_by_a_line_that_breaks() -> None:
-    """Found by chance: the line breaks and comes back within a moment when a second reply is overdue, too."""
+def test_a_caller_who_has_waited_long_does_not_wait_again_after_an_outage() -> None:
+    """Found by chance: the connection breaks and returns within a moment when a second reply is overdue, too."""
     script = "9d2eddb392d0e019fc1e86aa6c94c9613336c463f5ba2924d557297e4a18981cc1e48d26"
     converse(bytes.fromhex(script), LIMITS)
 
@@ -89,7 +89,7 @@ def test_a_filler_that_never_sounds_leaves_the_floor_free(script: str) -> None:
 
 
 def with_late_answers(random: Random, limits: TurnLimits) -> World:
-    """A conversation in which Thinkers are at work, or have answered too late, before chance takes over."""
+    """A conversation in which Thinkers work, or have answered too late, before chance takes over."""
     world = World(limits)
     for _ in range(random.randint(1, 3)):
         world.type_text(0)
@@ -104,7 +104,7 @@ def with_late_answers(random: Random, limits: TurnLimits) -> World:
 
 @settings(examples(300), suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**48))
-def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_for(seed: int) -> None:
+def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_requested(seed: int) -> None:
     random = Random(seed)
     for _ in range(CONVERSATIONS_PER_EXAMPLE):
         limits = TurnLimits(interruption_min_ms=random.choice((280, 280, 0)))
@@ -118,7 +118,7 @@ def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_fo
 
 @settings(examples(600), suppress_health_check=list(HealthCheck))
 @given(st.binary(min_size=2, max_size=120))
-def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes) -> None:
+def test_the_rules_hold_in_conversations_that_the_shrinker_can_shorten(script: bytes) -> None:
     converse_often(script, TurnLimits())
 
 
@@ -138,5 +138,5 @@ def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes)
         greeting=st.booleans(),
     ),
 )
-def test_the_rules_hold_whatever_the_limits(script: bytes, limits: TurnLimits) -> None:
+def test_the_rules_hold_with_any_limits(script: bytes, limits: TurnLimits) -> None:
     converse_often(script, limits)

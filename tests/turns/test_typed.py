@@ -1,4 +1,4 @@
-"""Typed words: a turn immediately, or after the answer to what the caller is saying."""
+"""Typed words: a turn immediately, or after the answer to the caller's speech."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def typed_while_speaking(story: Story, *texts: str) -> None:
     story.tell(ev.SpeechPaused(1000), ev.SpeechStopped(1000, 300))
 
 
-def test_words_typed_while_the_caller_speaks_are_shown_at_once_and_answered_after_what_is_said(story: Story) -> None:
+def test_words_typed_while_the_caller_speaks_are_shown_immediately_and_answered_after_the_speech(story: Story) -> None:
     typed_while_speaking(story, "and in Paris?", "and in Rome?")
     assert [event.content for event in story.published(TranscriptCompleted)] == ["and in Paris?", "and in Rome?"]
     assert purposes(story) == [Purpose.ANSWER] and not story.all(do.AddUserText)
@@ -37,7 +37,7 @@ def test_words_typed_while_the_caller_speaks_are_shown_at_once_and_answered_afte
     assert purposes(story) == [Purpose.ANSWER] * 3
 
 
-def test_they_wait_for_the_thinker_that_works_on_what_was_said() -> None:
+def test_typed_words_wait_for_the_thinker_of_the_spoken_turn() -> None:
     story = Story(filler_after_s=0)
     typed_while_speaking(story, "and in Paris?")
     story.call("c1")
@@ -48,7 +48,7 @@ def test_they_wait_for_the_thinker_that_works_on_what_was_said() -> None:
     assert purposes(story) == [Purpose.ANSWER, Purpose.RESULT, Purpose.ANSWER]
 
 
-def test_they_are_answered_at_once_where_the_voice_was_only_a_noise(story: Story) -> None:
+def test_typed_words_are_answered_immediately_if_the_voice_was_only_a_noise(story: Story) -> None:
     story.tell(ev.SpeechStarted(), ev.TextTyped("hello"))
     story.now += 0.05
     story.tell(ev.SpeechPaused(50), ev.SpeechStopped(50, 300))
@@ -67,7 +67,7 @@ def test_words_typed_as_a_voice_begins_over_a_reply_stop_it_and_wait_for_the_voi
     assert story.all(do.AddUserText) == [do.AddUserText("hello")]
 
 
-def test_nothing_typed_is_lost_however_much_it_is(story: Story) -> None:
+def test_any_amount_of_typed_words_is_kept(story: Story) -> None:
     texts = [f"message {number}" for number in range(WAITING_LIMIT + 4)]
     typed_while_speaking(story, *texts)
     for number in range(WAITING_LIMIT + 1):
@@ -78,7 +78,7 @@ def test_nothing_typed_is_lost_however_much_it_is(story: Story) -> None:
 PICTURE = "data:image/png;base64,AAAA"
 
 
-def test_a_picture_is_a_turn_with_or_without_words_and_is_kept_as_one_word(story: Story) -> None:
+def test_a_picture_is_a_turn_with_or_without_words_and_is_remembered_as_one_word(story: Story) -> None:
     story.tell(ev.TextTyped("", (PICTURE,)))
     heard(story, "r1")
     story.tell(ev.TextTyped("and this?", (PICTURE,)))
@@ -89,14 +89,14 @@ def test_a_picture_is_a_turn_with_or_without_words_and_is_kept_as_one_word(story
     assert purposes(story) == [Purpose.ANSWER] * 2
 
 
-def test_a_picture_shown_while_the_line_is_down_is_told_to_the_next_connection(story: Story) -> None:
+def test_a_picture_shown_during_an_outage_reaches_the_next_connection(story: Story) -> None:
     story.tell(ev.ResponderLost("broken"), ev.TextTyped("look", (PICTURE,)))
     assert not story.all(do.AddUserText)
     story.tell(ev.ResponderRestored("OpenAI", "m"))
     assert story.all(do.AddUserText) == [do.AddUserText("look", (PICTURE,))]
 
 
-def test_pictures_that_are_put_together_while_the_caller_speaks_are_bounded(story: Story) -> None:
+def test_pictures_joined_while_the_caller_speaks_are_bounded(story: Story) -> None:
     story.tell(ev.SpeechStarted())
     story.now += 1
     story.tell(*(ev.TextTyped("", (f"{PICTURE}{number}",)) for number in range(WAITING_LIMIT + 9)))

@@ -50,5 +50,5 @@ def test_every_phrase_is_of_its_own_kind() -> None:
         assert [phrase for phrase in phrases(kind) if kind_of(phrase) is not kind] == []
 
 
-def test_words_of_a_phrase_are_apart_by_one_space() -> None:
+def test_one_space_separates_the_words_of_a_phrase() -> None:
     assert {"yeah", "mm hmm", "that's right"} <= set(phrases(AGREEMENT))

@@ -1,6 +1,6 @@
-"""What acts on the turn machine: a fickle caller, a faulty provider, Thinkers, a broken line.
+"""Random actors on the turn machine: an unsteady caller, a faulty provider, Thinkers, a connection that breaks.
 
-The rules of `surroundings` have to hold whatever they do, and in whatever order.
+The rules of `surroundings` have to hold for all their actions, in any order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class World(Surroundings):
     """Runs a machine against random actions."""
 
     def act(self, choice: int, amount: int) -> None:
-        """One action; those that make no sense now do nothing."""
+        """Take one action; an impossible one does nothing."""
         if not self.closed:
             ACTIONS[choice % len(ACTIONS)](self, amount)
 
@@ -35,11 +35,11 @@ class World(Surroundings):
             self.owed_since = None
             self.tell(ev.SpeechStarted())
             self.hint(1)
-        elif amount % 4 == 0:  # the caller's program commits what is being said
+        elif amount % 4 == 0:  # the caller's program commits the unfinished input
             self.tell(ev.InputCommitWanted())
 
     def hint(self, amount: int) -> None:
-        """A voice may be beginning, or that came to nothing; an onset settles it."""
+        """A voice may be beginning, or the hint was wrong; an onset decides it."""
         hinted = amount % 2 == 0 and not self.speaking
         if hinted is not self.hinted and not self.closed:
             self.hinted = True  # the machine may still be turned down while it hears of the end
@@ -49,10 +49,10 @@ class World(Surroundings):
             after = self.machine.deadline()
             if before is not None and after is not None:
                 longer = HINTED_S if hinted else 0.0
-                assert after <= before + longer + 1e-9, "a hint kept something back for too long"
+                assert after <= before + longer + 1e-9, "a hint delayed something for too long"
 
     def pause(self, amount: int) -> None:
-        """Fall silent for a moment; in silence, something sounds like the beginning of a voice."""
+        """Fall silent for a moment; in silence, a sound resembles the beginning of a voice."""
         if not self.speaking:
             self.hint(amount)
         elif not self.paused:
@@ -78,7 +78,7 @@ class World(Surroundings):
         self.tell(ev.TextTyped("and tomorrow?"))
 
     def transcribe(self, amount: int) -> None:
-        """The provider makes items of the pieces, and transcribes one; now and then it makes one unasked."""
+        """The provider makes items of the segments, and transcribes one; now and then it makes one unasked."""
         if not self.online:
             return
         if self.commits:
@@ -93,7 +93,7 @@ class World(Surroundings):
             self.tell(ev.UserTranscribed(f"user-{amount}", "hello" if amount % 3 else ""))
 
     def read(self, amount: int) -> None:
-        """The reader answers, perhaps too late or with nothing; or tells how likely a sentence ends."""
+        """The classifier answers, perhaps late or with nothing; or a model rates the end of a sentence."""
         if self.readings:
             self.readings -= 1
             kind = (*UtteranceKind, None)[amount % 6]
@@ -189,7 +189,7 @@ class World(Surroundings):
         turn = self.machine.turn
         self.tell(ev.LateAnswerWanted(call, call))
         taken = do.Publish(ThinkerChanged(call, "complete")) in self.said[before:]
-        assert not taken or call in self.called, "a call nobody made is answered"
+        assert not taken or call in self.called, "an unknown call is answered"
         if taken and call in self.stale:
             self.late[call] = turn
 
@@ -242,7 +242,7 @@ class World(Surroundings):
     # --- the end ---------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Everybody behaves from here on: nothing may stay open."""
+        """All actors behave from here on: nothing may stay open."""
         self.fall_silent(0)
         self.restore_line(0)
         for _ in range(20):
@@ -258,11 +258,11 @@ class World(Surroundings):
             self.pass_time(3.0)
         still_open = self.called - set(self.answered) - self.orphans
         assert self.closed or not still_open, f"calls never answered: {still_open}"
-        assert self.closed or not self.late, f"asked for and never spoken: {self.late}"
+        assert self.closed or not self.late, f"requested and never spoken: {self.late}"
         assert self.closed or self.machine.floor is Floor.LISTENING
 
     def begin_with_news(self, amount: int) -> None:
-        """The caller has been answered, and something unasked is being said: what random actions seldom lead to."""
+        """The caller has been answered, and a notice is being spoken: random actions rarely lead there."""
         self.type_text(0)
         self.start_reply(1)
         self.send_audio(1)
@@ -276,7 +276,7 @@ class World(Surroundings):
             self.finish_reply(0)
 
     def settle_notices(self) -> None:
-        """Whatever can still be said is said, once the caller has said something."""
+        """Let all remaining notices be spoken, after the caller has said something."""
         self.type_text(0)
         for _ in range(30):
             if self.closed or self.is_all_told():
@@ -287,10 +287,10 @@ class World(Surroundings):
             while self.thinkers and not self.closed:
                 self.think(1)
             self.pass_time(3.0)
-        assert self.closed or self.is_all_told(), f"never told: {self.machine!r}"
+        assert self.closed or self.is_all_told(), f"notices never spoken: {self.machine!r}"
 
     def is_all_told(self) -> bool:
-        """Whether no notice is left, except those that were tried in vain and wait for the next call."""
+        """Whether no notice is left, except those that failed twice and wait for the next call."""
         for_next_call = set(self.machine.notices.for_next_call)
         assert not for_next_call & {*self.told, *self.withdrawn}
         return {*self.noticed} == {*self.told, *self.withdrawn, *for_next_call}

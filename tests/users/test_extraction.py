@@ -42,7 +42,7 @@ NO_NAMES = [
     "I'm not sure",
     "I'm in Paris",
     "I'm from Oslo",
-    "i'm dana",  # nothing tells this from "i'm hungry"
+    "i'm dana",  # nothing distinguishes this from "i'm hungry"
     "I'm American",
     "I'm Catholic.",
     "I'm OK",
@@ -120,7 +120,7 @@ def test_an_introduction_gives_the_name(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_NAMES)
-def test_what_is_no_introduction_gives_no_name(text: str) -> None:
+def test_other_words_give_no_name(text: str) -> None:
     assert value(text, "name") is None
 
 
@@ -134,12 +134,12 @@ def test_a_passing_place_is_no_home(text: str) -> None:
     assert value(text, "default_location") is None
 
 
-def test_a_name_and_a_home_may_come_in_one_breath() -> None:
+def test_a_name_and_a_home_may_come_in_one_sentence() -> None:
     assert [(each.name, each.value) for each in stated("My name is Ana and I live in Oslo.")] == [
         ("name", "Ana"),
         ("default_location", "Oslo"),
     ]
 
 
-def test_words_that_memory_would_not_keep_are_left() -> None:
+def test_words_that_memory_would_not_store_are_skipped() -> None:
     assert stated("My name is " + "Ana" * 50) == ()

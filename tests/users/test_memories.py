@@ -1,4 +1,4 @@
-"""What a user wants remembered: theirs alone."""
+"""A user's memories, which belong to that user only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_memory_is_kept_changed_and_deleted() -> None:
     assert await store.all("ada") == [second]
 
 
-async def test_nobody_finds_anothers() -> None:
+async def test_a_user_does_not_find_anothers_memories() -> None:
     store, _, _now = memories()
     one = await store.add("ada", "A secret.")
     assert await store.all("bo") == []
@@ -44,7 +44,7 @@ async def test_nobody_finds_anothers() -> None:
         await store.add("", "Nobody's.")
 
 
-async def test_they_are_exported_and_erased() -> None:
+async def test_memories_are_exported_and_erased() -> None:
     store, client, _ = memories()
     one = await store.add("ada", "A secret.", ["x"])
     await store.add("bo", "Another.")
@@ -55,7 +55,7 @@ async def test_they_are_exported_and_erased() -> None:
     assert await client.keys() == [b"user:bo:memories"]
 
 
-async def test_the_oldest_falls_off_and_retention_is_renewed() -> None:
+async def test_the_oldest_is_dropped_and_retention_is_renewed() -> None:
     store, client, now = memories(ttl_s=500)
     for number in range(LIMIT + 3):
         now[0] += 1
@@ -67,7 +67,7 @@ async def test_the_oldest_falls_off_and_retention_is_renewed() -> None:
     assert await client.ttl("user:ada:memories") > 400
 
 
-async def test_what_another_program_wrote_there_is_told_and_left_alone() -> None:
+async def test_an_unreadable_value_of_another_program_is_reported_and_left_unchanged() -> None:
     store, client, _ = memories()
     await client.set("user:ada:memories", b"not json")
     with pytest.raises(MemoryUnavailable, match="cannot be read"):
@@ -76,7 +76,7 @@ async def test_what_another_program_wrote_there_is_told_and_left_alone() -> None
 
 
 @pytest.mark.parametrize(("text", "tags"), [("", []), ("x" * (TEXT_LIMIT + 1), []), ("x", ["a"] * 1 + ["b" * 41])])
-async def test_what_is_no_memory_is_refused(text: str, tags: list[str]) -> None:
+async def test_an_invalid_memory_is_refused(text: str, tags: list[str]) -> None:
     store, _, _now = memories()
     with pytest.raises(BadRequest):
         await store.add("ada", text, tags)

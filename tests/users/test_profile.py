@@ -1,4 +1,4 @@
-"""What is known of a user: how each update changes it, and that none is lost."""
+"""The profile of a user: how each update changes it, and that no update is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.redis_server import running_redis
 
 
 def after(*updates: ProfileUpdate, stored: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The stored form of what comes of these updates."""
+    """The stored form after these updates."""
     context = UserProfile.read(stored or {})
     for update in updates:
         context = update.apply(context)
@@ -57,7 +57,7 @@ def test_the_watched_tickers_are_set_as_a_whole_or_one_by_one() -> None:
     assert context["preferences"]["watched_tickers"] == ["AAPL", "F"]
 
 
-def test_the_watched_tickers_have_a_bound_and_the_oldest_falls_off() -> None:
+def test_the_watched_tickers_have_a_bound_and_the_oldest_is_dropped() -> None:
     context = after(*(WatchTicker(f"A{chr(65 + n)}") for n in range(WATCHED_LIMIT + 2)))
     watched = context["preferences"]["watched_tickers"]
     assert len(watched) == WATCHED_LIMIT and watched[0] == "AC"
@@ -78,23 +78,23 @@ def test_the_watched_tickers_have_a_bound_and_the_oldest_falls_off() -> None:
         ("name", ("Ana",)),
     ],
 )
-def test_what_cannot_be_a_preference_is_refused(name: PreferenceName, value: Any) -> None:
+def test_an_invalid_preference_is_refused(name: PreferenceName, value: Any) -> None:
     with pytest.raises(BadRequest):
         SetPreference(name, value)
 
 
-def test_a_fact_said_twice_is_kept_once_and_becomes_the_newest() -> None:
+def test_a_repeated_fact_is_stored_once_and_becomes_the_newest() -> None:
     context = after(AddFact("Has a dog."), AddFact("keeps bees"), AddFact("has  a DOG"))
     assert context == {"facts": ["keeps bees", "has a DOG"]}
 
 
-def test_a_summary_tells_anew_what_it_was_made_from() -> None:
+def test_a_summary_replaces_the_one_it_was_made_from() -> None:
     context = after(MergeSummary("Ana keeps bees."))
     context = after(MergeSummary("Ana keeps bees and a dog.", over="Ana keeps bees."), stored=context)
     assert context == {"summary": "Ana keeps bees and a dog."}
 
 
-def test_a_summary_keeps_when_and_from_how_many_turns_it_was_written() -> None:
+def test_a_summary_has_its_time_and_number_of_turns() -> None:
     context = after(MergeSummary("Ana keeps bees.", at=1_795_262_400.5, turns=12))
     assert context == {
         "summary": "Ana keeps bees.",
@@ -105,7 +105,7 @@ def test_a_summary_keeps_when_and_from_how_many_turns_it_was_written() -> None:
     assert after(WriteSummary("I keep bees."), stored=context) == {"summary": "I keep bees."}
 
 
-def test_places_asked_about_share_one_fact_and_crowd_out_no_other() -> None:
+def test_places_in_questions_share_one_fact_and_push_out_no_other() -> None:
     context = after(AddFact("Is allergic to nuts."), *(NotePlace(f"Town {name}") for name in "ABCDEFA"))
     assert context["facts"] == [
         "Is allergic to nuts.",
@@ -113,14 +113,14 @@ def test_places_asked_about_share_one_fact_and_crowd_out_no_other() -> None:
     ]
 
 
-def test_a_home_is_assumed_only_where_none_is_known() -> None:
+def test_a_home_is_assumed_only_for_a_user_without_one() -> None:
     context = after(AssumePreference("default_location", "Seattle"), AssumePreference("default_location", "Oslo"))
     assert context == {"preferences": {"default_location": "Seattle"}}
     with pytest.raises(BadRequest):
         AssumePreference("default_location", "<script>")
 
 
-def test_an_update_with_a_value_no_profile_may_hold_changes_nothing() -> None:
+def test_an_update_with_an_invalid_value_changes_nothing() -> None:
     assert ContextUpdate(places=("Oslo",), set_temperature_unit="kelvin").allowed() == ()
     whole = ContextUpdate(
         set_name="Ana", set_default_location="Oslo", set_temperature_unit="Celsius", new_facts=("Has a dog.",)
@@ -141,7 +141,7 @@ def test_an_update_with_a_value_no_profile_may_hold_changes_nothing() -> None:
     assert merged([None, None]) is None
 
 
-def test_a_summary_another_call_has_changed_meanwhile_is_kept_beside_the_new_one() -> None:
+def test_a_new_summary_is_kept_beside_one_that_another_call_wrote_meanwhile() -> None:
     stored = {"summary": "Ana plans a trip."}
     context = after(MergeSummary("Ana keeps bees.", over="Ana."), stored=stored)
     assert context == {"summary": "Ana plans a trip. Ana keeps bees."}
@@ -177,7 +177,7 @@ def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
         {"preferences": {"theme": 7}, "signals": {"topics": {"weather": "often"}}, "instructions": [1]},
     ],
 )
-async def test_a_field_that_cannot_be_read_is_kept_as_it_is_and_the_rest_is_read_and_written(
+async def test_an_unreadable_field_is_kept_and_the_rest_is_read_and_written(
     bad: dict[str, Any],
 ) -> None:
     memory = FakeMemory()
@@ -198,13 +198,13 @@ async def test_a_change_of_nothing_but_an_unreadable_field_is_refused() -> None:
     assert await memory.user_context("ana") == {"facts": "many"}
 
 
-def test_a_context_does_not_show_its_words_in_a_log() -> None:
+def test_the_repr_of_a_context_hides_its_words() -> None:
     updates = (SetPreference("name", "Ana"), AddFact("Ana is ill"), MergeSummary("Ana is ill", over="Ana"))
     context = UserProfile.read(after(*updates))
     assert "Ana" not in repr(context) + "".join(map(repr, updates))
 
 
-async def test_a_change_carries_along_what_only_a_newer_version_knows() -> None:
+async def test_a_change_keeps_the_fields_of_a_newer_version() -> None:
     memory = FakeMemory()
     newer = {"preferences": {"name": "Ana", "pronouns": "she"}, "signals": {"moods": 2}, "pets": ["Rex"]}
     await memory.update_user_context("ana", lambda _: newer)
@@ -228,7 +228,7 @@ updates = st.one_of(
 
 
 @given(st.lists(updates, max_size=40))
-def test_whatever_happens_the_bounds_hold_and_what_is_stored_reads_the_same(many: list[ProfileUpdate]) -> None:
+def test_the_bounds_hold_after_any_updates_and_the_stored_form_reads_the_same(many: list[ProfileUpdate]) -> None:
     stored = after(*many)
     context = UserProfile.read(stored)
     assert context.stored() == stored
@@ -236,7 +236,7 @@ def test_whatever_happens_the_bounds_hold_and_what_is_stored_reads_the_same(many
     assert len({fact.casefold() for fact in context.facts}) == len(context.facts)
 
 
-async def test_of_concurrent_updates_by_two_servers_none_is_lost() -> None:
+async def test_parallel_updates_by_two_servers_are_all_stored() -> None:
     with running_redis() as server:
         here, there = Memory(connect(server.url)), Memory(connect(server.url))
         try:

@@ -46,12 +46,12 @@ def test_any_text_can_be_ranked(question: str, texts: list[str], limit: int) -> 
     .flatmap(lambda question: st.tuples(st.just(question), st.lists(st.text("aeinprsty ﬁİß’_-", max_size=30)))),
     st.lists(st.sampled_from(["a party", "parties", "find it", "the straße’s end", "party_parties", "İs it"])),
 )
-def test_words_are_found_quickly_exactly_where_they_are(asked: tuple[str, list[str]], more: list[str]) -> None:
+def test_words_are_found_quickly_with_exact_results(asked: tuple[str, list[str]], more: list[str]) -> None:
     question, texts = asked[0], [*asked[1], *more]
     wanted = set(words(question))
     sharing = [place for place, text in enumerate(texts) if wanted & set(words(text))]
     assert set(by_words(question, texts, 100)) <= set(sharing)
-    if len(wanted) == 1:  # then whoever shares a word shares all of them
+    if len(wanted) == 1:  # then texts that share one word share all
         assert sorted(by_words(question, texts, 100)) == sharing
 
 
@@ -75,7 +75,7 @@ def vector(*numbers: float) -> Vector:
         ([5], [6], [5, 6]),
     ],
 )
-def test_two_rankings_become_one_in_which_what_both_have_comes_first(
+def test_two_rankings_become_one_that_starts_with_their_common_texts(
     words: list[int], vectors: list[int], both: list[int]
 ) -> None:
     assert by_both(words, vectors, 10) == both

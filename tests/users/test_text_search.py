@@ -18,7 +18,7 @@ PETS = ("rex", "pet", "dog", "barks")
 
 @dataclass
 class Model:
-    """An embedding model for which texts are about pets or about nothing in particular."""
+    """An embedding model with two kinds of texts: about pets, and about other things."""
 
     model: str = "meaning-1"
     asked: list[str] = field(default_factory=list)
@@ -37,14 +37,14 @@ class Model:
 
     @staticmethod
     def vector(text: str) -> list[float]:
-        """The meaning of a text: pets point one way, all else anywhere across it."""
+        """The meaning of a text: pets point one way, other things at a right angle to it."""
         if any(pet in text.lower() for pet in PETS):
             return [1.0, 0.1, 0.0]
         return [0.0, 1.0, (len(text) % 7) / 7]
 
 
 class World:
-    """A user's memories, the search, and what is under both."""
+    """A user's memories, the search, and the parts under both."""
 
     def __init__(self) -> None:
         self.model, self.redis = Model(), FakeAsyncRedis()
@@ -71,11 +71,11 @@ async def test_the_first_of_a_hundred_memories_is_found_by_its_meaning() -> None
         await at.memories.add("ada", f"Remark number {number} on gardening.")
     search, texts = at.search(), await at.texts()
     await found(search, "Has she got a pet?", texts)
-    await search.settle()  # what is too much at once comes in the background
+    await search.settle()  # the rest is embedded in the background
     assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
 
 
-async def test_each_text_is_embedded_once_ever() -> None:
+async def test_each_text_is_embedded_only_once() -> None:
     at = World()
     for number in range(BATCH + 10):
         await at.memories.add("ada", f"Remark number {number} on gardening.")
@@ -102,7 +102,7 @@ async def test_words_and_meaning_count_together_and_neither_hides_the_other() ->
     assert await found(search, "Where is the bike?", texts, 1) == ["The bike is in the cellar."]
 
 
-async def test_a_model_that_is_slow_or_gone_leaves_the_words_and_catches_up() -> None:
+async def test_without_an_answer_of_the_model_words_are_searched_and_meanings_follow_later() -> None:
     at = World()
     for text in ("Rex barks at the postman.", "The bike is in the cellar."):
         await at.memories.add("ada", text)
@@ -119,7 +119,7 @@ async def test_a_model_that_is_slow_or_gone_leaves_the_words_and_catches_up() ->
     assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
 
 
-async def test_vectors_of_another_model_are_made_anew_and_never_mixed() -> None:
+async def test_vectors_of_another_model_are_made_again_and_never_mixed() -> None:
     at = World()
     await at.memories.add("ada", "Rex barks at the postman.")
     texts = await at.texts()
@@ -128,7 +128,7 @@ async def test_vectors_of_another_model_are_made_anew_and_never_mixed() -> None:
     assert at.model.asked.count(texts[0]) == 2
 
 
-async def test_a_vector_goes_with_its_text_with_its_user_and_with_time() -> None:
+async def test_a_vector_is_deleted_with_its_text_with_its_user_and_in_time() -> None:
     at = World()
     kept = await at.memories.add("ada", "Rex barks at the postman.")
     gone = await at.memories.add("ada", "The bike is in the cellar.")
@@ -140,14 +140,14 @@ async def test_a_vector_goes_with_its_text_with_its_user_and_with_time() -> None
     await at.memories.delete("ada", gone.id)
     await at.memories.update("ada", changed.id, text="Her dog likes rain.")
     await at.memories.update("ada", kept.id, tags=["pets"])
-    assert await at.redis.hlen(vectors_key("ada")) == 2, "of the one that is left, and of what was said"
+    assert await at.redis.hlen(vectors_key("ada")) == 2, "the vector of the remaining text, and of the conversation"
     await found(search, "Any pet?", await at.texts(), whole=True)
-    assert await at.redis.hlen(vectors_key("ada")) == 2, "what was said is gone, the changed text is there"
+    assert await at.redis.hlen(vectors_key("ada")) == 2, "the conversation is gone, the changed text is there"
     await at.memories.erase("ada")
     assert await at.redis.keys("user:ada:*") == []
 
 
-async def test_whoever_is_not_known_is_searched_by_words_alone() -> None:
+async def test_an_unknown_user_has_a_search_by_words_only() -> None:
     at = World()
     assert await at.search().fitting("", "Where is the bike?", ["The bike is red."], 3) == [0]
     assert at.model.asked == []

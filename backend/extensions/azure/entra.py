@@ -1,4 +1,4 @@
-"""Tokens of Microsoft Entra for Azure OpenAI: asked for in one of three documented ways, kept, and renewed in time.
+"""Tokens of Microsoft Entra for Azure OpenAI: requested in one of three documented ways, cached, and renewed in time.
 
 - An application with a secret: OAuth 2's client credentials (learn.microsoft.com, "OAuth 2.0 client credentials flow").
 - Workload identity: the same request, with the token of a Kubernetes service account as `client_assertion` in place of
@@ -45,7 +45,7 @@ class _Refused(msgspec.Struct):
 
 
 class EntraTokens:
-    """Gives the present token. At most one request is under way; connections made meanwhile wait for it."""
+    """Gives the current token. At most one request runs at a time; new connections wait for it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Azure OpenAI: the Realtime API at an address of the customer's own, where a deployment stands for the model.
+"""Azure OpenAI: the Realtime API at the customer's own address, where a deployment names the model.
 
 Since the API's general availability the address is `wss://NAME.openai.azure.com/openai/v1/realtime?model=DEPLOYMENT`,
 without an API version; a key goes into the `api-key` header, a token of Microsoft Entra into `Authorization`

@@ -33,7 +33,7 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True)
 class EventChanges:
-    """Changes to an event. None leaves a field as it is; an empty text removes it."""
+    """Changes to an event. None keeps a field; an empty text removes it."""
 
     title: str | None = None
     start: Moment | None = None

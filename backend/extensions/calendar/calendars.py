@@ -1,4 +1,4 @@
-"""The calendars of all users as the tools use them: drafts in, occurrences out, each user's apart.
+"""The calendars of all users, for the tools: drafts in, occurrences out, separate for each user.
 
 Reading iCalendar takes a millisecond an event, so all of it happens beside the event loop that carries the calls.
 """

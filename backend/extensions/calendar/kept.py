@@ -1,4 +1,4 @@
-"""Events in Redis: a user's are one list, which is kept for good."""
+"""Events in Redis: all events of a user are one list, which is kept without limit."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Shape:
     """A stream ends with the tokens used."""
     created: int = field(default_factory=lambda: int(time.time()))
     _round: str = ""
-    """What was sent since the model was asked last."""
+    """The words sent since the model was last asked."""
     _apart: bool = False
     """Words of another round were sent before."""
 

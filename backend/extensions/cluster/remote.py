@@ -1,4 +1,4 @@
-"""A session with its call in another process: requests go there, and so does the question for its next events."""
+"""A session with its call in another process: requests go there, and its events come from there."""
 
 from __future__ import annotations
 

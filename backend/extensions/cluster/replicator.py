@@ -1,4 +1,4 @@
-"""The session replicator writes for other processes where this one's sessions are.
+"""The session replicator publishes the sessions of this process to the others.
 
 Calls never wait for it: changes are noted, and one task writes everything that has gathered to Redis in one round trip.
 """
@@ -81,7 +81,7 @@ class SessionReplicator(Watcher):
         async with self._writing:
             self._pending.clear()
             heartbeat = time.monotonic() >= self._heartbeat_at + HEARTBEAT_S
-            changed, self._changed = self._changed, set()  # what changes meanwhile is written the next time
+            changed, self._changed = self._changed, set()  # Later changes are written the next time.
             ids = set(self._sessions) if heartbeat else changed
             pipe = self._client.pipeline(transaction=False)  # nothing here hangs together
             for session_id in ids & set(self._sessions):

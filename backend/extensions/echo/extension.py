@@ -1,4 +1,4 @@
-"""Echo is cancelled in the calls in which our own voice comes back."""
+"""Echo is cancelled in calls in which the assistant's own voice returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Echo: where our own voice comes back in the caller's microphone, it is cancelled; nothing else is touched.
+"""The echo guard cancels the assistant's own voice in the caller's microphone, and changes nothing else.
 
 Theory. A loudspeaker near the microphone, and a browser or a telephone that does not cancel echo, return what we play
 100 to 900 ms later: filtered by the room, weaker by 6 to 40 dB. A detector takes it for the caller, who seems to

@@ -1,4 +1,4 @@
-"""The codec of Gemini's Live API: commands of ours to its messages, its messages to events of ours. Pure.
+"""The codec of Gemini's Live API turns commands into its messages, and its messages into events. Pure.
 
 Written against "Live API - WebSockets API reference" (ai.google.dev/api/live), "Session management with Live API", the
 tools guide and the page of `gemini-3.8-live` on the same site. What differs from the Realtime API:

@@ -1,4 +1,4 @@
-"""Gemini's Live API, which has a protocol of its own. It serves no Thinkers: it has no chat completions here."""
+"""Gemini's Live API, which has its own protocol. It serves no Thinkers, because it has no chat completions here."""
 
 from __future__ import annotations
 

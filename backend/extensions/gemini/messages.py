@@ -1,4 +1,4 @@
-"""The messages that Gemini's Live API sends, as far as they are read (ai.google.dev/api/live). Unknown fields pass."""
+"""The parts of Gemini's Live API messages that are read (ai.google.dev/api/live). Unknown fields are ignored."""
 
 from __future__ import annotations
 

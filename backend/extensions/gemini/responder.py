@@ -147,7 +147,7 @@ class GeminiResponder(ConnectedResponder):
             self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
     async def _cross(self, setup: bytes) -> None:
-        """Go on over another connection; what is sent meanwhile waits."""
+        """Go on over another connection. Messages wait until it is open."""
         try:
             following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:

@@ -1,4 +1,4 @@
-"""Issues on GitHub. All who see the repository see them, so each change needs the user's consent and is made once.
+"""Issues on GitHub are visible to all who see the repository, so each change needs consent, and is made once.
 
 Before it posts, the tool looks for the same text in the last hour and does not post it again, even if the answer was
 lost. If no answer comes, the tool looks once more.
@@ -31,7 +31,7 @@ SPOKEN = 300
 """Characters of an issue's text, or of a comment, that are said."""
 COMMENTS_SAID = 3
 SAME_WITHIN = timedelta(hours=1)
-"""The same text posted within this time counts as the same post."""
+"""The time within which the same text counts as the same post."""
 LIST_FIRST = "List the issues, or ask the user which is meant."
 
 
@@ -118,7 +118,7 @@ class Post(ServiceAnswer):
         return _plain(self.body or "")
 
     def excerpt(self, limit: int) -> str:
-        """Return the text in so many characters at most."""
+        """Return the text cut to a number of characters."""
         return self.text if len(self.text) <= limit else self.text[: limit - 1] + "…"
 
 

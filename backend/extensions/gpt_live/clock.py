@@ -1,4 +1,4 @@
-"""The clock that drives GPT-Live: the audio it is sent. It hears and speaks only while that goes on.
+"""The clock that drives GPT-Live is the audio that it is sent: it hears and speaks only while audio arrives.
 
 The call sends speech alone. So silence fills the time in which the caller says nothing. There is not more of it than
 time has passed, since audio ahead of time is heard late, and none within speech, which may come in bursts.

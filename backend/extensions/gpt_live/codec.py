@@ -1,4 +1,4 @@
-"""The codec of GPT-Live's messages: commands of ours to its events, its events to ours. Pure: it gets the time.
+"""The codec of GPT-Live turns commands into its events, and its events into Responder events. Pure: it gets the time.
 
 Written against the types in `openai.types.live` and OpenAI's guides "Managing GPT-Live sessions", "WebSockets" and
 "Delegation and tools". What differs from the Realtime API:
@@ -50,7 +50,7 @@ LOUD = 200
 ENDS_AFTER_S = 0.6
 """Seconds of silence that end an utterance: more than there is between two sentences."""
 NEXT_AFTER_S = 0.25
-"""The same seconds for a cancelled utterance after which the caller has spoken: the answer follows."""
+"""Seconds of silence that end a cancelled utterance after which the caller has spoken: the answer follows."""
 HELD_S = 3.0
 """Seconds after the caller's last sound in which the model's speech is kept as the coming answer."""
 HELD_EVENTS = 1_200
@@ -238,7 +238,7 @@ class LiveCodec:
         return event.type
 
     def decode(self, text: bytes | bytearray | memoryview, now: float) -> list[ResponderEvent]:
-        """Return a server event as events of ours. Raises `ResponderUnavailable` where the session has ended."""
+        """Return a server event as Responder events. Raises `ResponderUnavailable` if the session has ended."""
         try:
             event = self._parse(text)
             match event.type:

@@ -1,4 +1,4 @@
-"""The messages of GPT-Live: what is read of the server's, and texts cut to the size that one message may have."""
+"""The messages of GPT-Live: the parts that are read, and texts cut to the size of one message."""
 
 from __future__ import annotations
 

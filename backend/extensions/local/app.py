@@ -1,4 +1,4 @@
-"""The local Responder as a service: a voice session a connection, as many as the machine serves."""
+"""The local Responder as a service: one voice session for each connection, as many as the machine can serve."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LocalService(Service):
     """The local Responder."""
 
     def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
-        """Serve so many `calls` at the same time. Chat completions call fitting tools."""
+        """Serve up to `calls` calls at the same time. Chat completions call fitting tools."""
         super().__init__(required_key)
         self._engines = engines
         self._calls = calls

@@ -1,4 +1,4 @@
-"""Runs the local Responder beside the server: a child process, called over the network as a provider is."""
+"""The local Responder runs in a child process beside the server, which calls it over the network like a provider."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backend.settings.settings import Settings
 GIVEN = re.compile(
     r"PATH|HOME|USER|LANG|TZ|TMPDIR|(?:LC|LD|PYTHON|COV|OFFLINE|SSL)\w*|(?:HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
 )
-"""The variables of ours that the child is given: nothing of the server's settings, which hold secrets."""
+"""The environment variables that the child gets: none of the server's settings, which hold secrets."""
 
 
 class LocalResponder(ChildProcess):

@@ -1,4 +1,4 @@
-"""Sentences as callers say them: what routes without a language model learns from these which Thinker is meant."""
+"""Sentences in callers' words, from which routing without a language model learns the Thinkers."""
 
 from __future__ import annotations
 

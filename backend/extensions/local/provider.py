@@ -22,7 +22,7 @@ from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 ANY_KEY = "local"
-"""What is sent where no key is asked for."""
+"""Stands for the key where none is needed."""
 LISTED_WITHIN_S = 5.0
 """Seconds a local server has to say which models it has."""
 LOCAL_NAME = "local Responder"

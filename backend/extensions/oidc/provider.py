@@ -20,7 +20,7 @@ from backend.errors import SignInFailed, SignInUnavailable
 from backend.extensions.oidc.settings import OidcSettings
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-"""Signatures of ID tokens that are taken: none that a client's secret could make."""
+"""The accepted signatures of ID tokens: none that a client's secret could make."""
 TIMEOUT_S = 10.0
 LEEWAY_S = 60
 """Seconds by which the provider's clock may differ from ours."""

@@ -27,7 +27,7 @@ PENDING = "sign-in"
 """The cookie of a browser that is signing in."""
 CODE_CHARS = 2_048
 DECLINED = "access_denied"
-"""What providers answer when the user does not agree (RFC 6749, section 4.1.2.1)."""
+"""The error of a provider when the user does not agree (RFC 6749, section 4.1.2.1)."""
 
 router = APIRouter(tags=["sign-in"])
 

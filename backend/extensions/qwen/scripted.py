@@ -21,7 +21,7 @@ NAMES = {
     "response.output_text.": "response.text.",
     "conversation.item.added": "conversation.item.created",
 }
-"""What OpenAI's beta called otherwise."""
+"""Names of events → their names in OpenAI's beta."""
 PLAIN = ("input_audio_buffer.commit", "input_audio_buffer.clear", "response.create", "response.cancel")
 """Events without fields."""
 EVENTS = (*PLAIN, "session.update", "input_audio_buffer.append", "conversation.item.create")

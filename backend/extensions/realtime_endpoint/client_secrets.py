@@ -1,4 +1,4 @@
-"""Client secrets: what a program gives its page, so that the page begins calls over the Realtime protocol as its user.
+"""Client secrets let a program's page begin calls over the Realtime protocol as its user.
 
 A secret is signed, so that what we did not make costs no look-up, and names an entry in its user's cache: every process
 reads it, it expires by itself, and it is exported and erased with the rest. It opens `/v1/realtime` and what is below

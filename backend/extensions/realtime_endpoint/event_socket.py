@@ -1,4 +1,4 @@
-"""Server events on their way over a WebSocket, in order and bounded: a client that does not read is given up."""
+"""The queue of server events for a WebSocket, ordered and bounded: a client that does not read is disconnected."""
 
 from __future__ import annotations
 

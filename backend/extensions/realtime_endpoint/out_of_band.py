@@ -1,4 +1,4 @@
-"""Responses outside of the conversation, as a client asks for them and is shown them.
+"""Responses outside of the conversation, from a client's request to the events that it gets.
 
 The Responder's own events are passed on; only our own name of the response is removed from them.
 """

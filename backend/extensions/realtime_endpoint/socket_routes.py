@@ -1,4 +1,4 @@
-"""`/v1/realtime`: the OpenAI Realtime protocol, for clients that speak it instead of our own API."""
+"""`/v1/realtime`: the OpenAI Realtime protocol, for clients that use it instead of this server's API."""
 
 from __future__ import annotations
 

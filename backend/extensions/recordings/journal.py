@@ -1,4 +1,4 @@
-"""A recording's journal: what is known of it beside its sound, a line of JSON each, in the order in which it happened.
+"""A recording's journal holds everything but the sound, one line of JSON for each event, in order.
 
     {"begin": {…}}       the call, and when
     {"utterance": {…}}   what was said, and when; of several about one item the last counts

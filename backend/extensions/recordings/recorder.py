@@ -1,5 +1,4 @@
-"""Records one call, from its caller's consent on: the sound received from the caller, and the sound really played to
-them.
+"""The recorder of one call records received and played sound from the caller's consent on.
 
 Frames and events are noted where they pass, with the time on the recording's clock, and put into a queue
 (`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.

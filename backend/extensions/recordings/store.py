@@ -50,7 +50,7 @@ class StoredRecording:
 
     journal: Journal
     end: RecordingEnd
-    """Its last line, or what was found of one that has none."""
+    """The last line of the recording, or a substitute if it has none."""
     audio: Path
     size: int
     """Bytes of its sound."""
@@ -134,7 +134,7 @@ class RecordingStore:
     # --- retention ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Sweep again and again: delete expired recordings, and count the rest."""
+        """Sweep at intervals: delete expired recordings, and count the rest."""
         while True:
             await self.sweep()
             await asyncio.sleep(SWEEP_EVERY_S)

@@ -1,4 +1,4 @@
-"""When each utterance of a call was said, and each of its words, on the recording's clock. Pure: times are arguments.
+"""The times of each utterance of a call and its words, on the recording's clock. Pure: times are arguments.
 
 What the assistant said sounded while its frames were played: what was never played is no part of it. What the caller
 said sounded between the first onset and the last pause of their voice. Words share that time by their length.
@@ -41,7 +41,7 @@ class RecordedUtterance(TypedDict):
     interrupted: bool
     """Only the beginning of the utterance was heard; it is the text."""
     typed: bool
-    """It was typed: nothing sounds."""
+    """Whether the utterance was typed, so that it has no sound."""
     words: list[TimedWord]
 
 

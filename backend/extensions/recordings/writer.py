@@ -1,4 +1,4 @@
-"""Recordings under way: a task for each writes what its call has put into its queue.
+"""Running recordings: one task for each writes the frames from its call's queue.
 
 A call puts frames and lines into the queue, which takes a microsecond, and goes on. The task wakes every `PAUSE_S` and
 has a thread put both sides together and encode what is older than `HOLD_SAMPLES`, so that a frame that came late still
@@ -244,5 +244,5 @@ def _noted(error: Exception) -> EndReason:
 
 
 def in_ms(samples: int) -> int:
-    """Return the milliseconds of so many samples."""
+    """Return the milliseconds of a number of samples."""
     return samples * 1000 // SAMPLE_RATE

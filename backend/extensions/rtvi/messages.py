@@ -111,7 +111,7 @@ def data_of(message: ClientMessage, kind: type[T]) -> T:
 
 
 def message(kind: str, data: Any = None, message_id: str = "") -> Json:
-    """Return a message of ours; an answer has the id of the message that it answers."""
+    """Return a message to the client; an answer has the id of the message that it answers."""
     named = message_id[:ID_LIMIT] or secrets.token_hex(4)
     return {"label": LABEL, "type": kind, "id": named} | ({} if data is None else {"data": data})
 

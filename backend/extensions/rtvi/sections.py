@@ -1,4 +1,4 @@
-"""The video that RTVI clients always offer, taken out of their offers and put into our answers as inactive. Pure.
+"""The video that RTVI clients always offer is removed from their offers, and is inactive in the answers. Pure.
 
 An answer has as many sections as its offer (RFC 8829). A section that is refused would be a stopped track in the
 client, which counts its tracks by their place; an inactive one costs nothing here, and stays as it is there.

@@ -110,7 +110,7 @@ def _spoken(segment: Segment) -> Json:
 
 
 def _place(text: str, letters: int) -> int:
-    """Return where in `text` so many letters have passed, spaces not counted."""
+    """Return the position in `text` after a number of letters, without counting spaces."""
     for place, letter in enumerate(text):
         if letters <= 0:
             return place

@@ -191,7 +191,7 @@ class RtviTranslator:
     # --- functions ----------------------------------------------------------------------------------------------
 
     def _call_begun(self, call: str, name: str, arguments: str) -> None:
-        """Report a function: the client carries out its own, and gets only the name of ours."""
+        """Report a function: the client carries out its own, and gets only the names of the server's."""
         self._calls[call] = name
         if not self._is_client_tool(name):
             self._say("llm-function-call-started", {"function_name": name})

@@ -22,13 +22,13 @@ from backend.runtime.json_objects import Json
 from backend.transports.socket_transport import SocketTransport
 
 RATES = frozenset({8_000, 16_000, 24_000, 32_000, 44_100, 48_000})
-"""Samples per second that are taken."""
+"""The accepted samples per second."""
 AHEAD_FRAMES = 5
 """Frames (100 ms) by which a reply is sent ahead of time."""
 OUTBOX_LIMIT = 2_000
 """Messages that wait for a client that does not read; then it is given up."""
 INVALID = 1003
-"""Close code: data of a kind that is not taken."""
+"""Close code: data of an unsupported kind."""
 
 
 class RtviSocket(SocketTransport):

@@ -1,4 +1,4 @@
-"""Servers of the Realtime protocol that one runs oneself, each with what it does otherwise than OpenAI. Pure.
+"""The codecs of self-hosted servers of the Realtime protocol handle their differences from OpenAI. Pure.
 
 Read in their sources in November 2026; docs/howto/providers.md names the files, and has all of this as a table.
 
@@ -34,7 +34,7 @@ SPEECH_TO_SPEECH = Capabilities(
     parallel_calls=True,
     session_s=float("inf"),
 )
-"""What speech-to-speech and LocalAI can do; answers of the first may have several messages, with calls between."""
+"""The abilities of speech-to-speech and LocalAI. Answers of the first may have several messages, with calls between."""
 VLLM_OMNI = replace(SPEECH_TO_SPEECH, endpointers=frozenset({"local"}), truncates=True, transcribes=False)
 FAILED = frozenset({"inference_failed", "prediction_failed", "tts_error", "transcription_failed"})
 """Errors of LocalAI's that end a reply."""

@@ -1,4 +1,4 @@
-"""A server of the Realtime protocol that one runs oneself. It serves no Thinkers: other settings name their models."""
+"""A self-hosted server of the Realtime protocol. It serves no Thinkers: other settings name their models."""
 
 from __future__ import annotations
 

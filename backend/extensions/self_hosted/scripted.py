@@ -1,4 +1,4 @@
-"""Servers of the Realtime protocol that one runs oneself, as their sources have them (docs/howto/providers.md).
+"""Stand-ins for self-hosted servers of the Realtime protocol, after their sources (docs/howto/providers.md).
 
 Each takes only events of the `openai` package's types that the server carries out. Events that the server would ignore
 or misread are refused here, so that no test passes by them.

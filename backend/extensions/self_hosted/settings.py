@@ -1,4 +1,4 @@
-"""The settings of a server of the Realtime protocol that one runs oneself, named SELF_HOSTED__* in the environment."""
+"""The settings of a self-hosted server of the Realtime protocol, named SELF_HOSTED__* in the environment."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class NewLink(BaseModel):
 
 @router.post("/api/conversations/{conversation_id}/links", status_code=201, openapi_extra=documented(NewLink))
 async def share_conversation(request: Request, here: Here, conversation_id: str) -> Json:
-    """Make a public link to a conversation as it is now. 404 when there is nothing, 422 for too long or many."""
+    """Create a public link to a conversation in its present state. 404 if it is empty, 422 for too long or many."""
     owner, longest = _owner(request), here.of(Sharing).days
     await here.messages.take(f"links {owner}", here.now())
     if not longest:

@@ -43,7 +43,7 @@ class SharedLinks(UserLists[SharedLink]):
     kind = SharedLink
 
     async def share(self, user_id: str, conversation_id: str, *, days: float) -> SharedLink:
-        """Make a link to a conversation as it is now. Raises `BadRequest` when the user has too many."""
+        """Create a link to the present state of a conversation. Raises `BadRequest` when the user has too many."""
         now = self._clock()
         link = SharedLink(secrets.token_urlsafe(16), conversation_id, now, now + days * DAY_S)
 

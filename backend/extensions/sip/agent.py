@@ -62,7 +62,7 @@ class UserAgent:
 
     @property
     def live(self) -> int:
-        """The calls there are."""
+        """The current calls."""
         return len(self._calls)
 
     async def open(self) -> None:

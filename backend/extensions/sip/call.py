@@ -150,7 +150,7 @@ class SipCall:
             self._end()
 
     def acknowledge(self, request: SipRequest) -> None:
-        """Take an ACK: the peer has our acceptance, and may bring the answer to an offer of ours."""
+        """Take an ACK: the peer has the acceptance, and may bring the answer to this server's offer."""
         if self.transport is None or self.state is CallState.OVER or not dialog_matches(self._dialog, request):
             return
         if body_type(request) == SDP:

@@ -27,7 +27,7 @@ class DigestVerdict(StrEnum):
     """The verdict on a request's credentials."""
 
     NONE = "none"
-    """The request has no credentials, or they answer no valid challenge of ours: challenge it."""
+    """The request has no credentials, or they answer no valid challenge: challenge it."""
     WRONG = "wrong"
     RIGHT = "right"
 

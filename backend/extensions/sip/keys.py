@@ -10,7 +10,7 @@ from backend.transports.webrtc.srtp import Packet
 EVENTS = "0123456789*#ABCD"
 """The keys by their event codes (RFC 4733, 3.2)."""
 KEY_SLOTS, GAP_SLOTS = 6, 4
-"""Slots of 20 ms in which a key of ours sounds, and of the pause after it."""
+"""Slots of 20 ms in which a sent key sounds, and of the pause after it."""
 ENDINGS = 3
 """Times the end of a key is sent, since one may get lost."""
 VOLUME = 10

@@ -43,7 +43,7 @@ class Link(Protocol):
     """The name of the network in Via: UDP or TCP."""
     peer: Address
     here: Address
-    """Where the peer reaches us."""
+    """The address at which the peer reaches this server."""
 
     def send(self, data: bytes) -> None:
         """Send a message, or drop it."""

@@ -1,4 +1,4 @@
-"""SIP messages as they come and go, pure: read within bounds, answered, and written. Parsing itself is aiosipua's.
+"""SIP messages are read within bounds, answered, and written. Pure; aiosipua does the parsing.
 
 The network is not trusted: a message must have the headers that RFC 3261, 8.1.1 demands, within bounds. Answers to
 requests over UDP go where the request came from (RFC 3581).
@@ -24,7 +24,7 @@ MAX_ID_CHARS = 300
 SOFTWARE = "responder-thinker"
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, UPDATE, INFO, NOTIFY"
 PHRASES = {1: "Trying", 2: "OK", 4: "Refused", 5: "Unavailable"}
-"""What people read beside the status, by its first digit."""
+"""The words beside a status, by its first digit."""
 
 Message = SipRequest | SipResponse
 Address_ = tuple[str, int]

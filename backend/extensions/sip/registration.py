@@ -1,4 +1,4 @@
-"""Being reachable at a trunk: REGISTER, again before it lapses, and again after a failure (RFC 3261, 10).
+"""Registration at a trunk: REGISTER, repeated before it expires and after a failure (RFC 3261, 10).
 
 The registration lives as long as the user agent, as a supervised loop: each attempt ends by an answer or after 32
 seconds, and the pause after a failure doubles up to five minutes.

@@ -119,7 +119,7 @@ def write_answer(offer: SdpMessage, plan: MediaPlan, here: Here) -> str:
 
 
 def write_offer(codecs: Sequence[CodecName], here: Here) -> str:
-    """Return an offer of ours, for a peer that calls without one."""
+    """Return an offer of this server, for a peer that calls without one."""
     kinds = [FORMATS[codec] for codec in codecs]
     types = " ".join(str(number) for number, _ in kinds)
     lines = [*_envelope(here), f"m=audio {here.port} RTP/AVP {types} {KEYS_TYPE}"]

@@ -1,4 +1,4 @@
-"""The SIP user agent, where it is enabled: who may call, as which user, and what becomes of a call.
+"""The SIP server admits callers, finds their user, and connects their calls.
 
 A call is admitted as one by a telephone provider is: by the limits and budgets of its number, into a session like any
 other. Of several processes that serve one port, the one that has got SIP's port takes its calls; when it ends, another
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 TRUNKS = "sip_trunks"
 """The name in `/readyz` for the state of registrations at trunks."""
 REALM = "responder-thinker"
-"""What telephones log in to."""
+"""The realm to which telephones log in."""
 TAKE_OVER_S = 2.0
 """Seconds between two looks whether the port has become free."""
 FAILURES_PER_MINUTE = 20

@@ -1,4 +1,4 @@
-"""SIP transactions (RFC 3261, 17; RFC 6026), pure: what is sent again, until when, and when to give up.
+"""SIP transactions (RFC 3261, 17; RFC 6026) decide what to repeat, and when to give up. Pure.
 
 Theory. UDP loses datagrams, so requests and their final answers are repeated: after half a second (T1), then after
 twice as long each time, four seconds at most (T2), for 32 seconds in all. A *server transaction* is a request that
@@ -29,7 +29,7 @@ MOST = 5_000
 
 Key = tuple[str, ...]
 OnFinal = Callable[[SipResponse | None], None]
-"""Called with the final answer to a request of ours; None: there was none."""
+"""Called with the final answer to this server's request; None: there was none."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class ServerTransaction:
 
 @dataclass(slots=True)
 class ClientTransaction:
-    """A request of ours that waits for its final answer."""
+    """A request of this server that waits for its final answer."""
 
     request: SipRequest
     link: Link
@@ -87,7 +87,7 @@ class Transactions:
 
     @property
     def asking(self) -> int:
-        """Requests of ours that wait for an answer."""
+        """The requests of this server that wait for an answer."""
         return len(self._clients)
 
     def accepted(self, ack: SipRequest) -> ServerTransaction | None:
@@ -127,7 +127,7 @@ class Transactions:
         self._release(transaction)
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, now: float) -> None:
-        """Send a request of ours, and repeat it until it is answered. It fails immediately where there are too many."""
+        """Send a request, and repeat it until it is answered. It fails immediately if there are too many."""
         if len(self._clients) >= self._most:
             on_final(None)
             return

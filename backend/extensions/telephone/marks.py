@@ -1,4 +1,4 @@
-"""How much of what was sent the caller has really heard, where the other side buffers and acknowledges. Pure.
+"""Marks show how much of the sent audio the caller has heard, if the other side buffers and acknowledges it. Pure.
 
 Theory. Frames leave here every 20 ms, but a telephone provider plays them from a buffer of its own, some time later. It
 plays *marks*, too: a mark is named, sent behind a frame, and comes back once everything before it was played. The time

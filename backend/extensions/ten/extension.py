@@ -1,4 +1,4 @@
-"""Speech is detected by TEN VAD in place of Silero, where the operator wants that."""
+"""TEN VAD can detect speech in place of Silero."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Outcome:
 
     step: Step
     heard: str
-    """What the Responder understood; the question itself when it was typed."""
+    """The words that the Responder understood, or the typed question."""
     domains: tuple[str, ...]
     """The Thinkers that answered."""
     answer: str

@@ -37,7 +37,7 @@ MOST_WAITING = 8
 """Requests that may wait; one more is refused. All of them are answered in about `READ_WITHIN_S`."""
 READ, SENTENCE_END = 1, 2
 REQUEST = struct.Struct(">BI")
-"""What is asked (`READ` or `SENTENCE_END`), payload bytes."""
+"""The header of a request: its kind (`READ` or `SENTENCE_END`), and the bytes of its payload."""
 ANSWER = struct.Struct(">I")
 """Payload bytes."""
 

@@ -50,7 +50,7 @@ PHRASE_GOES_ON = 1e-5
 """Probability that other words follow a phrase; a small one, since the recogniser likes to add short words."""
 LANGUAGE_WEIGHT = 9.0
 TELEPHONE = Path(__file__).with_name("telephone_features.txt")
-"""What a telephone makes of the 13 cepstral features of speech: a matrix, the same for their differences."""
+"""The effect of a telephone on the 13 cepstral features of speech, as a matrix, and on their differences."""
 FEATURES = 13
 NARROWBAND_HZ, NARROWBAND_SHARE = 4_300, 10**-5.3
 """A sound with less than this share of its power above this came by telephone. Of 312 utterances without noise the

@@ -1,4 +1,4 @@
-"""xAI's side of a connection, as its schema has it (docs.x.ai/voice-realtime.ws.json): unknown fields are refused.
+"""xAI's side of a connection, after its schema (docs.x.ai/voice-realtime.ws.json): unknown fields are refused.
 
 It always answers each turn that it finds by itself, and takes no `input_audio_buffer.commit` meanwhile. Its own fields
 are checked here, the others by the types of the `openai` package.

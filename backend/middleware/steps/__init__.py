@@ -1,1 +1,1 @@
-"""One file for each built-in step. Found by name; nothing imports them."""
+"""Each built-in step is one file here. The server finds them by name; nothing imports them."""

@@ -1,4 +1,4 @@
-"""Brings up what the user is to be reminded of in their next typed turn; in a call, the call itself speaks it."""
+"""This step mentions due reminders in the user's next typed turn; in a call, the call speaks them itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = (
 
 @step("due_notes", stage="pre", options={"limit": 3}, deadline_s=0.5)
 async def due_notes(asked: Asked, notices: NotificationDispatcher | None, options: StepOptions) -> Note | None:
-    """Mention up to `limit` reminders that were not delivered yet. Raises `MemoryUnavailable`."""
+    """Return up to `limit` reminders that were not delivered yet. Raises `MemoryUnavailable`."""
     if notices is None or not asked.user_id or not asked.conversation_id or asked.source_mode != "chat":
         return None
     waiting = [notice for notice in await notices.waiting(asked.user_id) if notice.kind == "reminder"]

@@ -1,4 +1,4 @@
-"""Shows who is speaking: their name, home and preferences, and the facts noted of them."""
+"""This step describes the speaker: name, home, preferences, and noted facts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TITLE = "Who is speaking, as they have said of themselves"
 @step(
     "speaker_facts",
     stage="pre",
-    domains=("knowledge", "assistant", "reason", "memory"),  # the others are shown just what their manifests ask for
+    domains=("knowledge", "assistant", "reason", "memory"),  # Other Thinkers get only what their manifests ask for.
     options={"facts": 10},
     deadline_s=0.5,
 )
 async def speaker_facts(asked: Asked, memory: Memory, options: StepOptions) -> Note | None:
-    """Show the profile with up to `facts` of the newest facts. Raises `MemoryUnavailable`."""
+    """Return the profile with up to `facts` of the newest facts. Raises `MemoryUnavailable`."""
     if not asked.user_id:
         return None
     known = await load_profile(memory, asked.user_id)

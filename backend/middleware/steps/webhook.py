@@ -1,4 +1,4 @@
-"""Sends every finished turn to the operator's webhook, where one is set up."""
+"""This step sends every finished turn to the operator's webhook, if one is set up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from backend.notifications.webhooks import WebhookClient
 
 @step("webhook", stage="post", options={"words": True}, deadline_s=30.0, detached=True)
 async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: StepOptions) -> None:
-    """Send the turn; without `words`, only its labels and lengths. Raises `WebhookFailed`."""
+    """Send the turn; without `words`, only labels and lengths. Raises `WebhookFailed`."""
     if webhooks is None:
         return
     asked = turn.asked

@@ -1,8 +1,8 @@
 """The Realtime conversation, pure: client events and a handler's parts in, server events and orders out.
 
-No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take what a
-handler makes of the caller's audio and of a reply. Each returns effects (`effects.py`), in the order they must
-happen. One reply writes to the conversation at a time; from its `Order` to its `End` it is the active one.
+No sockets, no clock, no asyncio. `receive` answers a client event; `partly_heard`, `heard` and `said` take the parts of
+transcripts and replies that a handler makes. Each returns effects (`effects.py`) in the order in which they must occur.
+One reply at a time writes to the conversation; from its `Order` to its `End` it is the active one.
 """
 
 from __future__ import annotations
@@ -97,18 +97,18 @@ class Realtime:
         return self._stamped([Send(transcription("delta", item_id, delta=part.delta))])
 
     def heard(self, item: Item, part: HearingPart) -> list[Effect]:
-        """Take a piece of the transcript of user item `item`."""
+        """Take a part of the transcript of user item `item`."""
         return self._stamped(self._heard(item, part))
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
-        """Take a piece of a reply. Parts for a response that is over are dropped."""
+        """Take a part of a reply; parts for a response that is over are dropped."""
         response = self._response(response_id)
         if response is None:
             return []
         return self._stamped(self._said(response, part))
 
     def stopped(self, response_id: str) -> list[Effect]:
-        """Note that the maker of a cancelled reply has stopped."""
+        """Note that the handler has stopped making a cancelled reply."""
         return self.said(response_id, End())
 
     # --- client events ------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Realtime:
             {"type": "input_audio_buffer.speech_started", "audio_start_ms": start_ms, "item_id": self._spoken_item}
         )
         if detection["interrupt_response"] and self._active and not self._active.cancelled:
-            yield from self._cancel(self._active, "turn_detected")
+            yield from self._cancel(self._active, "turn_detected")  # once: a cancelled reply may still be sending
 
     def _voice_ended(self, change: VoiceEnded) -> Effects:
         item_id, self._spoken_item = self._spoken_item, ""

@@ -12,29 +12,29 @@ from backend.realtime.response import Event
 
 
 class Effect(Struct, frozen=True):
-    """One order."""
+    """The base of the core's orders to the shell."""
 
 
 class Send(Effect, frozen=True):
-    """A server event, `event_id` included."""
+    """Send a server event, which includes its `event_id`."""
 
     event: Event
 
 
 class SendText(Effect, frozen=True):
-    """A message sent as it is, a server event or not: it may be one that the API does not have."""
+    """Send a message as it is, even if it is no event of the API."""
 
     text: str
 
 
 class Open(Effect, frozen=True):
-    """An utterance begins that will become item `item_id`; `partly_heard` takes words of it until then."""
+    """Begin an utterance that will become item `item_id`; `partly_heard` takes its words until then."""
 
     item_id: str
 
 
 class Feed(Effect, frozen=True):
-    """More of the utterance: 24 kHz mono PCM16."""
+    """Pass on more of the utterance: 24 kHz mono PCM16."""
 
     pcm: bytes
 
@@ -44,11 +44,11 @@ class Discard(Effect, frozen=True):
 
 
 class Silenced(Effect, frozen=True):
-    """The client has cut the reply that sounded."""
+    """Note that the client has cut the reply that sounded."""
 
 
 class Listen(Effect, frozen=True):
-    """The utterance is committed as a user item: transcribe it; `heard` takes the outcome."""
+    """Transcribe the utterance, which was committed as a user item; `heard` takes the outcome."""
 
     item: Item
 
@@ -58,7 +58,7 @@ class Order(Effect, frozen=True):
 
     response_id: str
     items: tuple[Item, ...]
-    """The conversation, or the client's own `input`, at the moment of asking."""
+    """The conversation, or the client's own `input`, at the moment of the request."""
     instructions: str
     tools: tuple[dict[str, Any], ...]
     tool_choice: Any
@@ -82,7 +82,7 @@ class Stop(Effect, frozen=True):
 
 
 class CloseConnection(Effect, frozen=True):
-    """Close with this WebSocket code."""
+    """Close the connection with a WebSocket close code and its reason."""
 
     code: int
     reason: str

@@ -10,9 +10,9 @@ from backend.realtime.serving.parts import HearingPart, ReplyPart, TranscriptGre
 
 
 class Handler:
-    """Each method decides immediately and returns what will happen; waiting happens inside the iterators.
+    """The base of handlers. Each method returns immediately; only the iterators that it returns wait.
 
-    A handler need not override a method it has no use for.
+    A handler overrides the methods that it needs.
     """
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:
@@ -26,11 +26,11 @@ class Handler:
         """Forget the utterance."""
 
     def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
-        """Return what the caller said in the utterance, which has become user item `item`."""
+        """Return the transcript of the utterance, which has become user item `item`."""
         raise NotImplementedError
 
     def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
-        """Return the reply; `End` comes last, or nothing more ever comes."""
+        """Return the parts of the reply, with `End` last; without an `End`, the reply never ends."""
         raise NotImplementedError
 
     def silenced(self) -> None:

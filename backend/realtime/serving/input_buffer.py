@@ -7,11 +7,11 @@ from backend.realtime.faults import Fault, invalid, nothing_to_commit
 from backend.realtime.fields import MIN_COMMIT_MS, audio_of
 
 MAX_BUFFER_BYTES = 10 * 60 * 48_000
-"""Ten minutes of 24 kHz PCM16; more is refused."""
+"""The most bytes of the buffer: ten minutes of 24 kHz PCM16; more is refused."""
 
 
 def decode_audio(encoded: str) -> bytes:
-    """Return PCM16 out of base64. Raises `Fault`."""
+    """Return the PCM16 of a base64 text. Raises `Fault`."""
     pcm = audio_of(encoded)
     if len(pcm) % 2:
         raise invalid("audio", "expected whole 16-bit samples.")
@@ -19,7 +19,7 @@ def decode_audio(encoded: str) -> bytes:
 
 
 class InputBuffer:
-    """Audio waiting to become a user item: its length, and the part that was not passed on yet."""
+    """The audio that waits to become a user item: its length, and the part that was not passed on yet."""
 
     def __init__(self) -> None:
         self._unfed = bytearray()
@@ -39,7 +39,7 @@ class InputBuffer:
         return pcm
 
     def take(self) -> tuple[bytes, int]:
-        """Return what `unfed` does, and the number of all bytes. Raises `Fault` for less than 100 ms."""
+        """Empty the buffer; return the audio since `unfed`, and the bytes of all. Raises `Fault` under 100 ms."""
         if len(self) < MIN_COMMIT_MS:
             raise nothing_to_commit(MIN_COMMIT_MS, len(self))
         taken = self.unfed(), self._bytes

@@ -13,7 +13,7 @@ from backend.realtime.serving.effects import Abort, SendText
 
 
 class Begin(Struct, frozen=True):
-    """The reply exists now: `response.created`."""
+    """The reply has begun: `response.created`."""
 
 
 class Words(Struct, frozen=True):
@@ -47,13 +47,13 @@ class End(Struct, frozen=True):
 
 
 class TranscriptGrew(Struct, frozen=True):
-    """Some of what the caller said."""
+    """More words of what the caller said."""
 
     delta: str
 
 
 class TranscriptDone(Struct, frozen=True):
-    """All of what the caller said."""
+    """All words of what the caller said."""
 
     text: str
     log_probability: float = 0.0

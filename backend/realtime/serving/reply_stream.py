@@ -35,7 +35,7 @@ class ReplyStream:
     def __init__(self, order: Order, conversation: Conversation) -> None:
         self.order = order
         self.cancelled = ""
-        """The reason it was cancelled: client_cancelled or turn_detected; empty: it was not."""
+        """The reason for which the reply was cancelled, client_cancelled or turn_detected; empty: it was not."""
         audio = {"format": dict(PCM), "voice": order.voice}
         named = None if order.out_of_band else "conv"
         self._shown = Response(order.response_id, order.modality, audio, named, order.metadata)

@@ -1,7 +1,7 @@
-"""The server's own endpointing (`server_vad`, `semantic_vad`): loudness over a noise floor that follows the room.
+"""The turn detection of this end (`server_vad`, `semantic_vad`): loudness over a noise floor that follows the room.
 
-Pure: audio in, onsets and ends out, both in milliseconds of audio received so far. Good enough to exercise a client
-that leaves endpointing to the provider; it knows nothing of meaning, so `semantic_vad` merely waits differently.
+Pure: audio in, onsets and ends out, both in milliseconds of audio received so far. It is good enough to test a client
+that leaves endpointing to the provider; since it does not know the meaning, `semantic_vad` merely waits longer.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from backend.media.frame import FRAME_BYTES, FRAME_MS
 
 ONSET_FRAMES = 3
-"""Loud frames in a row that make an onset."""
+"""The loud frames in a row that make an onset."""
 QUIETEST_RMS = 60.0
-"""The floor never sinks below this, so that digital silence does not make a whisper loud."""
+"""The lowest noise floor, so that digital silence does not make a whisper loud."""
 RATIO = 4.0
-"""Loud is 12 dB over the floor."""
+"""The ratio to the noise floor from which a frame is loud: 12 dB."""
 PREFIX_MS = 300
-"""Audio kept from before an onset."""
+"""Milliseconds of audio kept from before an onset."""
 SEMANTIC_SILENCE_MS = 700
-"""Silence that ends a turn under semantic_vad."""
+"""Milliseconds of silence that end a turn under semantic_vad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class VoiceEnded:
 
 
 class TurnDetector:
-    """Follows one stream of audio."""
+    """Detects the turns in one stream of audio."""
 
     def __init__(self, detection: dict[str, Any]) -> None:
         self._silence_ms: int = detection.get("silence_duration_ms", SEMANTIC_SILENCE_MS)
@@ -52,7 +52,7 @@ class TurnDetector:
         self.speaking = False
 
     def feed(self, pcm: bytes) -> list[VoiceBegan | VoiceEnded]:
-        """Take 24 kHz mono PCM16 of any length."""
+        """Take 24 kHz mono PCM16 of any length; return the onsets and ends in it."""
         stream = self._rest + pcm
         whole = len(stream) - len(stream) % FRAME_BYTES
         self._rest = stream[whole:]

@@ -8,7 +8,7 @@ from backend.realtime.conversation import Conversation
 
 
 class WireLog:
-    """One connection's notes. This class keeps nothing: the words of callers are theirs."""
+    """The notes of one connection. This class keeps none, since the words of callers are private."""
 
     def opened(self, conversation: Conversation) -> None:
         """Note that the connection stands; its items will be in `conversation`."""

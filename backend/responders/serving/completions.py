@@ -16,7 +16,7 @@ _ids = itertools.count(1)
 
 
 class BadChatRequest(Exception):
-    """The request is not a chat completion's; becomes HTTP 400."""
+    """The request is not a valid chat completion request; it is answered with HTTP 400."""
 
 
 class Called(Protocol):
@@ -44,7 +44,7 @@ class Answered(Protocol):
 
 
 Answer = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]], Any], Answered]
-"""Messages, tools and `tool_choice` → what is answered."""
+"""(messages, tools, `tool_choice`) → the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Completion:
 
 
 async def complete(body: bytes, model: str, answer: Answer) -> Response:
-    """Answer one request with what `answer` makes of it."""
+    """Answer one request with the result of `answer`."""
     try:
         request = _read(body)
     except BadChatRequest as error:

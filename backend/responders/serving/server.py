@@ -23,14 +23,14 @@ ABORT = "offline.abort"
 MAX_MESSAGE_BYTES = 21 * 1024 * 1024
 """The API's largest append, 15 MiB, in base64 and JSON."""
 GRACE_S = 1
-"""Seconds open connections get at shutdown."""
+"""Seconds for which open connections may go on at shutdown."""
 
 
 class AbortableWebSocket(WebSocketsSansIOProtocol):
-    """Hands the application the means to break its connection as a dying network would."""
+    """A WebSocket protocol that lets the application break its connection like a failing network."""
 
     def handle_connect(self, event: Request) -> None:
-        """Accept the handshake, then add the extension: the application starts in the loop's next round only."""
+        """Accept the handshake, then add the extension, before the application starts in the loop's next round."""
         super().handle_connect(event)
         if hasattr(self, "scope"):
             (self.scope.get("extensions") or {})[ABORT] = self.transport.abort  # type: ignore[assignment]
@@ -64,7 +64,7 @@ class UvicornServer:
         self._server = uvicorn.Server(config)
 
     async def serve(self, listening: socket.socket) -> None:
-        """Serve; SIGTERM and SIGINT end it in good order."""
+        """Serve until SIGTERM, SIGINT or `stop`."""
         # uvicorn raises a caught signal again once it has shut down; this makes that second time harmless.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _ignore)

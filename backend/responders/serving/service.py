@@ -15,17 +15,17 @@ from starlette.websockets import WebSocket
 from backend.responders.serving.shell import Connection
 
 MODEL = "local-responder"
-"""What the server calls itself wherever a model's name is shown."""
+"""The name of this server wherever a model's name is shown."""
 MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
 class Service(ABC):
-    """The work behind the routes."""
+    """The base of the services behind the routes."""
 
     def __init__(self, required_key: str | None = None) -> None:
         """Without a `required_key` any key is accepted, and none is needed."""
         self.open = 0
-        """Connections now."""
+        """The number of connections that are open now."""
         self._required_key = required_key
 
     @abstractmethod
@@ -42,11 +42,11 @@ class Service(ABC):
         return {}
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
-        """Return why a handshake is not accepted, as the HTTP answer; None if it is."""
+        """Return the HTTP answer that refuses a handshake; None if it is accepted."""
         return self.wrong_key(connection)
 
     def wrong_key(self, connection: HTTPConnection) -> Response | None:
-        """Return the answer to a request without the required key; None when it has it."""
+        """Return the answer to a request without the required key; None if the key is right."""
         if self._required_key is None or connection.headers.get("authorization") == f"Bearer {self._required_key}":
             return None
         return failure(401, "Incorrect API key provided.", "invalid_request_error", code="invalid_api_key")

@@ -1,4 +1,4 @@
-"""The WebSocket around the core: reads client events, runs the handler, writes server events. Decides nothing."""
+"""The WebSocket around the core: it reads client events, runs the handler and writes server events."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from backend.realtime.serving.wire_log import WireLog
 
 Part = TypeVar("Part")
 OUTBOX_FULL = 4096
-"""Events waiting from which the client counts as gone and the connection is broken."""
+"""The most events that wait; with more the client counts as gone and the connection is broken."""
 SEND_TIMEOUT_S = 30.0
-"""A write that takes longer means the client does not read."""
+"""The most seconds of a write; with more the client counts as gone."""
 
 
 class _ConnectionEnded(Exception):
@@ -116,7 +116,7 @@ class Connection:
             async with asyncio.timeout(SEND_TIMEOUT_S):  # without the task that `wait_for` would make
                 await self._socket.send_text(message)
         except (WebSocketDisconnect, RuntimeError, OSError):
-            # Starlette tells of a socket that closed under a write in each of these ways.
+            # Starlette raises each of these for a socket that closes during a write.
             raise _ConnectionEnded("client gone while writing") from None
         except TimeoutError:
             self._abort()
@@ -152,7 +152,7 @@ class Connection:
             self._abort()
 
     def _take(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> asyncio.Task[None]:
-        """Have the core take the parts as they come."""
+        """Pass the parts to the core as they come."""
         return self._group.create_task(self._take_all(parts, take))
 
     async def _take_all(self, parts: AsyncIterator[Part], take: Callable[[Part], list[Effect]]) -> None:

@@ -1,4 +1,4 @@
-"""The database of the ledger: SQLite in WAL mode in a file of ours, or an operator's PostgreSQL."""
+"""The ledger's database is SQLite in WAL mode in a file of this server, or an operator's PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONNECT_S = 3
 BUSY_MS = 5_000
 """Milliseconds SQLite waits for another process that writes."""
 CONNECTIONS = 4
-"""Connections of one process; the writer holds one."""
+"""The most connections of one process; the writer holds one."""
 MIGRATION_LOCK = 0x1ED6E4
 """The advisory lock in PostgreSQL that one process holds while it changes tables."""
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -33,7 +33,7 @@ _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"
 
 
 def address(url: str, data_dir: Path) -> URL:
-    """Return where the ledger is, with the driver we use; empty: `ledger.db` in `data_dir`. Raises `SetupError`."""
+    """Return the ledger's address with its driver; empty `url`: `ledger.db` in `data_dir`. Raises `SetupError`."""
     try:
         parsed = make_url(url or f"sqlite:///{data_dir.absolute() / 'ledger.db'}")
         driver = _DRIVERS[parsed.drivername.partition("+")[0]]
@@ -65,7 +65,7 @@ def open_engine(url: URL) -> AsyncEngine:
 
 
 async def migrate(engine: AsyncEngine) -> None:
-    """Bring the tables up to date; of several processes that start together, one does it and the others wait."""
+    """Bring the tables up to date. If several processes start together, one does it and the others wait."""
     if engine.url.get_backend_name() == "sqlite":
         await asyncio.to_thread(_migrate_sqlite, engine.url)
         return
@@ -75,8 +75,8 @@ async def migrate(engine: AsyncEngine) -> None:
 
 
 def upgrade(connection: Connection) -> None:
-    """Run the migrations that this database has not seen yet; leave a newer version's as it is."""
-    from alembic import command  # imported once the server is ready: it takes 0.1 s
+    """Run the migrations that this database lacks. A database of a newer version stays as it is."""
+    from alembic import command  # imported only here, after the start: it takes 0.1 s
     from alembic.config import Config
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
@@ -112,7 +112,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    """Let readers read while another process writes, and wait for it when both write."""
+    """Let readers read while another process writes, and let writers wait for each other."""
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={BUSY_MS}", "secure_delete=ON"):
         cursor.execute(f"PRAGMA {pragma}")

@@ -1,4 +1,4 @@
-"""The entries of the ledger: what was said, asked of tools and answered by Thinkers, one row each, and its table."""
+"""The entries of the ledger, and their table: one row for each message, tool call and Thinker's answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend.storage.messages import Message
 Kind = Literal["message", "tool_call", "tool_output", "thinker_answer", "notice", "call"]
 
 TEXT_CHARS = 100_000
-"""Characters kept of one text; a tool's result may be long."""
+"""The most characters of one text; a tool's result may be long."""
 METADATA = MetaData()
 ENTRIES = Table(
     "ledger_entries",
@@ -41,12 +41,12 @@ ENTRIES = Table(
     Index("ledger_entries_of_user", "user_id", "at"),
     Index("ledger_entries_at", "at"),
 )
-"""`at` is Unix time in seconds. `entry_id` is unique in its conversation: what is written again is kept once."""
+"""The table. `at` is Unix time in seconds. `entry_id` is unique in its conversation: a repeated write has no effect."""
 
 LENGTHS = {
     column.name: column.type.length or TEXT_CHARS for column in ENTRIES.columns if isinstance(column.type, String)
 }
-"""Characters that each column of text takes."""
+"""The most characters of each text column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +60,31 @@ class Entry:
     """Unix time in seconds."""
     kind: Kind
     text: str
-    """What was said, or heard of it; a tool's arguments or its result; a Thinker's answer; why a call ended."""
+    """What was said or heard, a tool's arguments or result, a Thinker's answer, or why a call ended."""
     role: str = ""
     """`user`, `assistant` or `tool`; empty for an entry that is no message."""
     mode: str = ""
     """`voice` or `chat`."""
     session_id: str = ""
-    """The call; empty for typed turns."""
+    """The id of the call; empty for typed turns."""
     platform: str = ""
-    """The place where it was typed, as the client names it."""
+    """The platform of a typed turn, as the client names it."""
     name: str = ""
-    """The tool, the Thinker's domain, what a notice is about, or a call's provider."""
+    """The name of the tool, the Thinker's domain, the kind of a notice, or a call's provider."""
     call_id: str = ""
-    """The tool call, the same in the call and its result."""
+    """The id of the tool call, the same for the call and its result."""
     model: str = ""
-    """The models that were asked for it, in order."""
+    """The models that produced it, in order."""
     tokens: int | None = None
-    """Tokens it took, in and out; None where they were not reported."""
+    """The tokens in and out; None if they were not reported."""
     took_ms: int | None = None
     cost_usd: float | None = None
-    """What the models cost, in US dollars; None where no price is known."""
+    """The cost of the models in US dollars; None if no price is known."""
     details: Json = field(default_factory=dict)
     """Details of some kinds: citations, a Thinker's query, the source of its answer, a call's usage by model."""
 
     def row(self) -> dict[str, Any]:
-        """Return the values of the table's columns, cut to their lengths, and without characters a database refuses."""
+        """Return the values of the columns, cut to their lengths, without characters that a database refuses."""
         return {name: _fitting(name, value) for name, value in asdict(self).items()}
 
 
@@ -95,7 +95,7 @@ def _fitting(name: str, value: Any) -> Any:
 
 
 def of_message(message: Message, user_id: str, conversation_id: str, **known: Any) -> Entry | None:
-    """Return the entry of a message of memory's; None for one without words, such as a tool's."""
+    """Return the entry of a message in memory; None for a message without words, such as a tool's."""
     if message.role == "tool" or not message.content.strip():
         return None
     return Entry(

@@ -1,7 +1,7 @@
-"""The ledger: every message, tool call, Thinker's answer and notice of every conversation, for as long as is set.
+"""The ledger keeps every message, tool call, Thinker's answer and notice for the configured time.
 
-Redis keeps what is live; the ledger keeps the past. Writing never waits (`writer`). Everything is read, exported and
-erased by its owner's id alone.
+Redis keeps live conversations; the ledger keeps past ones. Writing never waits (`writer`). All data is read, exported
+and erased by its owner's id alone.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from backend.storage.ledger.writer import ANSWER_WITHIN_S, LedgerWriter
 from backend.storage.messages import Message
 
 EXPORT_LIMIT = 100_000
-"""Entries in an export; the newest."""
+"""The most entries in an export: the newest."""
 TITLE_CHARS = 80
 DRAIN_WITHIN_S = 2.0
-"""Seconds a process that ends gives the entries that wait."""
+"""Seconds an ending process spends on writing the waiting entries."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class PastConversation:
-    """A conversation as its owner's list shows it."""
+    """A conversation in its owner's list."""
 
     id: str
     title: str
@@ -57,11 +57,11 @@ class Ledger:
         self.writer = writer
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns immediately."""
+        """Queue entries to be written. Returns immediately."""
         self.writer.write(*entries)
 
     def forget_soon(self, user_id: str, conversation_id: str) -> None:
-        """Have a conversation deleted once everything before it is written."""
+        """Queue the deletion of a conversation, after all earlier writes."""
         self.writer.enqueue(delete(ENTRIES).where(_of_conversation(user_id, conversation_id)))
 
     # --- reading --------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class Ledger:
     async def conversations(
         self, user_id: str, *, containing: str = "", before: float | None = None, limit: int = 50
     ) -> list[PastConversation]:
-        """Return a user's conversations, the latest first: those with a message that contains a text, before a time."""
+        """Return a user's conversations before a time that contain a text, the latest first."""
         of_user = (ENTRIES.c.user_id == user_id) & (ENTRIES.c.kind == "message")
         last = func.max(ENTRIES.c.at)
         chosen = (
@@ -113,9 +113,8 @@ class Ledger:
     async def messages(
         self, user_id: str, conversation_id: str, limit: int, *, until: float | None = None
     ) -> list[Message]:
-        """Return the user's newest messages with words, oldest first. Messages that wait to be
-        written are not among them, since memory has those. With `until`, a Unix time, waiting ones up to it are
-        included.
+        """Return the user's newest messages with words, oldest first. Messages that wait to be written are left out,
+        since memory has them; with `until`, a Unix time, they are included up to it.
         """
         chosen = select(ENTRIES).where(_of_conversation(user_id, conversation_id), ENTRIES.c.kind == "message")
         if until is not None:
@@ -125,7 +124,7 @@ class Ledger:
         return [_message(row) for row in reversed(found)]
 
     async def entries(self, user_id: str, conversation_id: str) -> list[Json]:
-        """Return everything of the user's conversation, oldest first; nothing of another user's."""
+        """Return all entries of the user's own conversation, oldest first."""
         return _shown(await self._rows(_newest(_of_conversation(user_id, conversation_id))))
 
     # --- the owner's rights ---------------------------------------------------------------------------
@@ -169,7 +168,7 @@ class Ledger:
         return await self._read(read, settled=settled)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]], *, settled: bool = True) -> T:
-        """Return the result of `work` on a connection, `settled`: after queued writes. Raises `LedgerUnavailable`."""
+        """Return the result of `work` on a connection; `settled`: after queued writes. Raises `LedgerUnavailable`."""
         if self.writer.outage:
             raise LedgerUnavailable("The ledger's database does not answer.")
         if settled or not self.writer.is_ready:
@@ -182,7 +181,7 @@ class Ledger:
 
 
 def _of_conversation(user_id: str, conversation_id: str) -> ColumnElement[bool]:
-    named = conversation_id.replace("\0", "")  # which PostgreSQL takes nowhere
+    named = conversation_id.replace("\0", "")  # PostgreSQL accepts no NUL anywhere.
     return (ENTRIES.c.user_id == user_id) & (ENTRIES.c.conversation_id == named)
 
 
@@ -191,7 +190,7 @@ def _newest(where: Any) -> Select[Any]:
 
 
 def _shown(rows: Sequence[Any]) -> list[Json]:
-    """Return rows that come newest first as JSON objects, oldest first, without empty fields."""
+    """Return rows (newest first) as JSON objects (oldest first) without empty fields."""
     hidden = ("seq", "user_id")
     return [
         {name: value for name, value in row._mapping.items() if name not in hidden and value not in ("", None, {})}
@@ -212,8 +211,8 @@ async def open_ledger(
 ) -> AsyncIterator[Ledger]:
     """Open the ledger at `url`, or in a file in `data_dir`, and write it until the block ends.
 
-    Nothing is awaited of the database: it may come later. A process that does not serve `writes` nothing, and never
-    connects. Raises `SettingsError` for an address that is none.
+    Opening does not wait for the database, which may start later. A process that does not serve `writes` nothing, and
+    never connects. Raises `SettingsError` for an invalid address.
     """
     engine = open_engine(address(url, data_dir))
     writer = LedgerWriter(engine, keep_s=keep_s)
@@ -221,7 +220,7 @@ async def open_ledger(
         if not writes:
             yield Ledger(engine, writer)
             return
-        writer.enqueue(asyncio.Event())  # makes the tables
+        writer.enqueue(asyncio.Event())  # creates the tables
         async with supervising("ledger retention", writer.sweep):
             yield Ledger(engine, writer)
         await writer.drain(DRAIN_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Conversations from memory or else from the ledger, which makes them live again; or as they once were."""
+"""Recall reads conversations from memory, or from the ledger, and can put them back into memory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from backend.storage.memory import HISTORY_LIMIT, Memory
 from backend.storage.messages import Message
 
 SHOWN_LIMIT = 2_000
-"""Messages shown of a conversation as it was; the newest."""
+"""The most messages of a past conversation: the newest."""
 
 
 async def recall(
     memory: Memory, ledger: Ledger | None, user_id: str, conversation_id: str, limit: int, *, live: bool = True
 ) -> list[Message]:
-    """Return the newest messages, oldest first; with `live`, those of the ledger are put back into memory.
+    """Return the newest messages, oldest first. With `live`, messages from the ledger are put back into memory.
 
     Raises `MemoryUnavailable` or `LedgerUnavailable`: an unreadable conversation is not treated as a new one.
     """
@@ -29,7 +29,7 @@ async def recall(
 async def recall_until(
     memory: Memory, ledger: Ledger | None, user_id: str, conversation_id: str, until: float | None
 ) -> list[Message]:
-    """Return the messages up to a Unix time, oldest first; the ledger has those that memory has dropped by now.
+    """Return the messages up to a Unix time, oldest first. The ledger has those that memory has dropped.
 
     Raises `MemoryUnavailable` or `LedgerUnavailable`.
     """

@@ -1,6 +1,6 @@
-"""The usage of one piece of work: its models, with their tokens and cost, and its tools, for the ledger.
+"""A piece of work has a usage, for the ledger: its models with tokens and cost, and its tool calls.
 
-A Thinker's run and a typed turn are each such a piece. Whatever runs within one finds it in `current_work`.
+A Thinker's run and a typed turn are such pieces. Code that runs within one finds it in `current_work`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from backend.storage.ledger.entries import Entry
 
 TOOLS_LIMIT = 100
-"""Tool calls that are noted of one piece of work."""
+"""The most tool calls that are noted of one piece of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +26,27 @@ class ToolUse:
     output: str
     took_ms: int
     error: str | None
-    """The kind of failure."""
+    """The kind of failure; None: the call succeeded."""
     at: float
-    """When it was over, in Unix time."""
+    """The Unix time of its end."""
 
 
 @dataclass(repr=False)
 class Work:
-    """The models and tools of one piece of work, as they are used."""
+    """The models and tools that one piece of work has used so far."""
 
     models: dict[str, None] = field(default_factory=dict)
     """The models that answered, in order."""
     tokens: int = 0
     micro_usd: int | None = None
-    """What the models cost, in millionths of a dollar; None: no price is known."""
+    """The cost of the models in millionths of a dollar; None: no price is known."""
     tools: list[ToolUse] = field(default_factory=list)
 
-    def __repr__(self) -> str:  # without anybody's words
+    def __repr__(self) -> str:  # without words of the conversation
         return f"Work({self.tokens} tokens, {len(self.tools)} tools)"
 
     def model_answered(self, model: str, tokens: int, micro_usd: int | None) -> None:
-        """Add what one answer of a model took."""
+        """Add the usage of one answer of a model."""
         self.models[model] = None
         self.tokens += tokens
         if micro_usd is not None:
@@ -58,14 +58,14 @@ class Work:
             self.tools.append(ToolUse(name, arguments, output, round(seconds * 1000), error, time.time()))
 
     def add_to(self, entry: Entry) -> Entry:
-        """Return the entry of this work's outcome, with its models, tokens and cost."""
+        """Return the entry of this work's outcome, with models, tokens and cost."""
         if not self.models:
             return entry
         cost = None if self.micro_usd is None else self.micro_usd / 1e6
         return replace(entry, model=", ".join(self.models), tokens=self.tokens, cost_usd=cost)
 
     def entries(self, of: Entry) -> Iterator[Entry]:
-        """Yield the entries of each tool call and its result; `of` is the entry that they led to."""
+        """Yield the entries of each tool call and its result; `of` is the entry of the outcome."""
         for number, use in enumerate(self.tools, 1):
             id_ = f"{of.entry_id[:100]}:tool{number}"
             details = {"for": of.entry_id} | ({"error": use.error} if use.error else {})
@@ -81,7 +81,7 @@ current_work: ContextVar[Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def working() -> Iterator[Work]:
-    """Have what runs within the block noted in a work of its own."""
+    """Note the models and tools of the block in a new piece of work."""
     work = Work()
     token = current_work.set(work)
     try:

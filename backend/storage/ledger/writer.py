@@ -1,7 +1,7 @@
-"""Writes the ledger beside the audio path, in batches.
+"""The writer writes the ledger in batches, off the audio path.
 
-A database that is slow or gone costs entries only once the queue is full, the oldest first, and never a call. A batch
-is written again when the answer to it was lost; the table keeps each entry once.
+A slow or absent database never affects a call; once the queue is full, the oldest entries are lost. A batch is written
+again when the answer to it was lost; the table keeps each entry once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 Write = Entry | Executable
 WAITING_LIMIT = 10_000
-"""Writes that may wait; of more, the oldest are dropped."""
+"""The most writes that wait; beyond that, the oldest are dropped."""
 BATCH = 200
-"""Writes of one transaction."""
+"""The most writes of one transaction."""
 ANSWER_WITHIN_S = 10.0
 """Seconds one transaction may take."""
 SWEEP_EVERY_S = 3600.0
-"""Least seconds between two deletions of what is too old."""
+"""The fewest seconds between two deletions of old entries."""
 FAULTS = (SQLAlchemyError, OSError, TimeoutError, ValueError, TypeError, ArithmeticError)
 
 
@@ -41,7 +41,7 @@ class LedgerWriter(WriteQueue[Write]):
     """The writes of this process to the ledger."""
 
     def __init__(self, engine: AsyncEngine, *, keep_s: float | None = None, limit: int = WAITING_LIMIT) -> None:
-        """Entries are kept for `keep_s` seconds; None: for good."""
+        """Entries are kept for `keep_s` seconds; None: without limit."""
         super().__init__("ledger", LedgerUnavailable, self._write, limit=limit, batch=BATCH)
         self._engine = engine
         insert = sqlite.insert if engine.url.get_backend_name() == "sqlite" else postgresql.insert
@@ -49,21 +49,21 @@ class LedgerWriter(WriteQueue[Write]):
         self._keep_s = keep_s
         self._sweep_at = 0.0
         self.is_ready = False
-        """Whether the tables are there."""
+        """Whether the tables exist."""
 
     def write(self, *entries: Entry) -> None:
-        """Have entries written soon. Returns immediately."""
+        """Queue entries to be written. Returns immediately."""
         for entry in entries:
             self.enqueue(entry)
 
     async def sweep(self) -> None:
-        """Have what is too old deleted though nothing is written, until cancelled."""
+        """Delete old entries at intervals even if nothing is written, until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_EVERY_S)
             self.enqueue(asyncio.Event())
 
     async def _write(self, writes: Sequence[Write]) -> int:
-        """Write a batch, and delete what is too old. Raises `LedgerUnavailable`."""
+        """Write a batch, and delete old entries. Raises `LedgerUnavailable`."""
         try:
             if not self.is_ready:
                 async with asyncio.timeout(ANSWER_WITHIN_S):
@@ -77,7 +77,7 @@ class LedgerWriter(WriteQueue[Write]):
         return await self._try(writes)
 
     async def _try(self, writes: Sequence[Write]) -> int:
-        """Write a batch, or else each entry by itself, so that one that is refused does not stop the others."""
+        """Write a batch. If it is refused, write each entry by itself, so that a bad one does not stop the others."""
         try:
             await self._execute(writes)
         except FAULTS as error:
@@ -92,7 +92,7 @@ class LedgerWriter(WriteQueue[Write]):
     async def _execute(self, writes: Sequence[Write]) -> None:
         async with asyncio.timeout(ANSWER_WITHIN_S), self._engine.begin() as connection:
             for kind, same in groupby(writes, type):
-                if kind is Entry:  # by one statement: one for each would hold the event loop twenty times as long
+                if kind is Entry:  # In one statement: one for each row would hold the event loop twenty times as long.
                     rows = [write.row() for write in same if isinstance(write, Entry)]
                     await connection.execute(self._insert, rows)
                     continue

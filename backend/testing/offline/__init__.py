@@ -1,5 +1,6 @@
-"""The scripted peer: a server of the Realtime API with answers, delays and failures as a script says, for tests.
+"""The scripted peer: a server of the Realtime API for tests, with the answers, delays and failures of a script.
 
-`__main__` starts it; `app` adds scripts and `/debug` to the routes; `script/` is what a script may say, and the handler
-that follows it; `record` keeps what went over the wire; `unscripted` is what extensions add. See docs/offline.md.
+`__main__` starts it; `app` adds scripts and `/debug` to the routes; `script/` has the form of scripts and the handler
+that follows one; `record` keeps the messages of each connection; `unscripted` has the parts of extensions. See
+docs/offline.md.
 """

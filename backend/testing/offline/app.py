@@ -1,4 +1,4 @@
-"""The scripted peer's HTTP surface: the routes of the API it plays, and `/debug` for tests."""
+"""The HTTP routes of the scripted peer: those of the API that it plays, and `/debug` for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from backend.testing.offline.unscripted import complete as complete_unscripted
 
 
 class ScriptedPeer(serving.Service):
-    """Follows a script; without one it hears and says nothing."""
+    """The scripted peer; without a script it hears and says nothing."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ScriptedPeer(serving.Service):
         required_key: str | None = None,
         conversation: type[Realtime] = Realtime,
     ) -> None:
-        """`conversation` is what stands behind each connection."""
+        """`conversation` is the class of each connection's conversation."""
         super().__init__(required_key)
         self.logs = ConnectionLogs()
         self._conversation = conversation
@@ -56,7 +56,7 @@ class ScriptedPeer(serving.Service):
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
 
     async def complete(self, body: bytes) -> Response:
-        """Answer as the script says next; without one, as extensions do."""
+        """Answer with the script's next reply; without a script, as an extension does."""
         replies = self._script.chat if self._script else None
         if not replies:
             return await complete_unscripted(body)
@@ -77,7 +77,7 @@ def create_app(peer: ScriptedPeer) -> Starlette:
 
 
 async def debug_connections(request: Request) -> Response:
-    """Show everything that went over the wire."""
+    """Return all messages of all connections."""
     if not _is_local(request):
         return Response(status_code=404)
     peer: ScriptedPeer = request.app.state.service
@@ -98,7 +98,7 @@ async def debug_script(request: Request) -> Response:
 
 
 def _is_local(request: Request) -> bool:
-    """Return whether the debug routes answer: on loopback only."""
+    """Return whether the request comes from loopback: the debug routes answer no other."""
     if request.client is None:
         return False
     try:

@@ -1,7 +1,7 @@
-"""The messages that really went over the wire, kept for tests: `GET /debug/connections`. Bounded in every direction.
+"""The messages that were really sent and received, kept for tests in bounds: `GET /debug/connections`.
 
-Entries are kept as JSON: the objects of a hundred connections' logs would be walked through by the garbage collector,
-for tens of milliseconds each time.
+Entries are kept as JSON: the garbage collector would take tens of milliseconds each time for the objects of a hundred
+connections' logs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from backend.realtime.conversation import Conversation
 from backend.realtime.serving.wire_log import WireLog
 
 MAX_CONNECTIONS = 200
-"""Older connections are forgotten first."""
+"""The most connections kept; the oldest are forgotten first."""
 MAX_EVENTS = 20_000
 """The most events kept per connection and direction; the oldest are forgotten first."""
 AUDIO_FIELDS = {

@@ -22,7 +22,7 @@ def beyond(names: Iterable[Any], known: Collection[str]) -> list[str]:
 
 
 def complaints(error: ValidationError) -> list[str]:
-    """Return what is wrong, each with its place."""
+    """Return the complaints of an error, each with its place."""
     return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
 
 
@@ -31,14 +31,14 @@ class SchemaCheckedRealtime(Realtime, ABC):
 
     @abstractmethod
     def faults(self, event: Any) -> list[str]:
-        """Return what is wrong with a client event; nothing where it is right."""
+        """Return the faults of a client event; none if it is right."""
 
     def as_ours(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return a client event as OpenAI's API has it."""
+        """Return a client event in the form of OpenAI's API."""
         return event
 
     def receive(self, event: Any) -> list[Effect]:
-        """Carry out a client event that is right."""
+        """Carry out a client event, or answer it with its faults."""
         if found := self.faults(event if isinstance(event, dict) else {}):
             return self._stamped([Send(Fault("; ".join(found), code=STRICT).event(event))])
         return super().receive(self.as_ours(event))

@@ -1,7 +1,7 @@
-"""A peer that refuses what the `openai` package's types do not know: unknown fields above all, at any depth.
+"""A peer that refuses events which do not fit the `openai` package's types: above all unknown fields, at any depth.
 
-The API treats an unknown field as a mistake; the types alone would let it pass. Slower than the plain peer to start
-and to serve, so it is only used where a client is to be checked (`--strict`).
+The API treats an unknown field as a mistake; the types alone would let it pass. This peer is slower to start and to
+serve than the plain one, so it is only used to check a client (`--strict`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ TYPES: dict[str, type[BaseModel]] = {
 
 
 def faults(event: Any) -> list[str]:
-    """Return what is wrong with a client event by the package's types; nothing where it is right."""
+    """Return the faults of a client event by the package's types; none if it is right."""
     return faults_by(TYPES, event)
 
 
 def faults_by(types: Mapping[str, type[BaseModel]], event: Any) -> list[str]:
-    """Return what is wrong with an event by the types of that name."""
+    """Return the faults of an event by `types`, which has the type of each event by name."""
     kind = types.get(event.get("type", "")) if isinstance(event, dict) else None
     if kind is None:
         return ["type: no client event has this one"]

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback: a function gives its answers, misbehaviour included.
+"""A small HTTP/1.1 server on loopback: a function makes its answers, faulty ones, too.
 
 async with serving(lambda request: json_reply({"ok": True})) as server:
     ... server.url, server.requests
@@ -34,7 +34,7 @@ class Request:
 class Reply:
     """An answer. `parts` are sent one after the other; a float among them is a pause in seconds.
 
-    `breaks_off` closes the connection without ending the body; without parts, without answering at all.
+    `breaks_off` closes the connection without ending the body, and without parts before any answer.
     """
 
     status: int = 200
@@ -66,12 +66,12 @@ class ApiServer:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     open: int = 0
-    """Requests being answered at the moment."""
+    """The number of requests that are being answered now."""
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once a client has closed its connection before the whole answer was sent."""
+    """Set when a client has closed its connection before the whole answer was sent."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection: one request, one answer, and an end."""
+        """Serve one connection: read one request, send one answer, and close."""
         try:
             if request := await _read_request(reader):
                 self.requests.append(request)

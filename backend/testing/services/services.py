@@ -24,7 +24,7 @@ SERVICES = {
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """The service that an extension asks."""
+    """The stand-in of a service that an extension uses."""
 
     name: str
     """The first part of the path."""
@@ -34,7 +34,7 @@ class StandIn:
 
 
 def every_service(request: Request) -> Reply:
-    """Answer for all of them, by the first part of the path."""
+    """Answer for all services, by the first part of the path."""
     prefix, _, rest = request.path.removeprefix("/").partition("/")
     request.path = f"/{rest}"
     return (SERVICES | {each.name: each.answering for each in stand_ins()})[prefix](request)
@@ -58,5 +58,5 @@ def pointing_at(url: str) -> dict[str, str]:
 
 @cache
 def stand_ins() -> tuple[StandIn, ...]:
-    """Return the stand-ins of the extensions that are there, each made once."""
+    """Return the stand-ins of the installed extensions, each made once."""
     return tuple(module.as_service() for module in modules_named("stand_in"))

@@ -1,15 +1,15 @@
-"""A call's UDP sockets: which addresses and ports it binds, what it advertises, and how datagrams come and go.
+"""A call's UDP sockets: the addresses and ports to bind and to advertise, and the way of each datagram.
 
-This is the one file that reaches inside aioice 0.13, which gathers every address but loopback on ports of the system's
-choice and has no setting for either; tries to read each media packet as STUN; and queues it for a task. On the instance
-of a connection, `get_component_candidates`, `data_received` and `check_incoming` are replaced, and `_protocols` and
-`_nominated` are read; the module stays as it is. If one of these changes, no call connects, or none is answered:
-`tests/test_library_pins.py` fails first.
+This is the one file that reaches inside aioice 0.13. aioice gathers every address but loopback on ports of the system's
+choice, without a setting for either; it tries to read each media packet as STUN, and queues it for a task. On the
+instance of a connection, `get_component_candidates`, `data_received` and `check_incoming` are replaced, and
+`_protocols` and `_nominated` are read; the module stays as it is. If one of these changes, no call connects, or none is
+answered: `tests/test_library_pins.py` fails first.
 
 A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
-why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an
-asyncio datagram transport in which nothing ever waits: what the network does not take immediately is dropped, since
-audio that waited would be too late, and STUN and DTLS repeat what is not answered.
+why). A `SocketReader` asks the system once which sockets have data, and empties those. A `ClockedSocket` is an asyncio
+datagram transport in which nothing waits: a datagram that the network does not take immediately is dropped, since
+delayed audio would be too late, and STUN and DTLS repeat what is not answered.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from backend.media.clock import MediaClock, current_media_clock
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-"""Enough for programs. Chromium gathers nothing on a machine that has only this, unless it is started with
-`--allow-loopback-in-peer-connection` and has leave to use the microphone; the WebSocket is the way there."""
+"""The only address of a machine without a network, enough for programs. Chromium gathers nothing there, unless it is
+started with `--allow-loopback-in-peer-connection` and may use the microphone; it can call by WebSocket."""
 RECEIVE_BUFFER = 256 * 1024
-"""Bytes the kernel keeps of a call's packets: seconds of speech, should our process stall."""
+"""Bytes of a call's packets that the kernel keeps: seconds of speech, if our process stalls."""
 STUN_WITHIN_S = 5
-"""Seconds STUN and TURN servers have to answer while candidates are gathered."""
+"""Seconds in which STUN and TURN servers must answer while candidates are gathered."""
 RETRY_AFTER_S = 10
 LAST_STUN_BYTE = 3
-"""STUN messages begin with a byte of 0 to 3."""
+"""The highest first byte of a STUN message (0 to 3)."""
 DATAGRAM_BYTES = 2048
-"""The size of the read buffer: more than any network carries in one piece."""
+"""The size of the read buffer: more than any network carries in one datagram."""
 AT_ONCE = 8
-"""Sockets read, a datagram of each, between two looks at the clock: about a millisecond when all their callers speak.
-The system reports the others first the next time, so that none is forgotten; a flood waits in the kernel's buffer,
-which drops what it cannot hold."""
+"""The sockets that are read, a datagram of each, between two looks at the clock: about a millisecond when all their
+callers speak. The system reports the others first the next time; a flood waits in the kernel's buffer, which drops what
+it cannot hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Binding:
 
 
 class MediaSocket(StunProtocol):
-    """One socket's protocol. Media comes fifty times a second; its first byte tells it from STUN (RFC 7983)."""
+    """One socket's protocol. Media comes fifty times a second; the first byte distinguishes it from STUN (RFC 7983)."""
 
     def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
-        """Give media and DTLS to the connection and STUN to aioice; drop an empty datagram, which DTLS trips over."""
+        """Pass media and DTLS to the connection and STUN to aioice; drop an empty datagram, on which DTLS fails."""
         if not data:
             return
         if isinstance(data, bytes) and data[0] > LAST_STUN_BYTE:
@@ -77,11 +77,11 @@ class MediaSocket(StunProtocol):
 
 
 def choose_bindings(found: list[str], force_host: str | None) -> list[Binding]:
-    """Return what to bind and advertise, given the machine's own addresses.
+    """Return the addresses to bind and advertise, given the machine's own addresses.
 
-    A forced address that is ours is bound alone. One that is not (the host's, seen from inside a container; the
-    router's, behind NAT) is advertised for a socket that takes what comes in on any interface. A machine without
-    a network is left with loopback, which ICE otherwise leaves out (RFC 8445, 5.1.1.1).
+    A forced address of this machine is bound alone. Any other (the host's, seen from inside a container; the router's,
+    behind NAT) is advertised for a socket on all interfaces. Only a machine without a network uses loopback, which ICE
+    otherwise leaves out (RFC 8445, 5.1.1.1).
     """
     if force_host is None:
         return [Binding(address, address) for address in found or [LOOPBACK]]
@@ -94,9 +94,9 @@ def choose_bindings(found: list[str], force_host: str | None) -> list[Binding]:
 def bind_within(
     connection: Connection, force_host: str | None, port_range: tuple[int, int] | None, *, clocked: bool
 ) -> None:
-    """Make `connection` gather by our rules. Before it gathers; gathering may then raise `TooMany`.
+    """Make `connection` gather by our rules; call this before it gathers, which may then raise `TooMany`.
 
-    `clocked`: its sockets are read by the media clock, with those of other calls, rather than each as soon as it may.
+    `clocked`: the media clock reads its sockets together with those of other calls; otherwise the event loop does.
     """
 
     async def gather(component: int, addresses: list[str], timeout: int = STUN_WITHIN_S) -> list[Candidate]:
@@ -112,7 +112,7 @@ def bind_within(
 
 
 def abort(connection: Connection) -> None:
-    """Close the sockets of a connection that would not close in order."""
+    """Close the sockets of a connection that has not closed in time."""
     for protocol in connection._protocols:
         protocol.transport.abort()
 
@@ -122,7 +122,7 @@ DataHandler = Callable[[bytes, int], None]
 
 
 def intercept_data(connection: Connection, on_data: DataHandler) -> DataHandler:
-    """Have `on_data` called with each datagram that is not STUN as it is read; return the former callback."""
+    """Call `on_data` with each datagram that is not STUN as it is read; return the former callback."""
     stock: DataHandler = connection.data_received
     vars(connection)["data_received"] = on_data
     return stock
@@ -144,7 +144,7 @@ def watch_checks(connection: Connection, on_check: OnCheck) -> None:
 
 
 class MediaPath:
-    """The way out of one connection: through the socket of the candidate pair that ICE has chosen."""
+    """The outgoing path of one connection: the socket of the candidate pair that ICE has chosen."""
 
     def __init__(self, connection: Connection) -> None:
         self._pairs: dict[int, Any] = connection._nominated  # by component
@@ -152,7 +152,7 @@ class MediaPath:
         self._address = ("", 0)
 
     def send(self, data: bytes) -> None:
-        """Send a datagram, or drop it while there is no pair: ICE has lost it then, and reports so itself."""
+        """Send a datagram; drop it while there is no candidate pair. ICE reports the loss of a pair itself."""
         pair = self._pairs.get(1)
         if pair is None:
             return
@@ -180,14 +180,14 @@ class SocketReader:
         self._media_clock.begin_reading(self._read)
 
     def remove(self, descriptor: int) -> None:
-        """Read the socket no more; call it before the socket is closed. Safe to call twice."""
+        """Stop reading a socket; call this before the socket is closed. Safe to call twice."""
         if self._sockets.pop(descriptor, None) is not None:
             self._ready.unregister(descriptor)
         if not self._sockets:
             self._media_clock.end_reading(self._read)
 
     def _read(self, until: float) -> float | None:
-        """Read what has come until `until`; return up to when everything has been read, None when something is left."""
+        """Read until the moment `until`; return the moment up to which all data has been read, None if data is left."""
         sockets, poll, now = self._sockets, self._poll, self._now
         asked = now()
         while ready := poll():
@@ -214,11 +214,11 @@ class ClockedSocket(asyncio.DatagramTransport):
         reader.add(self, self._descriptor)
 
     def receive(self) -> None:
-        """Read one datagram and hand it on."""
+        """Read one datagram and pass it on."""
         try:
             data, address = self._socket.recvfrom(DATAGRAM_BYTES)
         except (BlockingIOError, InterruptedError):
-            return  # its checksum was wrong: the system found out when it was asked for it
+            return  # the datagram's checksum was wrong, which the system finds only when it is read
         except OSError as error:
             self._protocol.error_received(error)
             return
@@ -242,7 +242,7 @@ class ClockedSocket(asyncio.DatagramTransport):
         return self._closing
 
     def close(self) -> None:
-        """Close the socket; the protocol learns of it soon. Safe to call twice."""
+        """Close the socket; the protocol's `connection_lost` is called soon. Safe to call twice."""
         if self._closing:
             return
         self._closing = True
@@ -270,9 +270,9 @@ BoundSocket = tuple[Binding, socket.socket]
 
 
 def open_sockets(bindings: list[Binding], port_range: tuple[int, int] | None) -> list[BoundSocket]:
-    """Return a UDP socket per binding, all on one port if there is a range; an address that is gone is left out.
+    """Return a UDP socket for each binding, all on one port if there is a range; an address that is gone is left out.
 
-    Raises `TooMany` when no port of the range is free on all of them.
+    Raises `TooMany` if no port of the range is free on all addresses.
     """
     if port_range is None:
         return _bind_all(bindings, 0) or []
@@ -287,7 +287,7 @@ def open_sockets(bindings: list[Binding], port_range: tuple[int, int] | None) ->
 
 
 def _bind_all(bindings: list[Binding], port: int) -> list[BoundSocket] | None:
-    """Return sockets for all bindings on `port`; None if it is taken on one of them."""
+    """Return sockets for all bindings on `port`; None if the port is taken on one of them."""
     sockets: list[BoundSocket] = []
     with ExitStack() as closing:
         for binding in bindings:

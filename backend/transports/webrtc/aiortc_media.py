@@ -1,16 +1,15 @@
 """Audio packets through aiortc 1.16, past its decoder, its encoder and its per-packet machinery.
 
-This is the one file that reaches inside aiortc. aiortc keeps what happens once or once a second: descriptions, ICE,
-DTLS and its keys, and the reports (RTCP) both ways. Fifty times a second, both ways, there is only this:
+This is the one file that reaches inside aiortc. aiortc keeps the work that is done once or once a second: descriptions,
+ICE, DTLS and its keys, and the reports (RTCP) both ways. Fifty times a second, both ways, this file does the rest:
 
-- *in*: what aioice would queue for a task is taken when it is read. RTP has its SRTP protection removed, its header
-  read, is counted for the reports and handed on. All else goes the stock way.
+- *in*: a datagram that aioice would queue for a task is taken when it is read. For RTP the SRTP protection is removed
+  and the header read; the packet is counted for the reports and passed on. All else goes aiortc's own way.
 - *out*: `RTCRtpSender._run_rtp`, which would ask a track for a frame, joins the media clock instead. When a slot is
-  due: ask for its payload, write the header, protect it, send it through the candidate pair that ICE has chosen.
+  due, its payload gets a header and protection, and is sent through the candidate pair that ICE has chosen.
 
-A transceiver's receiver and sender are put in at construction; `take_over` exchanges them before anything has started.
-If aiortc changes what is used here, calls connect and stay silent, or do not connect: `tests/test_library_pins.py`
-fails first.
+aiortc makes a transceiver's receiver and sender at construction; `take_over` replaces them before they start. If aiortc
+changes what is used here, calls connect and stay silent, or do not connect: `tests/test_library_pins.py` fails first.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ from backend.transports.webrtc.srtp import MARKER, Packet, Protection, is_media,
 log = logging.getLogger(__name__)
 
 RTP_CLOCK = 48_000
-"""Opus counts RTP time at 48 kHz, whatever rate it encodes (RFC 7587, 4.1)."""
+"""Timestamps a second of Opus over RTP, whatever rate it encodes (RFC 7587, 4.1)."""
 SLOT_TICKS = RTP_CLOCK * 20 // 1000
 """RTP clock ticks in 20 ms."""
 REPORT_SLOTS = 25
-"""How often (0.5 s) the sender's report learns what was sent, and which wall clock time its timestamps stand for."""
+"""The slots (0.5 s) after which the sender's report gets its counts, and the wall clock time of its timestamps."""
 
 OnPacket = Callable[[Packet], None]
 """Called on the event loop for every audio packet, in the order of arrival."""
 NextPayload = Callable[[], bytes]
 """Called on the event loop when a slot is due: the Opus payload of the next 20 ms; empty when nothing is to be sent."""
 OnLoss = Callable[[float], None]
-"""Called on the event loop when the other side reports: the share (0 to 1) of our packets lost since it last did."""
+"""Called on the event loop with the share (0 to 1) of our packets that the other side lost since its last report."""
 
 
 class PacketReceiver(RTCRtpReceiver):
@@ -61,7 +60,7 @@ class PacketReceiver(RTCRtpReceiver):
         self._payload_types: frozenset[int | None] = frozenset()
         self._source: int | None = None
         self._statistics: dict[int, StreamStatistics] = _inside(self, RTCRtpReceiver, "remote_streams")
-        self._counted: Any = StreamStatistics(RTP_CLOCK)  # of a packet it reads sequence number and timestamp alone
+        self._counted: Any = StreamStatistics(RTP_CLOCK)  # it reads only a packet's sequence number and timestamp
 
     async def receive(self, parameters: RTCRtpReceiveParameters) -> None:
         """Start as aiortc does, but without the decoder thread, and take packets where they arrive."""
@@ -75,7 +74,7 @@ class PacketReceiver(RTCRtpReceiver):
         self._stock_on_data = intercept_data(self.transport.transport._connection, self._on_data)
 
     async def _handle_rtp_packet(self, packet: RtpPacket, arrival_time_ms: int) -> None:
-        """Take a packet the stock way, as queued before `receive`."""
+        """Take a packet that aiortc has queued before `receive`."""
         kind, sequence, timestamp = packet.payload_type, packet.sequence_number, packet.timestamp
         self._receive_packet(Packet(kind, sequence, timestamp, packet.ssrc, packet.payload))
 
@@ -113,14 +112,14 @@ class PacketSender(RTCRtpSender):
         self._on_loss = on_loss
         self._on_fault = on_fault
         self.slot: MediaSlot | None = None
-        """The share of the media clock, once there is something to send by."""
+        """The slot of the media clock; None before the connection stands."""
         self._payload_type = 0
         self._marker = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
         self._origin = random32()
 
     async def _run_rtp(self, codec: RTCRtpCodecParameters) -> None:
-        """Run until cancelled, as aiortc does, announcing the beginning and the end."""
+        """Run until cancelled, and announce the beginning and the end as aiortc does."""
         assert codec.payloadType is not None
         self._payload_type = codec.payloadType
         self._protection = Protection(self._dtls._tx_srtp)
@@ -130,7 +129,7 @@ class PacketSender(RTCRtpSender):
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
-            pass  # this is how `stop` ends it, and waits for `rtp_exited`
+            pass  # `stop` cancels this task, and waits for `rtp_exited`
         finally:
             self.slot.leave()
             _inside(self, RTCRtpSender, "rtp_exited").set()
@@ -177,10 +176,9 @@ def take_over(
     on_loss: OnLoss = lambda lost: None,
     on_fault: OnFault | None = None,
 ) -> PacketSender:
-    """Give `on_packet` what `transceiver` receives, and let `next_payload` fill what it sends.
+    """Pass what `transceiver` receives to `on_packet`, and let `next_payload` make what it sends.
 
-    Call it before any description is set. `on_fault` learns of an exception in a slot, after which the sender sends no
-    more.
+    Call this before any description is set. `on_fault` gets an exception of a slot, which ends the sending.
     """
     stock, transport = transceiver.sender, transceiver.sender.transport
     sender = PacketSender(transport, next_payload, on_loss, on_fault)
@@ -198,13 +196,13 @@ def ice_connection(transceiver: RTCRtpTransceiver) -> Connection:
 
 
 def set_codec_parameters(transceiver: RTCRtpTransceiver, parameters: dict[str, int]) -> None:
-    """Have the answer ask for these format parameters of its codec; call it between the two descriptions."""
+    """Ask for these format parameters of the codec in the answer; call this between the two descriptions."""
     for codec in transceiver._codecs:
         codec.parameters = dict(parameters)
 
 
 def check_ice_servers(servers: Iterable[RTCIceServer]) -> None:
-    """Raise `ValueError` saying what is wrong with a server's URL, as the first connection would."""
+    """Raise the `ValueError` for a wrong server URL that the first connection would raise."""
     connection_kwargs(list(servers))
 
 

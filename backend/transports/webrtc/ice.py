@@ -1,4 +1,4 @@
-"""The ICE configuration: STUN and TURN servers, the advertised address, the UDP ports, how long callers may take."""
+"""The ICE configuration: STUN and TURN servers, the advertised address, the UDP ports, the time limits."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 @dataclass(frozen=True, slots=True)
 class IceConfig:
-    """The way calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
+    """The configuration of WebRTC calls. Raises `SettingsError` at start-up instead of at the first call."""
 
     ice_servers: tuple[RTCIceServer, ...] = ()
-    """None by default: nothing leaves for a public STUN server unless the operator names one."""
+    """The STUN and TURN servers; none by default, so that no public server is asked unless the operator names one."""
     force_host: str | None = None
-    """IP address to advertise instead of our own (Docker, NAT)."""
+    """The IP address to advertise instead of our own (Docker, NAT)."""
     port_range: tuple[int, int] | None = None
-    """UDP ports to bind, both ends included; None: whatever the system gives."""
+    """The UDP ports to bind, both ends included; None: any port."""
     connect_within_s: float = 10.0
-    """Seconds a call may take to connect after our answer."""
+    """Seconds in which a call must connect after our answer."""
     lost_after_s: float = 10.0
     """Seconds without a media packet after which the caller counts as gone."""
 

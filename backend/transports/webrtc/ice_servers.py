@@ -1,9 +1,9 @@
-"""The STUN and TURN servers of a deployment, and who gets which credentials for them.
+"""The STUN and TURN servers of a deployment, and the credentials for them.
 
-A TURN server relays whatever it is sent, and its operator pays for it. So a caller gets credentials of his own, which
-expire: the server signs a name and a time with a secret it shares with the TURN server, which verifies the signature
-(coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-behave-turn-rest-00). A username and password written
-into the settings are the server's own: they are not given out. Calls are still relayed then, on our side.
+A TURN server relays all traffic that it gets, and its operator pays for it. So each caller gets separate credentials
+that expire: the server signs a name and a time with a secret that it shares with the TURN server, which verifies the
+signature (coturn: `use-auth-secret` and `static-auth-secret`; draft-uberti-behave-turn-rest-00). A username and
+password in the settings are the server's own and are not given to callers: then only our side of a call is relayed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataclasses import replace
 from aiortc import RTCIceServer
 
 OURSELVES = "server"
-"""The name under which this server itself uses TURN."""
+"""The name in this server's own credentials for TURN."""
 NAME_CHARS = 16
 
 
 class IceServers:
-    """The servers for each side: those without a password, those a caller gets, and those we use."""
+    """The STUN and TURN servers for callers and for this server."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class IceServers:
         ttl_s: float = 3600.0,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`turn_secret` signs credentials that are good for `ttl_s` seconds; empty: none are made."""
+        """`turn_secret` signs credentials that are valid for `ttl_s` seconds; empty: no credentials are made."""
         split = [
             replace(server, urls=urls)
             for server in listed
@@ -41,6 +41,7 @@ class IceServers:
             if (urls := _urls(server, relays))
         ]
         self._open = [server for server in split if not _relays(server)]
+        # Where credentials can be signed, callers get their own; the rest of the relays is for this server alone.
         self._own = [server for server in split if _relays(server) and (server.username or not turn_secret)]
         self._signed = [server for server in split if _relays(server) and not server.username and turn_secret]
         self._secret = turn_secret.encode()
@@ -54,25 +55,25 @@ class IceServers:
 
     @property
     def gives_credentials(self) -> bool:
-        """Return whether `for_caller` has more than what is open to all."""
+        """Return whether `for_caller` returns more than `open_to_all`."""
         return bool(self._signed)
 
     @property
     def withheld(self) -> list[str]:
-        """The URLs of TURN servers that callers cannot use, since no credentials can be made for them."""
+        """The URLs of TURN servers for which no credentials can be made, so that callers cannot use them."""
         return [url for server in self._own for url in server.urls]
 
     def for_caller(self, user: str) -> tuple[list[RTCIceServer], float]:
-        """Return what this user's next call may use, and when its credentials expire, in Unix seconds.
+        """Return the servers for this user's next call, and the Unix time in seconds when their credentials expire.
 
-        The name in them stands for the user and says nothing else, so that the TURN server's quotas count per user.
+        The name in them is a hash that stands for the user, so that the TURN server's quotas count per user.
         """
         name = hmac.new(self._secret, b"turn name " + user.encode(), hashlib.sha256).hexdigest()[:NAME_CHARS]
         expires_at = int(self._now() + self._ttl_s)
         return self._open + self._with_credentials(name, expires_at), expires_at
 
     def for_us(self) -> tuple[RTCIceServer, ...]:
-        """Return what this server uses for a call that begins now."""
+        """Return the servers that this server uses for a call that begins now."""
         return (*self._open, *self._own, *self._with_credentials(OURSELVES, int(self._now() + self._ttl_s)))
 
     def _with_credentials(self, name: str, expires_at: int) -> list[RTCIceServer]:

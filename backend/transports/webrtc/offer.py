@@ -1,15 +1,15 @@
-"""A caller's SDP offer is checked and cleaned before anything is opened for it. Pure.
+"""The check of a caller's SDP offer, which is also reduced to what is allowed before anything is opened for it. Pure.
 
-We answer exactly one shape: one audio section that sends and receives, with Opus, and behind it, in calls over the
+Only one form is answered: one audio section that sends and receives, with Opus, and behind it, in calls over the
 Realtime protocol, the data channels on the same transport. Everything else (video, more sections) would cost sockets,
-threads and decoders that a voice call has no use for.
+threads and decoders that a voice call does not need.
 
-What is taken out of an offer, and why:
+These parts of an offer are removed:
 - candidates beyond `MAX_CANDIDATES`, and those our address policy refuses: each makes the server send packets to
   an address of the sender's choice, and 12 KB of them would make it send 1,400;
 - `.local` names (browsers hide addresses behind them): resolving them takes a second and mostly fails. The caller
-  checks our addresses anyway and is learned from its first packet, as RFC 8445, 7.3.1.3 has it;
-- `end-of-candidates`, since the caller may have none left by now, and ICE would give up before that packet.
+  checks our addresses anyway, and its first packet shows its own (RFC 8445, 7.3.1.3);
+- `end-of-candidates`, since no candidate may be left by now, and ICE would give up before that packet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
 
 
 def sanitise_offer(sdp: str, *, data: bool = False) -> str:
-    """Return the offer reduced to what is allowed, with `data` channels or not. Raises `BadOffer`, which says why."""
+    """Return the offer reduced to what is allowed, with `data` channels or without. Raises `BadOffer`."""
     lines = _lines(sdp)
     _check_sections(lines, data)
     _check_credentials(lines)
@@ -41,7 +41,7 @@ def sanitise_offer(sdp: str, *, data: bool = False) -> str:
 
 
 def asks_for_pauses(offer: str) -> bool:
-    """Return whether the caller wants to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1)."""
+    """Return whether the caller asks for pauses (DTX) in what it is sent (RFC 7587, 7.1)."""
     return _PAUSES.search(offer) is not None
 
 
@@ -53,19 +53,19 @@ def asks_for_data(offer: str) -> bool:
 def allow_candidate(value: str) -> bool:
     """Return whether to try a candidate, given as the text after `candidate:`.
 
-    Private and loopback addresses are allowed: callers on the same network, or on this very machine, are the
-    common case of a first try, and a check is one small STUN packet to a port that either answers in kind or not.
+    Private and loopback addresses are allowed: callers on the same network, or on this very machine, are common in a
+    first try, and a check is only one small STUN packet.
     """
     parts = value.split()
     if len(parts) < 8 or parts[1] != "1" or parts[2].lower() != "udp" or parts[7] not in _CANDIDATE_TYPES:
-        return False
+        return False  # not the one component, UDP and types that are answered
     if not parts[5].isdecimal() or not 1 <= int(parts[5]) <= 65_535 or not parts[3].isdecimal():
         return False
     return allow_address(parts[4])
 
 
 def allow_address(host: str) -> bool:
-    """Return whether packets may be sent to `host`: one machine's own IP address, no name, group or link-local one."""
+    """Return whether packets may be sent to `host`: the IP address of one machine, no name, group or link-local."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -80,14 +80,14 @@ def _lines(sdp: str) -> list[str]:
         raise BadOffer("The offer is larger than 64 KB.")
     lines = [line for raw in sdp.replace("\r\n", "\n").split("\n") if (line := raw.strip())]
     if not lines or lines[0] != "v=0" or len(lines) > MAX_LINES:
-        raise BadOffer("This is not an SDP offer.")
+        raise BadOffer("This is not an SDP offer.")  # or too long to be looked through
     return lines
 
 
 def _check_sections(lines: list[str], data: bool) -> None:
     sections = [line for line in lines if line.startswith("m=")]
     if data and len(sections) == 2 and sections[1].startswith("m=application "):
-        _check_data(lines, sections.pop())
+        _check_data(lines, sections.pop())  # the only second section that is answered
     if len(sections) != 1 or not sections[0].startswith("m=audio "):
         besides = "" if not data else ", but for one of data channels behind it"
         raise BadOffer(f"The offer must have one audio section and no other{besides}.")

@@ -1,7 +1,8 @@
-"""One audio connection over aiortc, either end: ours (`answer`) or a caller's (`offer`, `accept`).
+"""One audio connection over aiortc, for either end: the server's (`answer`) or a caller's (`offer`, `accept`).
 
-Received packets go to `on_packet`; every 20 ms `next_payload` is asked for what to send; `on_state` learns how the
-connection stands. The server's WebRTC transport and the `talk` client both use it, and only aiortc's public API.
+`on_packet` gets the received packets, `next_payload` returns the payload to send every 20 ms, and `on_state` gets the
+state of the connection. The server's WebRTC transport and the `talk` client both use this. It uses only aiortc's public
+API.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from backend.transports.webrtc.ice import IceConfig
 log = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 4.0
-"""Seconds an orderly close may take before the sockets are closed by force."""
+"""Seconds in which the connection must close before its sockets are closed by force."""
 OPUS_WISHES = {"minptime": 10, "useinbandfec": 1, "usedtx": 1}
-"""The parameters we ask of the other side's encoder (RFC 7587, 7.1): repair data inside the packets, and next to
-nothing in silence; mono is the default."""
+"""The parameters that we ask of the other side's encoder (RFC 7587, 7.1): redundancy in the packets, and pauses in
+silence; mono is the default."""
 SDP_FAULTS = (
     ValueError,
     TypeError,
@@ -49,14 +50,14 @@ SDP_FAULTS = (
     InvalidStateError,
     OperationError,
 )
-"""The errors aiortc raises on descriptions it cannot use; it has no error of its own for them."""
+"""The errors that aiortc raises for unusable descriptions; it has no error class of its own for them."""
 
 OnChannel = Callable[[RTCDataChannel], None]
 """Called on the event loop with a data channel that the other side has opened."""
 
 
 class PeerState(StrEnum):
-    """The state of a connection; CLOSED by the other side."""
+    """The state of a connection; CLOSED means closed by the other side."""
 
     NEW = "new"
     CONNECTING = "connecting"
@@ -81,7 +82,7 @@ class AudioPeer:
         on_channel: OnChannel | None = None,
         clocked: bool = False,
     ) -> None:
-        """Open nothing yet. `clocked`: one of a server's many calls; their sockets are read together.
+        """Open nothing yet. `clocked`: the sockets are read together with those of a server's other calls.
 
         `on_check` is called for each valid connectivity check of the other side, `on_channel` for each data channel
         that it opens.
@@ -107,7 +108,7 @@ class AudioPeer:
         return PeerState(self._connection.connectionState)
 
     async def answer(self, offer: str) -> str:
-        """Return our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
+        """Return our answer to a sanitised offer, with all candidates. Raises `BadOffer` or `TooMany`."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
             aiortc_media.set_codec_parameters(self._transceiver, OPUS_WISHES)
@@ -117,19 +118,19 @@ class AudioPeer:
         return self._connection.localDescription.sdp
 
     async def offer(self) -> str:
-        """Return an offer of ours, all candidates inside."""
+        """Return an offer of ours, with all candidates."""
         await self._connection.setLocalDescription()
         return self._connection.localDescription.sdp
 
     async def accept(self, answer: str) -> None:
-        """Take the other side's answer to our offer. Raises `BadOffer` when it is no answer."""
+        """Take the other side's answer to our offer. Raises `BadOffer` if it is not an answer."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         except SDP_FAULTS as error:
             raise BadOffer("The answer cannot be understood.", hint="Is this the right server?") from error
 
     async def close(self) -> None:
-        """Close in order and release everything, within 5 s. Safe to call twice, and to cancel."""
+        """Close the connection and release everything, within 5 s. Safe to call twice, and to cancel."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="close peer")
         await asyncio.shield(self._closing)

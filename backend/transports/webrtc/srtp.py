@@ -1,9 +1,10 @@
-"""RTP packets under SRTP protection, with fewer steps than pylibsrtp's wrapper takes. The one file inside pylibsrtp.
+"""RTP packets under SRTP protection, with fewer steps than pylibsrtp's wrapper takes.
 
-Headers (RFC 3550, 5.1) are read with what a call needs of them and written with the fixed part alone. pylibsrtp 1.0
-allocates a new length for each packet, looks the function up, and raises for each packet refused; `Protection` uses its
-binding (`pylibsrtp._binding`, `Session._srtp`, `_cdata`, `_buffer`) with the session's own buffer. If one of these
-changes, no packet can be protected and every call is silent: `tests/test_library_pins.py` fails first.
+This is the one file that reaches inside pylibsrtp 1.0, which allocates a new length for each packet, looks the function
+up, and raises for each refused packet. `Protection` uses its binding (`pylibsrtp._binding`, `Session._srtp`, `_cdata`,
+`_buffer`) with the session's own buffer. If one of these changes, no packet can be protected and every call is silent:
+`tests/test_library_pins.py` fails first. Of headers (RFC 3550, 5.1) only the fields that a call needs are read, and
+only the fixed part is written.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def is_media(data: bytes) -> bool:
 
 
 def read_packet(data: bytes) -> Packet | None:
-    """Return the packet in unprotected `data`; None for what is no RTP packet."""
+    """Return the packet in unprotected `data`; None if it is not an RTP packet."""
     if len(data) < HEADER_BYTES or data[0] & 0xC0 != VERSION_2:
         return None
     bits, kind, sequence, timestamp, source = _FIXED.unpack_from(data)
@@ -49,7 +50,7 @@ def read_packet(data: bytes) -> Packet | None:
 
 
 def write_packet(payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes) -> bytes:
-    """Return a packet to send. The first after a pause (RFC 7587, 4.2) has `MARKER` added to its payload type."""
+    """Return a packet to send. For the first after a pause (RFC 7587, 4.2), add `MARKER` to the payload type."""
     return _FIXED.pack(VERSION_2, payload_type, sequence, timestamp, source) + payload
 
 
@@ -65,7 +66,7 @@ class Protection:
         self._protect, self._unprotect = lib.srtp_protect, lib.srtp_unprotect
 
     def protect(self, packet: bytes) -> bytes:
-        """Return an RTP packet protected. Raises `pylibsrtp.Error`."""
+        """Return the protected form of an RTP packet. Raises `pylibsrtp.Error`."""
         size = len(packet)
         if size > self._limit - SRTP_MAX_TRAILER_LEN:
             raise Error("packet is too long")
@@ -77,7 +78,7 @@ class Protection:
         return protected
 
     def unprotect(self, data: bytes) -> bytes | None:
-        """Return the RTP packet in `data`; None when it is repeated, too old, too long, or made without the key."""
+        """Return the RTP packet in `data`; None if it is repeated, too old, too long, or made without the key."""
         size = len(data)
         if size > self._limit:
             return None
@@ -98,4 +99,5 @@ def _payload(data: bytes, bits: int) -> bytes | None:
         begin += 4 + 4 * int.from_bytes(data[begin + 2 : begin + 4])
     if bits & _PADDED:
         end -= data[-1]
+    # A header may claim more than the packet has, and padding of no bytes is none.
     return data[begin:end] if begin <= end and not (bits & _PADDED and data[-1] == 0) else None

@@ -1,9 +1,9 @@
-"""The WebRTC transport: a browser's call; this server handles its media itself, from the packet up.
+"""The WebRTC transport of a browser's call, with the media handled in this server from the packet up.
 
 In: packets → `ReceivePipeline` (order, decode, conceal, silence) → `ReceiveQueue` → the call. Out: `Playout` →
 `SendPipeline` (Opus) → a packet every 20 ms, or a pause. Frames are pulled when they are due and never before, so that
-`hold`, `resume`, `duck` and `flush` act on the very next one: nothing is queued behind the playout but the 6 ms that
-the encoder looks ahead. A pause (DTX) is not in their way: it ends with the first frame that sounds.
+`hold`, `resume`, `duck` and `flush` act on the very next one: behind the playout only the encoder's look-ahead of 6 ms
+is queued. A pause (DTX) ends with the first frame that sounds.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Answering = TypeVar("Answering", bound="WebRTCTransport")
 async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTransport]:
     """Answer a caller's offer; return the SDP answer and the transport of the call that now begins.
 
-    Raises `BadOffer` for an offer that cannot be answered and `TooMany` when no port is left; nothing stays open then.
+    Raises `BadOffer` for an offer that cannot be answered, `TooMany` if no port is left; then nothing stays open.
     """
     return await answer_with(WebRTCTransport(config), sanitise_offer(sdp))
 
 
 async def answer_with(transport: Answering, offer: str) -> tuple[str, Answering]:
-    """Return the answer to a sanitised offer, and the transport, which is closed if there is none."""
+    """Return the answer to a sanitised offer, and the transport, which is closed if there is no answer."""
     try:
         answer = await transport.answer(offer)
     except BaseException:
@@ -47,7 +47,7 @@ async def answer_with(transport: Answering, offer: str) -> tuple[str, Answering]
 
 
 class WebRTCTransport(BufferedTransport):
-    """The `Transport` of one call. Made by `accept_offer`; see `transports.base` for the contract of its methods."""
+    """The WebRTC `Transport` of one call, which `accept_offer` makes."""
 
     def __init__(self, config: IceConfig, on_channel: OnChannel | None = None) -> None:
         """`on_channel` is called for each data channel that the caller opens."""
@@ -90,7 +90,7 @@ class WebRTCTransport(BufferedTransport):
         self._queue.arrive()
 
     def _next_payload(self) -> bytes:
-        """Return what the slot that is due sends; it is also the time to look for what is missing from the caller."""
+        """Return the payload of the slot that is due, and enqueue frames for the caller's missing packets."""
         receiving, read_all_at = self._receiving, self._clock.read_all_at  # what waits in the kernel is not missing
         if receiving is not None and receiving.due <= read_all_at:
             self._queue.enqueue(receiving.expire(read_all_at))
@@ -129,11 +129,11 @@ class WebRTCTransport(BufferedTransport):
                 self._end(None)
 
     def _on_alarm(self) -> None:
-        """End the call when the caller did not connect in time or nothing has come for long; else set it again."""
+        """End the call if the caller did not connect in time or sends nothing more; otherwise set the alarm again."""
         if self._receiving is None:
             self._end(self._lost("The caller did not connect in time."))
         elif self._receiving.lost_at <= self._now():
-            self._end(self._lost("Nothing comes from the caller any more."))
+            self._end(self._lost("The caller sends nothing more."))
         else:
             self._alarm.set(self._receiving.lost_at)
 
@@ -141,7 +141,7 @@ class WebRTCTransport(BufferedTransport):
         return TransportLost(why) if self._receiving is not None else NeverConnected(why)
 
     def _fail(self, error: Exception) -> None:
-        """End the call for a fault of ours in a slot or a decoder, rather than leave it silent in one direction."""
+        """End the call after a fault in a slot or a decoder, which would leave it silent in one direction."""
         self._end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
 
     def _end(self, error: VoiceError | None) -> None:

@@ -1,4 +1,4 @@
-"""The rules of turn-taking know a language by its data: word lists and patterns, a file a language, read once."""
+"""The word lists and patterns of each language for the rules of turn-taking: a file a language, read once."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Language:
         return frozenset(self._data[section][name].split())
 
     def words_by(self, section: str, name: str) -> dict[str, tuple[str, ...]]:
-        """Return several lists of words by what they stand for, each in its order."""
+        """Return several lists of words, in their order, by the key of each."""
         return {key: tuple(words.split()) for key, words in self._data[section][name].items()}
 
     def phrases(self, section: str, name: str) -> tuple[str, ...]:
-        """Return a list of phrases, which commas keep apart."""
+        """Return a list of phrases, which commas separate in the file."""
         return _phrases(self._data[section][name])
 
     def phrases_by(self, section: str, name: str) -> dict[str, tuple[str, ...]]:
-        """Return several lists of phrases by what they stand for."""
+        """Return several lists of phrases by the key of each."""
         return {key: _phrases(text) for key, text in self._data[section][name].items()}
 
     def pattern(self, section: str, name: str, flags: int = 0) -> re.Pattern[str]:
-        """Return a regular expression; `%name%` in it stands for another one of its section."""
+        """Return a regular expression; `%name%` in it stands for another expression of its section."""
         known = self._data[section]
         whole = re.sub("%([a-z_]+)%", lambda found: "".join(known[found[1]]), "".join(known[name]))
         return re.compile(whole, flags)

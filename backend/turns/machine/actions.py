@@ -1,4 +1,4 @@
-"""The actions that several parts of the machine share: hold a reply, stop it, leave a mute provider, hang up."""
+"""The moves that several rules share: hold a reply, stop a reply, leave a mute provider, hang up."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from backend.turns.machine.state import State
 from backend.turns.spoken import SpokenItem
 
 MAX_UNTRANSCRIBED = 4
-"""Turns that may wait for their words at the same time; the words of older ones are given up."""
+"""The most turns that wait for their words at the same time; the words of older turns are given up."""
 MUTE_AFTER = 2
 """Replies in a row without a sound after which a provider counts as mute, where there is another."""
 
 
 def hold(s: State) -> None:
-    """Turn down the reply that plays, or hold it back before it begins, until the voice's intent is clear."""
+    """Turn down the reply that plays, or hold it back before it begins, until the voice's purpose is clear."""
     s.pass_floor(Floor.HELD)
     if s.may_duck:
         s.barge_in.phase = BargeIn.DUCKED
@@ -34,26 +34,26 @@ def hold(s: State) -> None:
 
 
 def end_hint(s: State) -> None:
-    """Turn up again what was turned down for a voice that may have been beginning."""
+    """Turn playback up again that was turned down for an onset hint."""
     if s.barge_in.phase is BargeIn.HINTED:
         s.barge_in.phase = BargeIn.NONE
         s.commands.append(do.UnduckPlayback())
 
 
 def release_hold(s: State) -> None:
-    """Resume playback as it was: it was only a cough, or a murmur."""
+    """Resume playback as it was: the voice was only a cough or a murmur."""
     s.commands.append(do.UnduckPlayback() if s.barge_in.phase is BargeIn.DUCKED else do.ResumePlayback())
     s.pass_floor(Floor.ASSISTANT if s.floor.playing else Floor.LISTENING)
 
 
 def forget_words(s: State, words: TurnWords) -> None:
-    """Delete the committed item: it was no turn."""
+    """Delete the items of words that were no turn."""
     s.pending.words = [each for each in s.pending.words if each is not words]
     s.commands += [do.DeleteItem(item) for item in words.items]
 
 
 def stop_reply(s: State, now: float, *, suspend: bool = False) -> None:
-    """Stop the reply that is being spoken, and drop all wanted ones; a suspended reply can be brought back."""
+    """Stop the reply that is being spoken, and drop all wanted ones. With `suspend`, the reply can be brought back."""
     s.replies.wanted.clear()
     cut_short = s.replies.in_flight is not None and s.replies.in_flight.wanted
     cancel_reply(s, now)
@@ -65,7 +65,7 @@ def stop_reply(s: State, now: float, *, suspend: bool = False) -> None:
 
 
 def cancel_reply(s: State, now: float) -> None:
-    """Have the provider stop generating; what it still sends is dropped."""
+    """Make the provider stop generating; what it still sends is dropped."""
     reply = s.replies.in_flight
     if reply and reply.wanted:
         s.commands.append(do.CancelReply(reply.id))
@@ -87,7 +87,7 @@ def settle_words(s: State) -> None:
     """Show and remember the words of turns that are over, as far as they are transcribed."""
     for words in s.pending.words:
         if words.standing is not Standing.OVER or not words.items or not words.complete:
-            continue
+            continue  # more is to come: another segment, an item, a transcript
         fresh = " ".join(text for text in list(words.items.values())[words.remembered :] if text)
         if words.remembered < len(words.items):
             s.publish(page.TranscriptCompleted("user", words.id, words.text))
@@ -100,7 +100,7 @@ def settle_words(s: State) -> None:
 
 
 def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
-    """Close `item`, or all that have begun, since no more of them will come; return those that were open."""
+    """Close `item`, or all items that have begun, of which no more will come; return those that were open."""
     finished = s.replies.items.finish(item)
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
@@ -108,7 +108,7 @@ def finish_items(s: State, item: str | None = None) -> list[SpokenItem]:
 
 
 def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
-    """Have another provider give the reply if this one is mute; return whether there is another."""
+    """Change to another provider if this one is mute; return False if it is not, or there is no other."""
     if s.replies.unanswered < MUTE_AFTER or s.replies.left >= s.limits.other_providers:
         return False
     s.replies.left += 1
@@ -120,7 +120,7 @@ def leave_mute(s: State, purpose: Purpose, now: float) -> bool:
 
 
 def apologise(s: State, why: str) -> None:
-    """Let the caller hear, and the page show, that there will be no answer."""
+    """Play, and show on the page, that there will be no answer."""
     s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on.", "no_reply"))
     play_clip(s, Clip.SORRY)
 

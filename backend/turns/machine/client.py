@@ -1,6 +1,6 @@
-"""The decisions of the caller's program: turns it hands in, messages, its own tools, and the replies it asks for.
+"""The rules for what the caller's program decides: its turns, messages and tools, and the replies it asks for.
 
-Whatever is put into the conversation here is answered only once a reply is asked for: the program knows when.
+The program decides when a reply is asked for; nothing that it puts into the conversation is answered before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAID_EARLIER = "You said earlier in this conversation: {words}"
 
 
 def on_input_handed_in(s: State, event: ev.InputHandedIn, now: float) -> None:
-    """Take the audio sent so far for a turn; what is spoken goes on, as the program decides about that, too."""
+    """Make the audio sent so far a turn. A reply that is being spoken goes on, unless the program cancels it."""
     if s.line.lost_at is not None:
         s.line.missed = True
         return
@@ -38,7 +38,7 @@ def on_input_handed_in(s: State, event: ev.InputHandedIn, now: float) -> None:
 
 
 def on_input_commit_wanted(s: State, event: ev.InputCommitWanted, now: float) -> None:
-    """Commit what is being said, over a reply too; do nothing if nothing is said or all of it is committed."""
+    """Commit the present speech, even over a reply; do nothing without speech, or if all of it is committed."""
     voice = s.floor.voice
     if voice is None or s.line.lost_at is not None or voice.sounded_ms(now) < TURN_MIN_MS:  # shorter is noise
         return
@@ -57,7 +57,7 @@ def on_input_commit_wanted(s: State, event: ev.InputCommitWanted, now: float) ->
 
 
 def on_input_dropped(s: State, event: ev.InputDropped, now: float) -> None:
-    """Forget the audio sent since the last turn; a voice under way is forgotten with it."""
+    """Forget the audio sent since the last turn, with the voice that sounds."""
     s.floor.voice = None
     if s.floor.holder is Floor.USER:
         s.pending.open = None
@@ -66,7 +66,7 @@ def on_input_dropped(s: State, event: ev.InputDropped, now: float) -> None:
 
 
 def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
-    """Put a message into the conversation. One of the caller begins a turn; an earlier one of ours becomes a note."""
+    """Put a message into the conversation. A user's begins a turn; the assistant's and the system's become notes."""
     text = event.text
     if event.role == "user":
         message = do.AddUserText(text, event.pictures, event.item)
@@ -84,7 +84,7 @@ def on_message_added(s: State, event: ev.MessageAdded, now: float) -> None:
 
 
 def on_tool_answered(s: State, event: ev.ToolAnswered, now: float) -> None:
-    """Submit what the program's own tool has returned; it is spoken with the reply that is asked for."""
+    """Submit the result of the program's own tool; the reply that the program asks for speaks it."""
     call = s.calls.answer(event.call)
     if call is None:
         return
@@ -94,7 +94,7 @@ def on_tool_answered(s: State, event: ev.ToolAnswered, now: float) -> None:
 
 
 def on_reply_requested(s: State, event: ev.ReplyRequested, now: float) -> None:
-    """Want a reply as soon as the floor allows it: to results that have come, or else to what was said."""
+    """Want a reply as soon as the floor allows one: to tool results that have come, otherwise to the caller's words."""
     answered = any(call.state is ToolCallState.ANSWERED for call in s.calls.entries.values())
     s.replies.hint = event.hint
     if s.silence.owed_since is None:
@@ -104,7 +104,7 @@ def on_reply_requested(s: State, event: ev.ReplyRequested, now: float) -> None:
 
 
 def on_reply_called_off(s: State, event: ev.ReplyCalledOff, now: float) -> None:
-    """Stop what is spoken, prepared or wanted; the work of Thinkers goes on."""
+    """Stop the replies that are spoken, prepared or wanted; the work of Thinkers goes on."""
     if s.floor.holder is Floor.USER or s.farewell.reason:
         return
     s.silence.owed_since = None

@@ -1,4 +1,4 @@
-"""The connection to the provider may break, come back or stay away; the call goes on meanwhile."""
+"""The rules for a connection to the provider that breaks, comes back or stays away while the call goes on."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def on_lost(s: State, event: ev.ResponderLost, now: float) -> None:
         s.pass_floor(Floor.ASSISTANT if s.floor.playing else Floor.LISTENING)
         s.line.missed = True
     elif s.floor.voice or (s.pending.open and not s.pending.open.words.complete and Purpose.ANSWER in s.replies.wanted):
-        s.line.missed = True
+        s.line.missed = True  # what is being said, or its transcript, is gone with the connection
     s.barge_in.suspended = s.pending.answered = None
     if not s.floor.playing:
         heard_out(s, now)
 
 
 def on_restored(s: State, event: ev.ResponderRestored, now: float) -> None:
-    """Send the new connection what has come up meanwhile; it may also replace a working one between two turns."""
+    """Send the new connection what has come up meanwhile. It may have replaced a working one between two turns."""
     was_lost, s.line.lost_at = s.line.lost_at is not None, None
     s.publish(page.ResponderChanged("connected", event.responder, event.model, event.pictures))
     if s.line.typed:
@@ -76,7 +76,7 @@ def on_gone(s: State, event: ev.ResponderGone, now: float) -> None:
 
 
 def send_typed(s: State, message: do.AddUserText) -> None:
-    """Send words of the caller's to the provider; while no connection stands, they wait for the next."""
+    """Send a typed message to the provider; while no connection stands, it waits for the next."""
     if s.line.lost_at is None:
         _add_typed(s, message)
     else:
@@ -84,7 +84,7 @@ def send_typed(s: State, message: do.AddUserText) -> None:
 
 
 def admit_missing(s: State, now: float) -> None:
-    """Ask the caller to repeat words that were lost with a connection, rather than answer something else."""
+    """Ask the caller to repeat words that were lost with a connection, instead of answering without them."""
     if s.line.missed and s.line.lost_at is None and s.floor.may_speak:
         s.line.missed = False
         s.replies.wanted.pop(Purpose.ANSWER, None)
@@ -94,9 +94,9 @@ def admit_missing(s: State, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when a caller who waits for something hears, again and again, that it takes a moment."""
+    """Yield when a caller who waits for a sound hears, again and again, that it takes a moment."""
     lost_at = s.line.lost_at
-    kept = s.farewell.reason or s.floor.playing or not s.floor.may_speak
+    kept = s.farewell.reason or s.floor.playing or not s.floor.may_speak  # something else is heard, or comes first
     if lost_at is None or kept or not _owes(s):
         return
     silent_since = max(s.floor.last_sound_at, s.floor.last_voice_at)
@@ -109,7 +109,7 @@ def deadlines(s: State) -> Deadlines:
 
 
 def _forget_prepared(s: State, now: float) -> None:
-    """Take the turn as over: its prepared reply is gone with the connection."""
+    """Close the turn: its prepared reply is gone with the connection."""
     if s.pending.open:
         s.pending.open.prepared.deferred.clear()
     close_turn(s, now)
@@ -118,7 +118,7 @@ def _forget_prepared(s: State, now: float) -> None:
 def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:
     reply, s.replies.in_flight = s.replies.in_flight, None
     if reply is None or not reply.wanted or reply.called:
-        return
+        return  # a tool call is answered by a reply of its own
     want_again(s, reply)
     if reply.sounded and reply.purpose is not Purpose.NOTICE:
         said = " ".join(spoken.text.strip() for spoken in broken_off)

@@ -1,4 +1,4 @@
-"""A call ends with a last sentence of ours: immediately, or at a limit once the present sentence is heard."""
+"""The rules for a call's end: a last sentence is played immediately, or at a limit after the present reply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.state import IDLE, Deadlines, State
 
 LIMITS = {"max_minutes": Clip.LIMIT, "budget": Clip.BUDGET}
-"""Reasons for a call's end that are limits, with the sentence that tells its caller."""
+"""The limits for which a call ends, each with the sentence that the caller hears."""
 
 
 def on_transport_closed(s: State, event: ev.TransportClosed, now: float) -> None:
@@ -27,7 +27,7 @@ def on_hang_up_requested(s: State, event: ev.HangUpRequested, now: float) -> Non
     if reason in ("deleted", "signed_in"):
         close(s, reason)
     elif s.farewell.reason is not None and s.farewell.reason != IDLE and s.farewell.last_word is None:
-        return
+        return  # the goodbye plays already
     elif reason not in LIMITS:
         leave(s, reason, Clip.GOODBYE, now)
     elif s.farewell.last_word is None:
@@ -60,8 +60,8 @@ def _say_last_word(s: State, now: float) -> None:
 
 
 def _is_answering(s: State) -> bool:
-    """Return whether a reply is on its way, is kept back for a caller who may go on, or sounds."""
+    """Return whether a reply is on its way, is prepared for a caller who may go on, or sounds."""
     if s.floor.holder is Floor.USER:
-        return False
+        return False  # what plays is cut already, and what was prepared will be discarded
     on_its_way = s.replies.in_flight is not None and s.replies.in_flight.wanted
     return s.floor.playing or on_its_way or bool(s.pending.open and s.pending.open.prepared.deferred)

@@ -1,4 +1,4 @@
-"""Late answers as notices, each under the id of its call: `turns.turn` says what happens to which answer."""
+"""The rules for late answers, which are notices under the ids of their calls: see the table in `turns.turn`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from backend.turns.machine.state import State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
-"""The result the Responder is given for a dismissed call."""
+"""The result that the Responder gets for a dismissed call."""
 SAME_SHARE = 0.7
-"""Two questions with this share of their words in common ask the same."""
+"""The share of words in common from which two questions count as the same."""
 _FUNCTION_WORDS = frozenset(
     ("determiner", "preposition", "auxiliary", "subject", "polite", "question word", "conjunction")
 )
@@ -24,17 +24,17 @@ _NEVER_MIND = ENGLISH.pattern("dismissal", "never_mind", re.IGNORECASE)
 
 
 def announce_later(s: State, call: ToolCallEntry, event: ev.ThinkerFinished) -> bool:
-    """Have a late answer spoken when the floor is free; return False where it is not to be spoken."""
+    """Queue a late answer as a notice; return False if it has no words for that, is off, or was asked for again."""
     expires_at = call.since + s.limits.late_answer_max_s
     asked_again = any(later.since > call.since and _ask_the_same(call, later) for later in s.calls.entries.values())
     if not event.late or not s.limits.late_answer_max_s or asked_again:
-        return False
+        return False  # no words to speak, switched off, or the other call will answer
     s.commands += s.notices.arrive(call.call, event.late, event.interruptible, late_answer=True, expires_at=expires_at)
     return True
 
 
 def supersede(s: State, call: ToolCallEntry) -> None:
-    """Drop the late answers to a question that is asked again now."""
+    """Drop the late answers to a question that `call` asks again."""
     for other in s.notices.late_answers():
         earlier = s.calls.entries.get(other)
         if earlier and _ask_the_same(earlier, call):
@@ -42,7 +42,7 @@ def supersede(s: State, call: ToolCallEntry) -> None:
 
 
 def drop_if_called_off(s: State, words: str) -> None:
-    """Stop the work for earlier turns, and speak no late answer, when the caller says "never mind"."""
+    """If the caller says "never mind", stop the work for earlier turns and drop the late answers."""
     if not _NEVER_MIND.match(words.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         return
     for other in s.notices.late_answers():
@@ -62,7 +62,7 @@ def dismiss(s: State, call: ToolCallEntry) -> None:
 
 
 def note_spoken_answers(s: State) -> None:
-    """Show the answers that were spoken late as spoken."""
+    """Report the late answers that were spoken as complete."""
     for spoken in s.notices.take_spoken_answers():
         call = s.calls.entries.get(spoken)
         if call:
@@ -71,7 +71,7 @@ def note_spoken_answers(s: State) -> None:
 
 
 def _asked_in(arguments: str) -> frozenset[str]:
-    """Return the words by which the question of a tool call differs from another; none for unreadable arguments."""
+    """Return the content words of a tool call's question; none for unreadable arguments."""
     try:
         given = json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Silence is met with a filler while a Thinker works, a nudge, a goodbye, or an apology for a missing answer."""
+"""The rules for silence: a filler while a Thinker works, a nudge, a goodbye, an apology for a missing answer."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def deadlines(s: State) -> Deadlines:
     limits = s.limits
     due: list[Deadline] = []
     if s.line.lost_at is not None:
-        return due  # `connection` speaks meanwhile, and a caller who waits for us is not idle
+        return due  # `connection` speaks meanwhile, and a caller who waits for a reply is not idle
     if s.silence.owed_since is not None:
         due.append((s.silence.owed_since + 2 * FIRST_AUDIO_WITHIN_S, _owed_too_long))
     if s.replies.in_flight is not None or s.replies.wanted or s.farewell.reason:
-        return due
+        return due  # the silence will be over by itself
     if limits.filler_after_s and s.calls.running(s.floor.turn):
         due.append((max(_silent_since(s), s.silence.filled_at) + limits.filler_after_s, _fill))
     if s.silence.idle_since is None or s.calls.running() or notices_due_at(s) is not None:
-        return due
+        return due  # the caller is not idle, but waits for us
     if limits.idle_disconnect_s:
         due.append((s.silence.idle_since + limits.idle_disconnect_s, _say_goodbye))
     if limits.idle_nudge_s and not s.silence.nudged:
@@ -44,17 +44,17 @@ def deadlines(s: State) -> Deadlines:
 
 
 def waiting_deadlines(s: State) -> Deadlines:
-    """Return when a caller who is owed a sound hears that it takes a moment: the provider or the filler is late.
+    """Return when a caller who is owed a sound hears that it takes a moment, as the provider or the filler is late.
 
-    It is asked only while the floor is free or ours, and nothing sounds.
+    This is called only while the floor is free or the assistant's, and nothing sounds.
     """
     if s.line.lost_at is not None or (s.farewell.reason and not s.farewell.last_word):
-        return ()
+        return ()  # `connection` speaks meanwhile, or the goodbye does
     filler_after_s, reply = s.limits.filler_after_s, s.replies.in_flight
     due = _silent_since(s) + SILENCE_MOST_S
     if reply and reply.phase is Phase.REQUESTED:
         due = max(due, reply.since + FIRST_TRY_S)
-    answering = reply and reply.phase in WANTED and reply.purpose in ANSWERS
+    answering = reply and reply.phase in WANTED and reply.purpose in ANSWERS  # not a filler, nor a cancelled reply
     if answering or any(purpose in s.replies.wanted for purpose in ANSWERS):
         return ((due, say_wait),)
     if filler_after_s and s.calls.running(s.floor.turn):
@@ -63,7 +63,7 @@ def waiting_deadlines(s: State) -> Deadlines:
 
 
 def say_wait(s: State, now: float) -> None:
-    """Tell the caller that it takes a moment; without a connection, alternate the words."""
+    """Play that it takes a moment; without a connection, alternate the words."""
     play_clip(s, Clip.WAITING if s.silence.waits_said % 2 and s.line.lost_at is not None else Clip.MOMENT)
     s.silence.waits_said += 1
 

@@ -1,4 +1,4 @@
-"""All that is known of one conversation: the four machines, what stands beside them, and the smallest actions."""
+"""The state of one conversation: the four machines, what stands beside them, and the smallest moves."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from backend.turns.notices import Notices
 from backend.turns.turn_clock import TurnClock
 
 IDLE = "idle"
-"""The one reason for leaving that the caller can still talk us out of."""
+"""The one reason for a goodbye that the caller revokes by speaking."""
 
 
 @dataclass(slots=True)
 class SilenceState:
-    """The length of the silence, and what was done about it."""
+    """How long the silence has lasted, and what was done about it."""
 
     owed_since: float | None = None
-    """The moment since which the caller waits for a sound of ours."""
+    """The moment since which the caller waits for a sound of ours; None: the caller does not wait."""
     waits_said: int = 0
-    """Times in a row the caller was asked to wait a moment."""
+    """The number of times in a row that the caller was asked to wait a moment."""
     filled_at: float = 0.0
-    """The moment the last filler was wanted."""
+    """The moment at which the last filler was wanted."""
     idle_since: float | None = None
     nudged: bool = False
 
@@ -39,7 +39,7 @@ class ProviderConnection:
     """The connection to the provider, and what waits for the next one."""
 
     lost_at: float | None = None
-    """The moment the connection was lost; None while it stands."""
+    """The moment at which the connection was lost; None while it stands."""
     started: bool = False
     """A connection has stood in this call."""
     missed: bool = False
@@ -57,18 +57,18 @@ class Farewell:
     reason: str | None = None
     """The reason for saying goodbye."""
     last_word: Clip | None = None
-    """The sentence that is still to be played before that, once the reply under way has been heard."""
+    """The sentence to be played when the present reply has been heard."""
     by: float = 0.0
-    """The moment at which the call ends anyway."""
+    """The moment at which the call ends even if the goodbye was not heard."""
 
 
 @dataclass(slots=True)
 class State:
-    """One conversation. Times are those of `now`, in seconds."""
+    """The state of one conversation. Times are those of `now`, in seconds."""
 
     limits: TurnLimits
     commands: list[Command] = field(default_factory=list)
-    """Collected while an event is handled, in order."""
+    """The commands collected while an event is handled, in order."""
     clock: TurnClock = field(default_factory=TurnClock)
 
     floor: FloorState = field(default_factory=FloorState)
@@ -93,14 +93,16 @@ class State:
 
     @property
     def something_to_interrupt(self) -> bool:
-        """True while a reply is spoken or on its way: a cough must not lose an answer a Thinker still works on."""
+        """True while a reply is spoken or on its way, or a Thinker works on its answer."""
         replies = self.replies
         in_flight = replies.in_flight is not None and replies.in_flight.wanted
+        # A cough must not lose an answer on which a Thinker still works.
         return self.floor.playing or in_flight or bool(replies.wanted) or bool(self.calls.running(self.floor.turn))
 
     @property
     def at_rest(self) -> bool:
-        """True between two turns, when no connection knows anything that another one would not."""
+        """True between two turns, when a change of the connection would lose nothing."""
+        # What is being said, heard, answered or worked on is known to the present connection only.
         floor, replies, pending, barge_in = self.floor, self.replies, self.pending, self.barge_in
         typed = self.line.typed or floor.typed_waiting
         said = floor.voice or pending.open or barge_in.candidate or pending.words or self.line.missed or typed
@@ -111,12 +113,12 @@ class State:
 
     @property
     def may_interrupt(self) -> bool:
-        """True while the caller's voice may take the floor from what is spoken."""
+        """True while the caller's voice may interrupt a reply."""
         return self.limits.interruptible and self.floor.playback is not Playback.READING_OUT
 
     @property
     def may_duck(self) -> bool:
-        """True while a voice turns down what is playing, instead of holding it back."""
+        """True while a voice turns playback down; otherwise it holds playback back."""
         return self.floor.playing and self.silence.owed_since is None
 
     # --- small actions --------------------------------------------------------------------------------
@@ -126,12 +128,12 @@ class State:
         self.commands.append(Publish(event))
 
     def report(self, measured: AnswerMeasured | TurnMeasured | None) -> None:
-        """Report a time, if there is one."""
+        """Report a measured time; None is ignored."""
         if measured is not None:
             self.publish(measured)
 
     def pass_floor(self, floor: Floor) -> None:
-        """Pass the floor, and report it. Nothing stays turned down or held for a voice."""
+        """Pass the floor, and report it. After HELD, no playback stays turned down or held."""
         before = self.floor.holder
         if floor is before:
             return
@@ -141,7 +143,7 @@ class State:
         self.publish(FloorChanged(floor.value))
 
     def note_caller(self, now: float) -> None:
-        """Count idling from now on, and call off a goodbye for idling."""
+        """Count idling from now on, and revoke a goodbye for idling."""
         self.silence.idle_since = now
         self.silence.nudged = False
         if self.farewell.reason == IDLE:
@@ -150,6 +152,6 @@ class State:
 
 
 Act = Callable[[State, float], None]
-"""A step that is due at a moment; taking it removes its deadline."""
+"""A step that is due at a moment; the step removes its own deadline."""
 Deadline = tuple[float, Act]
 Deadlines = Iterable[Deadline]

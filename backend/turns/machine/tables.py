@@ -1,4 +1,4 @@
-"""Tables of rules: what an event does in each state of a machine; in an empty cell, it does nothing."""
+"""Tables of rules: what an event does in each state of a machine. In a state without a rule it does nothing."""
 
 from __future__ import annotations
 

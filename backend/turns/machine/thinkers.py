@@ -1,4 +1,4 @@
-"""The Thinkers at work for the caller: their calls, answers in time and late, and those the caller dismisses."""
+"""The rules for Thinkers at work: their tool calls, their answers in time or late, and dismissed calls."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from backend.turns.machine.state import IDLE, State
 from backend.turns.machine.tool_calls import ToolCallEntry, ToolCallState
 
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
-"""The result for a call of a reply that is no longer wanted."""
+"""The result for a tool call of a reply that is no longer wanted."""
 
 
 TOLD_LATER = json.dumps({"status": "The caller has moved on. Say nothing about it until you are asked to tell it."})
-"""The result of a call that was answered too late; the answer is spoken when there is room for it."""
+"""The result of a tool call that was answered too late; the answer is spoken later, as a notice."""
 WAITING = json.dumps({"status": "waiting for the caller"})
 """The result for `wait_for_user`."""
 NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
-"""The result of the tool when the words were surely addressed to us: typed, or a Thinker's answer."""
+"""The result for `wait_for_user` when the caller surely waits for an answer: to typed words, or by a Thinker."""
 
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
@@ -57,7 +57,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
 
 
 def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
-    """Answer a tool call of a reply that is no longer wanted: the provider waits for that, too."""
+    """Answer a tool call of a reply that is no longer wanted, since the provider waits for that, too."""
     call = s.calls.open(event.call, event.reply, s.floor.turn, now)
     if call:
         call.state = ToolCallState.SETTLED
@@ -65,7 +65,7 @@ def on_overtaken(s: State, event: ev.ToolCalled, now: float) -> None:
 
 
 def _stay_silent(s: State, now: float) -> None:
-    """Give no answer: what was said was not meant for us, and the reply it cut goes on."""
+    """Give no answer, since the speech was not meant for us; a reply that it cut goes on."""
     if s.floor.holder is Floor.PAUSING:
         close_turn(s, now)
     s.pending.open = None
@@ -97,7 +97,7 @@ def on_finished(s: State, event: ev.ThinkerFinished, now: float, outcome: page.T
 
 
 def on_failed(s: State, event: ev.ThinkerFailed, now: float) -> None:
-    """Submit that a Thinker has no answer."""
+    """Submit a Thinker's failure as its answer."""
     on_finished(s, ev.ThinkerFinished(event.call, json.dumps({"error": event.reason})), now, "failed")
 
 
@@ -112,16 +112,16 @@ def on_dismissed(s: State, event: ev.ThinkerDismissed, now: float) -> None:
     states = s.calls.states_of(call.group)
     group_over = call.turn == s.floor.turn and ToolCallState.RUNNING not in states
     if group_over and (silent or ToolCallState.ANSWERED in states):
-        s.replies.wanted[Purpose.RESULT] = 1
+        s.replies.wanted[Purpose.RESULT] = 1  # to speak the other answers, or because a reply is still owed
 
 
 def on_late_answer_wanted(s: State, event: ev.LateAnswerWanted, now: float) -> None:
-    """Speak an answer that came too late; while the caller speaks, after the answer to that."""
+    """Speak a late answer that the caller asks for; while the caller speaks, after the answer to the speech."""
     call_id = event.call
     call = s.calls.entries.get(call_id)
     is_stale = call is not None and call.state is ToolCallState.STALE
     if not is_stale or call_id in s.calls.asked_for or s.farewell.reason not in (None, IDLE):
-        return
+        return  # the answer is not late, is coming already, or the call is about to end
     if s.notices.ask_for(call_id):  # it is being spoken already
         return
     s.notices.withdraw(call_id)
@@ -132,7 +132,7 @@ def on_late_answer_wanted(s: State, event: ev.LateAnswerWanted, now: float) -> N
 
 
 def hand_in_asked_for(s: State) -> None:
-    """Submit the late answers the caller asked for, right before the reply that speaks them."""
+    """Submit the late answers that the caller asked for, right before the reply that speaks them."""
     for call, (output, _) in s.calls.asked_for.items():
         s.commands.append(do.AddNote(output))
         s.calls.entries[call].state = ToolCallState.SETTLED
@@ -140,7 +140,7 @@ def hand_in_asked_for(s: State) -> None:
 
 
 def overtake(s: State) -> None:
-    """Mark as stale what the caller has not heard by the beginning of a new turn."""
+    """Mark the answers as stale that the caller has not heard by the beginning of a new turn."""
     overtaken = [call for call, (_, turn) in s.calls.asked_for.items() if turn < s.floor.turn]
     for call in overtaken:
         del s.calls.asked_for[call]
@@ -149,7 +149,7 @@ def overtake(s: State) -> None:
 
 
 def submit(s: State, call: ToolCallEntry, output: str, *, silent: bool = False) -> None:
-    """Submit an answer as the call's result; once its connection is lost, as a note."""
+    """Submit an answer as the tool call's result; if the call's connection was lost, as a note."""
     if not call.orphaned:
         s.commands.append(do.SubmitResult(call.call, output, silent))
     elif s.line.lost_at is None:

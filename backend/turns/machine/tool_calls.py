@@ -1,4 +1,4 @@
-"""The ledger of tool calls: each is answered exactly once, and spoken only while it is still wanted."""
+"""The ledger of a conversation's tool calls."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ class ToolCallState(StrEnum):
 
     RUNNING = "running"
     ANSWERED = "answered"
-    """Submitted and fresh, waiting for its reply."""
+    """The answer is submitted and waits for the reply that speaks it."""
     STALE = "stale"
-    """Submitted too late to be spoken; the caller may still ask for it."""
+    """The answer was submitted too late to be spoken; the caller may still ask for it."""
     SETTLED = "settled"
-    """Spoken, or cancelled."""
+    """The answer was spoken, or the call was cancelled."""
 
 
 @dataclass(slots=True)
 class ToolCallEntry:
-    """One tool call of the Responder's."""
+    """One tool call of the Responder."""
 
     call: str
     group: str
-    """The reply that asked: calls of one reply are spoken as one answer."""
+    """The reply that made the call: all calls of a reply are spoken as one answer."""
     turn: int
-    """The user's turn it serves."""
+    """The number of the caller's turn that the call serves."""
     since: float
     state: ToolCallState = ToolCallState.RUNNING
     orphaned: bool = False
     """The connection of the call is lost: the provider no longer knows it."""
     arguments: str = ""
-    """What it asks, as JSON."""
+    """The arguments of the call, as JSON."""
 
 
 OVER_KEPT = 64
-"""Calls remembered that are over: a repeated id is still recognised, and a stale answer can be asked for."""
+"""The number of past calls that are remembered, to recognise a repeated id and to speak a stale answer on request."""
 
 
 class ToolCallLedger:
@@ -45,10 +45,10 @@ class ToolCallLedger:
     def __init__(self) -> None:
         self.entries: dict[str, ToolCallEntry] = {}
         self.asked_for: dict[str, tuple[str, int]] = {}
-        """Late answers the caller asked for: call → its output, and the last turn in which it is wanted."""
+        """The late answers that the caller asked for: call → output, and the last turn in which it is wanted."""
 
     def open(self, call: str, group: str, turn: int, now: float) -> ToolCallEntry | None:
-        """Enter a new call and return it; None when this id was seen before."""
+        """Enter a new call and return it; return None if its id was seen before."""
         if call in self.entries:
             return None
         self._prune()
@@ -56,7 +56,7 @@ class ToolCallLedger:
         return self.entries[call]
 
     def answer(self, call: str) -> ToolCallEntry | None:
-        """Mark it answered and return it; None when it is unknown or was answered before."""
+        """Mark a running call as answered and return it; return None if it is unknown or was answered before."""
         entry = self.entries.get(call)
         if entry is None or entry.state is not ToolCallState.RUNNING:
             return None
@@ -64,20 +64,20 @@ class ToolCallLedger:
         return entry
 
     def running(self, turn: int | None = None) -> list[ToolCallEntry]:
-        """Return the calls still worked on, of one turn or of all."""
+        """Return the running calls of one turn; of all turns by default."""
         return [c for c in self.entries.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
 
     def supersede(self, turn: int) -> None:
-        """Count the running calls of `turn` with the turn before: the caller went on, and all is answered together."""
+        """Move the running calls of `turn` to the turn before: a new answer to `turn` does not wait for them."""
         for entry in self.running(turn):
             entry.turn = turn - 1
 
     def states_of(self, group: str) -> set[ToolCallState]:
-        """Return the states of all calls of that reply."""
+        """Return the states of all calls of the reply `group`."""
         return {entry.state for entry in self.entries.values() if entry.group == group}
 
     def move_answered(self, state: ToolCallState) -> list[str]:
-        """Move the answered calls on: they are being spoken now (SETTLED), or the caller has not heard them (STALE)."""
+        """Move the answered calls on: to SETTLED if they are being spoken, to STALE if they were not heard."""
         moved = [c for c in self.entries.values() if c.state is ToolCallState.ANSWERED]
         for entry in moved:
             entry.state = state

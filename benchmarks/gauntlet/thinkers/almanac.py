@@ -1,4 +1,4 @@
-"""A Thinker that takes as many seconds as its query says, and then knows: what a slow tool is to a caller."""
+"""A Thinker that answers after as many seconds as its query says, like a slow tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /api/shop`: what a page may show of the shop."""
+"""`GET /api/shop`: the shop's data for a page."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ router = APIRouter(tags=["shop"])
 
 @router.get("/api/shop")
 async def show_shop(here: Here) -> dict[str, str]:
-    """Return when the shop is open."""
+    """Return the opening hours."""
     return {"opening_hours": here.services.settings.of(ShopSettings).opening_hours}

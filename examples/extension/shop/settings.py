@@ -8,6 +8,6 @@ from backend.settings.plugin import PluginSettings
 
 
 class ShopSettings(PluginSettings, env_prefix="SHOP__"):
-    """What callers may know of the shop."""
+    """The shop's data for callers."""
 
     opening_hours: str = Field("Monday to Friday, 9 to 18", description="When the shop is open, as it is said.")

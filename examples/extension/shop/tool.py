@@ -1,4 +1,4 @@
-"""The tool by which a Thinker knows when the shop is open."""
+"""The tool that gives a Thinker the opening hours."""
 
 from __future__ import annotations
 

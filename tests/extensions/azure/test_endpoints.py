@@ -1,4 +1,4 @@
-"""Azure OpenAI among the providers: its address, its key, and what is missing."""
+"""Azure OpenAI among the providers: its address, its key, and the errors for missing settings."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ async def test_several_providers_are_kept_in_their_order() -> None:
         ({"endpoint": "https://a.example", "deployment": "d", "managed_identity": "true"}, "OPENAI_API_KEY"),
     ],
 )
-async def test_it_is_refused_when_the_server_starts_where_something_is_missing(
-    azure: dict[str, str], lacks: str
-) -> None:
+async def test_a_missing_setting_stops_the_server_at_its_start(azure: dict[str, str], lacks: str) -> None:
     with pytest.raises(SetupError) as refused:
         await endpoints(responders="azure", **({"azure_openai": azure} if azure else {}))
     assert lacks in refused.value.hint
 
 
 class AzurePeer:
-    """A WebSocket server that lets in as Azure OpenAI documents it, and refuses anything else."""
+    """A WebSocket server that authenticates as Azure OpenAI documents it."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []

@@ -1,4 +1,4 @@
-"""Microsoft Entra tokens for Azure OpenAI: each documented way, against a server that takes nothing else."""
+"""Microsoft Entra tokens for Azure OpenAI: each documented way, against a server that accepts nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = {"tenant_id": "tenant", "client_id": "app", "client_secret": "s3cret"}
 
 
 class Entra:
-    """Both services; whatever differs from their documents is refused."""
+    """Both services; they refuse every deviation from their documents."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -84,7 +84,7 @@ async def entra() -> AsyncIterator[Entra]:
 
 @asynccontextmanager
 async def tokens(entra: Entra, **settings: Any) -> AsyncIterator[tuple[EntraTokens, list[float]]]:
-    """What gives tokens, and its clock, in seconds."""
+    """The source of tokens, and its clock, in seconds."""
     now = [1000.0]
     async with entra.serving() as url, AsyncExitStack() as stack:
         opened = await open_tokens(AzureOpenAISettings.model_validate({"authority_url": url} | settings), stack)
@@ -93,13 +93,13 @@ async def tokens(entra: Entra, **settings: Any) -> AsyncIterator[tuple[EntraToke
         yield opened, now
 
 
-async def test_an_application_gets_one_for_its_secret(entra: Entra) -> None:
+async def test_an_application_gets_a_token_for_its_secret(entra: Entra) -> None:
     async with tokens(entra, **SECRET) as (given, _):
         assert await given.token() == "entra-1"
         assert "entra-1" not in repr(given) and "s3cret" not in repr(given._settings)
 
 
-async def test_a_workload_gets_one_for_the_token_of_its_service_account_which_is_read_again(
+async def test_a_workload_gets_a_token_for_that_of_its_service_account_which_is_read_again(
     entra: Entra, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -114,12 +114,12 @@ async def test_a_workload_gets_one_for_the_token_of_its_service_account_which_is
 
 
 @pytest.mark.parametrize("more", [{}, {"client_id": "mine"}])
-async def test_a_machine_gets_one_for_its_managed_identity(entra: Entra, more: dict[str, str]) -> None:
+async def test_a_machine_gets_a_token_for_its_managed_identity(entra: Entra, more: dict[str, str]) -> None:
     async with tokens(entra, managed_identity=True, **more) as (given, _):
         assert await given.token() == "entra-1"
 
 
-async def test_it_is_kept_and_renewed_before_it_expires(entra: Entra) -> None:
+async def test_a_token_is_kept_and_renewed_before_it_expires(entra: Entra) -> None:
     async with tokens(entra, **SECRET) as (given, now):
         assert {await given.token() for _ in range(3)} == {"entra-1"}
         now[0] += 3600 - RENEW_BEFORE_S - 1
@@ -134,7 +134,7 @@ async def test_connections_made_together_ask_once(entra: Entra) -> None:
         assert entra.given == 1
 
 
-async def test_where_none_can_be_had_the_old_one_serves_as_long_as_it_holds(entra: Entra) -> None:
+async def test_without_a_new_token_the_old_one_serves_while_it_is_valid(entra: Entra) -> None:
     async with tokens(entra, **SECRET) as (given, now):
         await given.token()
         entra.fails = Response("busy", status_code=503)
@@ -165,7 +165,7 @@ async def test_a_refusal_names_entras_codes_and_neither_secret_nor_tenant(entra:
         Response("updating", status_code=410),
     ],
 )
-async def test_an_answer_without_a_token_passes(entra: Entra, answer: Response) -> None:
+async def test_an_answer_without_a_token_is_a_temporary_error(entra: Entra, answer: Response) -> None:
     async with tokens(entra, managed_identity=True) as (given, _):
         entra.fails = answer
         with pytest.raises(ResponderUnavailable) as refused:
@@ -175,7 +175,7 @@ async def test_an_answer_without_a_token_passes(entra: Entra, answer: Response) 
         assert await given.token() == "entra-1"
 
 
-async def test_a_service_that_is_not_there_is_known_within_the_time_of_a_connection() -> None:
+async def test_a_missing_service_is_known_within_the_time_of_a_connection() -> None:
     settings = AzureOpenAISettings.model_validate({"managed_identity": True})
     async with AsyncExitStack() as stack:
         given = await open_tokens(settings, stack)
@@ -186,13 +186,13 @@ async def test_a_service_that_is_not_there_is_known_within_the_time_of_a_connect
 
 
 @pytest.mark.parametrize("settings", [{"client_secret": "s"}, SECRET | {"managed_identity": True}])
-async def test_half_a_way_is_refused_when_the_server_starts(settings: dict[str, Any]) -> None:
+async def test_incomplete_settings_stop_the_server_at_its_start(settings: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(SetupError, match="incomplete"):
             await open_tokens(AzureOpenAISettings.model_validate(settings), stack)
 
 
-async def test_azure_is_called_with_it_by_the_server_and_the_doctor(entra: Entra) -> None:
+async def test_the_server_and_the_doctor_authenticate_at_azure_with_the_token(entra: Entra) -> None:
     bearers: list[str | None] = []
 
     def admit(_connection: ServerConnection, request: Handshake) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""Events to test with, and short ways to look at them."""
+"""Events to test with, and short forms of them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def standup(repeats: str = "FREQ=DAILY", start: str = "2026-10-30 09:30") -> str
 
 
 def found(text: str, start: str = "2026-10-01", days: int = 40, zone: ZoneInfo = NEW_YORK) -> list[Occurrence]:
-    """What happens from the start of a day on."""
+    """The events from the start of a day on."""
     first = at(f"{start} 00:00", zone)
     listed = occurrences(Stored("e1.ics", text, "1"), first, first + days * DAY)
     return sorted(listed, key=lambda one: str(one.start))
 
 
 def starts(text: str, start: str = "2026-10-01", days: int = 40, zone: ZoneInfo = NEW_YORK) -> list[str]:
-    """When, in short: '10-30 09:30', or '10-30' for a whole day."""
+    """The start in short: '10-30 09:30', or '10-30' for a whole day."""
     return [_short(one.start) for one in found(text, start, days, zone)]
 
 

@@ -1,4 +1,4 @@
-"""The assistant keeps the user's calendar, asks before it changes anything, and mixes no two users up."""
+"""The assistant manages the user's calendar, asks before every change, and keeps users apart."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LIST = [call("calendar_list_events", "{}")]
 
 
 def told(w: World) -> Any:
-    """The last tool result the model was shown."""
+    """The last tool result in the model's input."""
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
 
-async def test_nobody_sees_anothers_calendar_nor_a_cached_answer() -> None:
+async def test_a_user_sees_neither_anothers_calendar_nor_a_cached_answer() -> None:
     scenes = (CREATE, ["It is in."], LIST, ["The dentist."], LIST, ["Nothing."], LIST, ["Still the dentist."])
     async with world(*scenes) as w:
         await w.ask("assistant", "Put the dentist in for tomorrow at three.")
@@ -29,13 +29,13 @@ async def test_nobody_sees_anothers_calendar_nor_a_cached_answer() -> None:
         assert (again.text, again.source) == ("Still the dentist.", "live")
 
 
-async def test_a_caller_we_do_not_know_is_told_to_sign_in() -> None:
+async def test_an_unknown_caller_is_asked_to_sign_in() -> None:
     async with world(LIST, ["Please sign in."]) as w:
         await w.ask("assistant", "What is on?", user="")
         assert told(w)["error"]["type"] == "not_allowed"
 
 
-async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it() -> None:
+async def test_the_model_gets_the_users_time_zone_and_instructions_for_the_calendar() -> None:
     async with world(["Nothing is on."]) as w:
         await w.memory.update_user_context("ada", lambda known: {"preferences": {"time_zone": "Asia/Tokyo"}})
         await w.ask("assistant", "What is on?")
@@ -43,7 +43,7 @@ async def test_the_model_is_told_the_users_time_zone_and_how_to_go_about_it() ->
         assert "list it first" in w.system()
 
 
-async def test_a_calendar_server_out_of_reach_is_told_to_the_model() -> None:
+async def test_an_unreachable_calendar_server_is_reported_to_the_model() -> None:
     settings = load_settings(_env_file=None, calendar={"url": "http://127.0.0.1:9/voice/"}, **NOWHERE)
     async with world(LIST, ["I cannot reach your calendar."], settings=settings) as w:
         answer = await w.ask("assistant", "What is on?")

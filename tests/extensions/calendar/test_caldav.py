@@ -1,4 +1,4 @@
-"""CalDAV when it goes wrong: no server, no entry, conflicts, garbage. What works is in the stores' contract."""
+"""CalDAV when it fails: no server, no entry, conflicts, garbage. The stores' contract tests its successes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def store_on(answer: Callable[[Request], Reply]) -> AsyncIterator[tuple[Ca
 
 
 async def everything(store: CalDavStore) -> list[BaseException | None]:
-    """Every request once; what each came to."""
+    """Make every request once and return the results."""
     outcomes: list[BaseException | None] = []
     for work in (
         store.events("ada", (FIRST, FIRST + DAY)),
@@ -49,14 +49,14 @@ async def everything(store: CalDavStore) -> list[BaseException | None]:
     return outcomes
 
 
-async def test_no_server_is_told_and_may_pass() -> None:
+async def test_a_missing_server_is_a_temporary_error() -> None:
     async with httpx2.AsyncClient() as http:
         outcomes = await everything(CalDavStore(http, "http://127.0.0.1:9/voice", "", ""))
     assert [type(outcome) for outcome in outcomes] == [CalendarUnavailable] * 7
     assert all(getattr(outcome, "retryable", False) for outcome in outcomes)
 
 
-async def test_a_wrong_password_is_told_with_what_the_operator_can_do(tmp_path: Path) -> None:
+async def test_a_wrong_password_is_an_error_with_advice_for_the_operator(tmp_path: Path) -> None:
     with radicale(tmp_path) as server:
         async with httpx2.AsyncClient() as http:
             outcomes = await everything(CalDavStore(http, server.url, USERNAME, "wrong"))
@@ -92,14 +92,14 @@ async def test_every_status_has_one_meaning(status: int, kind: type[Exception]) 
     assert {type(outcome) for outcome in outcomes} == {kind}
 
 
-async def test_what_is_not_there_is_told_where_it_matters() -> None:
+async def test_a_missing_resource_is_an_error_only_where_it_matters() -> None:
     async with store_on(lambda request: text_reply("?", 404 if request.method != "MKCALENDAR" else 201)) as (store, _):
         listed, everything_, read, created, replaced, removed, erased = await everything(store)
-    assert (listed, everything_, erased) == (None, None, None)  # no calendar yet, and none any more
+    assert (listed, everything_, erased) == (None, None, None)  # no calendar yet, or no longer
     assert {type(outcome) for outcome in (read, created, replaced, removed)} == {NoSuchEvent}
 
 
-async def test_the_calendar_is_made_with_the_first_event_and_may_be_there_by_then() -> None:
+async def test_the_calendar_is_made_with_the_first_event_even_when_another_client_makes_it_too() -> None:
     puts = 0
 
     def answer(request: Request) -> Reply:
@@ -115,7 +115,7 @@ async def test_the_calendar_is_made_with_the_first_event_and_may_be_there_by_the
     assert all(request.headers["if-none-match"] == "*" for request in server.requests if request.method == "PUT")
 
 
-async def test_an_etag_a_proxy_has_weakened_still_matches() -> None:
+async def test_an_etag_that_a_proxy_has_weakened_still_matches() -> None:
     async with store_on(lambda request: text_reply("", 204)) as (store, server):
         await store.remove("ada", Stored("a.ics", TEXT, 'W/"1"'))
     assert server.requests[0].headers["if-match"] == '"1"'
@@ -152,7 +152,7 @@ def test_events_are_read_from_a_multistatus() -> None:
         '<!DOCTYPE m [<!ENTITY a "b">]><multistatus xmlns="DAV:">&a;</multistatus>',
     ],
 )
-async def test_garbage_is_told_and_never_guessed_at(text: str) -> None:
+async def test_garbage_is_an_error_and_never_guessed_at(text: str) -> None:
     with pytest.raises(CalendarUnavailable):
         read_multistatus(text)
     async with store_on(lambda request: text_reply(text, 207)) as (store, _):
@@ -160,7 +160,7 @@ async def test_garbage_is_told_and_never_guessed_at(text: str) -> None:
             await store.events("ada", (FIRST, FIRST + DAY))
 
 
-async def test_a_server_that_is_silent_breaks_off_or_says_too_much_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_hangs_breaks_off_or_sends_too_much_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caldav, "TIMEOUT_S", 0.1)
     monkeypatch.setattr(caldav, "BODY_LIMIT", 100)
     for reply in (Reply(delay_s=5.0), Reply(breaks_off=True), Reply(207, parts=[b"x" * 200])):

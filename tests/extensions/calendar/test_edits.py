@@ -1,4 +1,4 @@
-"""Changes to events: of one occurrence, of a whole series, of something that happens once."""
+"""Changes to events: to one occurrence, to a whole series, to a single event."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_event_can_become_a_whole_day_and_a_timed_one_again() -> None:
     assert (found(text)[0].start, found(text)[0].end) == (at("2026-11-02 10:00"), at("2026-11-02 11:00"))
 
 
-def test_texts_change_and_empty_ones_go() -> None:
+def test_texts_change_and_empty_ones_are_removed() -> None:
     text = event(at("2026-10-30 09:30"), at("2026-10-30 11:00"), location="Here", notes="Bring cake")
     [one] = found(changed(text, EventChanges(title="Party", location=""), None, NOW))
     assert (one.title, one.location, one.notes) == ("Party", "", "Bring cake")
@@ -49,7 +49,7 @@ def test_an_end_or_a_length_alone_keeps_the_start() -> None:
 
 
 @pytest.mark.parametrize("end", [at("2026-10-30 09:30"), at("2026-10-29 10:00"), date(2026, 10, 31)])
-def test_an_end_that_is_none_is_refused(end: date) -> None:
+def test_an_invalid_end_is_refused(end: date) -> None:
     with pytest.raises(BadMoment):
         changed(event(at("2026-10-30 09:30"), at("2026-10-30 11:00")), EventChanges(end=end), None, NOW)
 
@@ -62,7 +62,7 @@ def test_one_occurrence_moves_and_the_others_stay() -> None:
     assert found(text)[0].title == "Standup"
 
 
-def test_an_occurrence_that_was_moved_can_be_moved_again_and_deleted() -> None:
+def test_a_moved_occurrence_can_be_moved_again_and_deleted() -> None:
     text = changed(SERIES, EventChanges(start=at("2026-11-01 14:00")), SUNDAY, NOW)
     text = changed(text, EventChanges(start=at("2026-11-01 16:00")), SUNDAY, NOW)
     assert starts(text)[2] == "11-01 16:00"
@@ -74,7 +74,7 @@ def test_one_occurrence_is_named_by_its_instant_in_any_zone() -> None:
 
 
 @pytest.mark.parametrize("start", ["2026-10-30 01:30", "2027-03-12 02:30"])
-def test_one_occurrence_is_found_in_the_hour_that_comes_twice_and_in_the_one_that_is_skipped(start: str) -> None:
+def test_an_occurrence_is_found_in_the_repeated_hour_and_in_the_skipped_one(start: str) -> None:
     text = standup("FREQ=DAILY;COUNT=4", start)
     every = found(text, start[:10])
     strange = every[2].original
@@ -88,26 +88,26 @@ def test_one_occurrence_is_found_in_the_hour_that_comes_twice_and_in_the_one_tha
     assert starts(moved, "2027-06-01", 1) == ["06-01 10:00"]
 
 
-def test_one_of_whole_days_is_deleted() -> None:
+def test_an_occurrence_of_whole_days_is_deleted() -> None:
     text = event(date(2026, 10, 30), date(2026, 10, 31), "FREQ=WEEKLY;COUNT=3")
     assert starts(without(text, date(2026, 11, 6), NOW), days=60) == ["10-30", "11-13"]
 
 
-def test_one_of_floating_times_is_deleted_by_the_clock_on_the_wall() -> None:
+def test_an_occurrence_of_floating_times_is_deleted_by_its_local_time() -> None:
     text = event(at("2026-10-30 09:30", None), at("2026-10-30 10:00", None), "FREQ=DAILY;COUNT=3")
     assert starts(without(text, at("2026-10-31 09:30", None), NOW)) == ["10-30 09:30", "11-01 09:30"]
     assert starts(without(text, at("2026-10-31 09:30", NEW_YORK), NOW)) == ["10-30 09:30", "11-01 09:30"]
 
 
 @pytest.mark.parametrize("original", [at("2026-11-01 10:30"), at("2026-11-05 09:30"), date(2026, 11, 1)])
-def test_an_occurrence_there_is_not_cannot_be_touched(original: date) -> None:
+def test_a_missing_occurrence_cannot_be_changed(original: date) -> None:
     with pytest.raises(NoSuchEvent):
         without(SERIES, original, NOW)
     with pytest.raises(NoSuchEvent):
         changed(SERIES, EventChanges(title="x"), original, NOW)
 
 
-def test_what_happens_once_has_no_occurrences() -> None:
+def test_a_single_event_has_no_occurrences() -> None:
     text = event(at("2026-10-30 09:30"), at("2026-10-30 10:00"))
     with pytest.raises(NoSuchEvent):
         without(text, at("2026-10-30 09:30"), NOW)
@@ -133,7 +133,7 @@ def test_a_series_keeps_its_last_day_when_it_moves_to_a_later_hour() -> None:
     ]
 
 
-def test_a_series_goes_by_its_own_clock_wherever_the_change_comes_from() -> None:
+def test_a_series_goes_by_its_own_clock_whatever_zone_a_change_names() -> None:
     text = changed(SERIES, EventChanges(start=at("2026-10-30 16:00", BERLIN)), None, NOW)  # 11:00 in New York
     assert starts(text) == [day.replace("09:30", "11:00") for day in EVERY]
 
@@ -144,7 +144,7 @@ def test_a_series_can_begin_on_another_day() -> None:
     assert starts(text, days=60) == ["11-02 10:00", "11-09 10:00", "11-16 10:00"]
 
 
-def test_a_series_on_set_days_needs_to_be_told_the_new_ones() -> None:
+def test_a_series_on_set_days_is_moved_only_with_new_days() -> None:
     text = standup("FREQ=WEEKLY;BYDAY=FR;COUNT=3")
     monday = at("2026-11-02 10:00")
     with pytest.raises(BadMoment, match="set days"):
@@ -168,12 +168,12 @@ def test_one_occurrence_cannot_repeat() -> None:
         changed(SERIES, EventChanges(repeats="weekly"), SUNDAY, NOW)
 
 
-def test_what_is_kept_and_cannot_be_read_is_not_changed() -> None:
+def test_unreadable_parts_of_an_event_are_not_changed() -> None:
     with pytest.raises(CalendarRefused):
         changed("garbage", EventChanges(title="x"), None, NOW)
 
 
-def test_every_change_counts_up() -> None:
+def test_every_change_increases_the_sequence_number() -> None:
     text = changed(
         changed(SERIES, EventChanges(title="a"), None, NOW), EventChanges(title="b"), None, NOW + timedelta(hours=1)
     )

@@ -1,4 +1,4 @@
-"""What every `EventStore` does: Redis, and a real CalDAV server."""
+"""The contract of every `EventStore`: Redis, and a real CalDAV server."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def titles(found: list[Stored]) -> list[str]:
     return sorted(line[8:] for one in found for line in one.text.splitlines() if line.startswith("SUMMARY:"))
 
 
-async def test_nobody_has_a_calendar_before_the_first_event(store: EventStore) -> None:
+async def test_a_user_has_no_calendar_before_the_first_event(store: EventStore) -> None:
     assert await store.events("ada", (START, END)) == []
     with pytest.raises(NoSuchEvent):
         await store.get("ada", "a.ics")
 
 
-async def test_what_lies_elsewhere_in_time_is_left_out_and_what_repeats_is_not(store: EventStore) -> None:
+async def test_other_days_are_left_out_except_for_repeating_events(store: EventStore) -> None:
     await store.create("ada", "past.ics", text("Past", day=1))
     await store.create("ada", "later.ics", text("Later", day=30))
     await store.create("ada", "weekly.ics", text("Weekly", day=2, repeats="FREQ=WEEKLY"))
     assert titles(await store.events("ada", (START, START + timedelta(days=4)))) == ["Weekly"]
 
 
-async def test_everything_is_given_whenever_it_happens(store: EventStore) -> None:
+async def test_all_events_are_given_for_an_open_span(store: EventStore) -> None:
     assert await store.events("ada") == []
     await store.create("ada", "past.ics", text("Past", day=1))
     await store.create("ada", "later.ics", text("Later", day=30))
@@ -77,7 +77,7 @@ async def test_users_never_see_each_others_events(store: EventStore) -> None:
     assert titles(await store.events("ada", (START, END))) == ["Dentist"]
 
 
-async def test_an_id_is_taken_once(store: EventStore) -> None:
+async def test_an_id_is_used_once(store: EventStore) -> None:
     await store.create("ada", "a.ics", text("Dentist"))
     with pytest.raises(EventChanged):
         await store.create("ada", "a.ics", text("Dentist"))
@@ -94,7 +94,7 @@ async def test_a_change_of_an_old_version_is_refused(store: EventStore) -> None:
     assert titles(await store.events("ada", (START, END))) == ["Optician"]
 
 
-async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
+async def test_one_of_many_parallel_changes_succeeds(store: EventStore) -> None:
     await store.create("ada", "a.ics", text("Dentist"))
     known = await store.get("ada", "a.ics")
     texts = [known.text.replace("SUMMARY:Dentist", f"SUMMARY:Plan {number}") for number in range(6)]
@@ -102,12 +102,12 @@ async def test_of_many_changes_at_once_one_is_made(store: EventStore) -> None:
     assert sorted(type(result).__name__ for result in results) == ["EventChanged"] * 5 + ["NoneType"]
 
 
-async def test_many_events_at_once_are_all_kept(store: EventStore) -> None:
+async def test_many_parallel_new_events_are_all_kept(store: EventStore) -> None:
     await asyncio.gather(*(store.create("ada", f"e{number}.ics", text(f"E{number}")) for number in range(8)))
     assert len(await store.events("ada", (START, END))) == 8
 
 
-async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store: EventStore) -> None:
+async def test_erasing_deletes_everything_of_one_user_and_may_be_repeated(store: EventStore) -> None:
     await store.create("ada", "a.ics", text("Dentist"))
     await store.create("bob", "b.ics", text("Optician"))
     for _ in range(2):
@@ -117,7 +117,7 @@ async def test_erasing_forgets_everything_of_one_user_and_may_be_repeated(store:
 
 
 @pytest.mark.parametrize("event_id", ["", ".", "..", "../b.ics", "../../secret_key", "a/../b.ics", "%2e%2e", "a\0.ics"])
-async def test_an_id_is_no_way_out_of_the_calendar(store: EventStore, event_id: str) -> None:
+async def test_an_id_cannot_leave_the_calendar(store: EventStore, event_id: str) -> None:
     await store.create("ada", "a.ics", text("Dentist"))
     with pytest.raises(NoSuchEvent):
         await store.get("ada", event_id)
@@ -132,7 +132,7 @@ async def test_any_user_id_is_safe(store: EventStore, user_id: str) -> None:
         await store.erase(user_id)
 
 
-async def test_a_full_calendar_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_calendar_refuses_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "EVENT_LIMIT", 1)
     store = KeptEvents(FakeAsyncRedis())
     await store.create("ada", "0.ics", text("Dentist"))

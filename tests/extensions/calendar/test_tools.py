@@ -41,7 +41,7 @@ TOOLS: tuple[Any, ...] = (calendar_create_event, calendar_list_events, calendar_
 
 @dataclass
 class Desk:
-    """The tools over one store, and a user who says things turn by turn, ten seconds apart."""
+    """The tools over one store, and a user who speaks turn by turn, ten seconds apart."""
 
     store: EventStore
     memory: Any = field(default_factory=FakeMemory)
@@ -60,23 +60,23 @@ class Desk:
         self.box = Toolbox(tools, services, self.confirmations)
 
     async def live_in(self, zone: str, user: str = "ada") -> None:
-        """The user tells their time zone."""
+        """The user states their time zone."""
         await self.memory.update_user_context(user, lambda known: {**known, "preferences": {"time_zone": zone}})
 
     async def call(self, tool: str, user: str = "ada", **arguments: Any) -> Any:
-        """One call in a turn of its own; what the model is shown."""
+        """Make one call in a turn of its own and return what the model is shown."""
         self.seconds += 10
         context = tool_context(user, f"{user}'s", turn=str(next(self.turns)))
         return json.loads((await self.box.run(f"calendar_{tool}", json.dumps(arguments), context)).content)
 
     async def agreed(self, tool: str, **arguments: Any) -> Any:
-        """A call that is asked about first, and made again once the user has agreed."""
+        """Make a call that needs consent, and again once the user has agreed."""
         assert (await self.call(tool, **arguments))["error"]["type"] == "needs_confirmation"
         await self.say("Yes, go ahead.")
         return await self.call(tool, **arguments)
 
     async def say(self, words: str, user: str = "ada") -> None:
-        """What the user says, ten seconds later."""
+        """The user speaks, ten seconds later."""
         self.seconds += 10
         await self.confirmations.take_answer(user, f"{user}'s", words)
 
@@ -85,7 +85,7 @@ class Desk:
         return list((await self.call("list_events", user, **arguments))["events"])
 
     async def starts(self, **arguments: Any) -> list[str]:
-        """When they are, to the minute."""
+        """The times of events, to the minute."""
         return [event["start"][:16] for event in await self.events(**arguments)]
 
 
@@ -124,7 +124,7 @@ async def test_an_event_is_created_from_natural_words_and_listed(desk: Desk) -> 
         ({"start": "in two hours"}, "2026-11-21T13:00:00-05:00"),
     ],
 )
-async def test_ends_are_what_was_said(desk: Desk, arguments: dict[str, Any], end: str) -> None:
+async def test_an_event_ends_at_the_stated_end(desk: Desk, arguments: dict[str, Any], end: str) -> None:
     await desk.call("create_event", title="x", **arguments)
     [event] = await desk.events()
     assert event["end"] == end
@@ -143,7 +143,7 @@ async def test_ends_are_what_was_said(desk: Desk, arguments: dict[str, Any], end
         {"start": "2026-11-23T09:00", "time_zone": "Mars/Olympus"},
     ],
 )
-async def test_what_makes_no_event_is_refused_with_a_hint_and_nothing_is_kept(
+async def test_an_impossible_event_is_refused_with_a_hint_and_nothing_is_kept(
     desk: Desk, arguments: dict[str, Any]
 ) -> None:
     made = await desk.call("create_event", title="x", **arguments)
@@ -183,7 +183,7 @@ async def test_an_event_is_changed_only_once_the_user_has_agreed(desk: Desk) -> 
     assert (event["title"], event["end"]) == ("Dentist, Dr. Lee", "2026-11-24T10:30:00-05:00")
 
 
-async def test_one_occurrence_or_the_whole_series(desk: Desk) -> None:
+async def test_a_change_affects_one_occurrence_or_the_whole_series(desk: Desk) -> None:
     await desk.call("create_event", title="Run", start="2026-11-22T07:00", repeats="daily")
     week = await desk.events(end="2026-11-25")
     id_ = week[0]["id"]
@@ -242,16 +242,16 @@ async def test_the_end_of_a_span_is_read_from_today_unless_that_is_before_its_be
 
 
 @pytest.mark.parametrize("span", [{"start": "2026-11-24", "end": "2026-11-23"}, {"end": "2028-01-01"}])
-async def test_a_span_that_is_none_or_too_long_is_refused(desk: Desk, span: dict[str, str]) -> None:
+async def test_an_invalid_or_long_span_is_refused(desk: Desk, span: dict[str, str]) -> None:
     assert (await desk.call("list_events", **span))["error"]["type"] == "failed"
 
 
-async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None:
+async def test_another_places_time_is_shown_in_the_users_own(desk: Desk) -> None:
     await desk.call("create_event", title="Call", start="2026-11-23T15:00", time_zone="Europe/Berlin")
     assert await desk.starts() == ["2026-11-23T09:00"]
 
 
-async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
+async def test_a_conflict_with_a_later_change_is_reported() -> None:
     class Rival(KeptEvents):
         """Another client writes between our reading and our writing."""
 
@@ -267,7 +267,7 @@ async def test_a_change_of_what_has_changed_meanwhile_is_reported() -> None:
     assert [event["title"] for event in await desk.events()] == ["Optician"]
 
 
-async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event() -> None:
+async def test_a_repeated_request_after_a_lost_answer_makes_one_event() -> None:
     class Lossy(KeptEvents):
         """Keeps the event, and loses the first answer."""
 
@@ -286,21 +286,21 @@ async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event() -> None:
     assert (lost.error, lost.retryable) == ("failed", True)
     assert (await desk.box.run("calendar_create_event", arguments, context)).error is None
     assert len(await desk.events()) == 1
-    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")  # wished for once more, later
+    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")  # the same request again, later
     assert len(await desk.events()) == 2
 
 
-async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said() -> None:
+async def test_without_a_time_zone_local_time_counts_and_the_answer_says_so() -> None:
     desk = Desk(KeptEvents(FakeAsyncRedis()))
     made = await desk.call("create_event", title="Dentist", start="tomorrow at three")
     assert "time zone is not known" in made["note"]
     assert made["created"]["start"] == "2026-11-22T15:00:00"
-    for zone in ("Asia/Tokyo", "America/New_York"):  # told later, three o'clock is still three o'clock
+    for zone in ("Asia/Tokyo", "America/New_York"):  # with a zone known later, three o'clock is still three o'clock
         await desk.live_in(zone)
         assert await desk.starts() == ["2026-11-22T15:00"]
 
 
-async def test_memory_that_does_not_answer_costs_the_zone_and_not_the_calendar() -> None:
+async def test_an_unreachable_memory_costs_the_zone_and_not_the_calendar() -> None:
     desk = Desk(KeptEvents(FakeAsyncRedis()))
     desk.memory.down = True
     assert "created" in await desk.call("create_event", title="Dentist", start="tomorrow at three")
@@ -315,7 +315,7 @@ async def test_a_full_week_is_shown_as_far_as_there_is_room_and_the_rest_is_coun
     assert listed["events"][0]["start"] < listed["events"][-1]["start"]
 
 
-async def test_an_event_that_cannot_be_read_is_left_out_and_counted() -> None:
+async def test_an_unreadable_event_is_left_out_and_counted() -> None:
     desk = Desk(KeptEvents(FakeAsyncRedis()))
     await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")
     await desk.store.create("ada", "b.ics", "garbage")
@@ -337,7 +337,7 @@ async def test_settings_choose_the_server_and_fall_back_on_redis(server: Radical
 
 
 @pytest.mark.parametrize("url", ["cal.example.com", "ftp://cal.example.com", "https://ada:secret@cal.example.com/"])
-def test_an_address_that_is_none_or_holds_a_password_is_refused_at_the_start(url: str) -> None:
+def test_an_invalid_address_or_one_with_a_password_is_refused_at_the_start(url: str) -> None:
     with pytest.raises(SettingsError, match="CALENDAR__URL") as refused:
         load_settings(_env_file=None, calendar={"url": url}).of(CalendarSettings)
     assert "secret" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions` and `/v1/models`, asked by the `openai` package over a real socket."""
+"""`/v1/chat/completions` and `/v1/models`, requested by the `openai` package over a real socket."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ ASK: list[Any] = [{"role": "user", "content": "How is the weather?"}]
 
 @asynccontextmanager
 async def client(here: World, key: str = "any-key") -> AsyncIterator[AsyncOpenAI]:
-    """The package as its users have it, but for a proxy that the environment names and for trying again."""
+    """The package as its users have it, but without retries and without a proxy of the environment."""
     http = httpx2.AsyncClient(trust_env=False)
     async with AsyncOpenAI(api_key=key, base_url=f"{here.url}/v1", max_retries=0, http_client=http) as made:
         yield made
 
 
 def shown_to_model(here: World, request: int = -1) -> list[dict[str, Any]]:
-    """The conversation as a request held it, without the system prompt."""
+    """The conversation in a request, without the system prompt."""
     messages: list[dict[str, Any]] = here.model.requests[request]["messages"][1:]
     return messages
 
 
-async def test_a_conversation_that_the_client_brings_is_answered_and_not_kept(tmp_path: Path) -> None:
+async def test_a_conversation_from_the_client_is_answered_and_not_kept(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hello ", "Ana."],)) as here, client(here) as asked:
         answer = await asked.chat.completions.create(
             model="gpt-5.4-mini",
@@ -68,7 +68,7 @@ async def test_a_conversation_that_the_client_brings_is_answered_and_not_kept(tm
     assert prompt.startswith("You are a pirate.") and "warm, attentive" not in prompt
 
 
-async def test_an_instruction_alone_is_answered(tmp_path: Path) -> None:
+async def test_a_system_message_alone_is_answered(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hello."],)) as here, client(here) as asked:
         answer = await asked.chat.completions.create(
             model="m",
@@ -83,7 +83,7 @@ async def test_an_instruction_alone_is_answered(tmp_path: Path) -> None:
     assert prompt.startswith("You are a pirate.") and "Greet us." not in prompt
 
 
-async def test_a_stream_brings_the_words_as_they_come_and_the_usage_last(tmp_path: Path) -> None:
+async def test_a_stream_has_the_words_as_they_come_and_the_usage_last(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["It is ", 0.05, "sunny."],)) as here, client(here) as asked:
         stream = await asked.chat.completions.create(
             model="m", messages=ASK, stream=True, stream_options={"include_usage": True}
@@ -104,7 +104,7 @@ async def test_without_include_usage_no_chunk_has_any(tmp_path: Path) -> None:
     assert all(chunk.choices and chunk.usage is None for chunk in chunks)
 
 
-async def test_a_thinker_answers_and_what_was_said_before_it_stands_apart(tmp_path: Path) -> None:
+async def test_a_thinkers_answer_is_separate_from_the_words_before_it(tmp_path: Path) -> None:
     scenes = (
         ["Let me look.", call("route_to_thinker", ROUTE)],
         ["Blue light scatters most."],
@@ -146,7 +146,7 @@ async def test_a_function_of_the_clients_is_called_there_and_its_result_answered
     assert {"look_outside", "route_to_thinker"} <= offered
 
 
-async def test_streamed_calls_come_whole_and_one_at_a_time_where_that_is_wanted(tmp_path: Path) -> None:
+async def test_streamed_calls_come_whole_and_one_at_a_time_if_the_client_wants_that(tmp_path: Path) -> None:
     calls = [ToolCall("call_1", "look_outside", '{"window": "north"}'), ToolCall("call_2", "look_outside", "{}")]
     async with world(tmp_path, scenes=(calls, calls)) as here, client(here) as asked:
         for at_once, expected in ((True, ["call_1", "call_2"]), (False, ["call_1"])):
@@ -160,13 +160,13 @@ async def test_streamed_calls_come_whole_and_one_at_a_time_where_that_is_wanted(
             assert chunks[-1].finish_reason == "tool_calls"
 
 
-async def test_no_function_is_offered_where_the_client_wants_none(tmp_path: Path) -> None:
+async def test_a_client_that_wants_no_functions_is_offered_none(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=("Fine.",)) as here, client(here) as asked:
         await asked.chat.completions.create(model="m", messages=ASK, tools=[LOOK], tool_choice="none")
         assert "look_outside" not in str(here.model.requests[0]["tools"])
 
 
-async def test_a_result_of_the_clients_makes_writing_tools_ask_first(tmp_path: Path) -> None:
+async def test_a_result_from_the_client_makes_writing_tools_ask_first(tmp_path: Path) -> None:
     writes = call("remember_preference", '{"name": "default_location", "value": "Rome"}')
     rounds = [
         *ASK,
@@ -175,7 +175,7 @@ async def test_a_result_of_the_clients_makes_writing_tools_ask_first(tmp_path: P
     ]
     scenes = ([writes], "Noted.", [writes], "I may not.")
     async with keyed(tmp_path, scenes=scenes) as here, client(here, token("chat")) as asked:
-        for messages, refused in ((ASK, False), (rounds, True)):  # nobody can be asked in this world
+        for messages, refused in ((ASK, False), (rounds, True)):  # no user can be asked in this world
             await asked.chat.completions.create(model="m", messages=messages)
             assert ("not_allowed" in str(shown_to_model(here))) is refused
 
@@ -202,7 +202,7 @@ async def test_a_known_caller_has_a_conversation_that_goes_on(tmp_path: Path) ->
     assert [each["content"] for each in stored][-1] == "It is Ana." and len(stored) == 6
 
 
-async def test_what_is_wrong_is_named_in_the_shape_of_the_api(tmp_path: Path) -> None:
+async def test_an_error_has_the_form_of_the_api_and_names_the_parameter(tmp_path: Path) -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
 
     def made(*arguments: str) -> dict[str, Any]:
@@ -249,7 +249,7 @@ async def test_what_is_wrong_is_named_in_the_shape_of_the_api(tmp_path: Path) ->
         assert here.model.requests == []
 
 
-async def test_refusals_of_the_server_have_that_shape_too(tmp_path: Path) -> None:
+async def test_refusals_of_the_server_have_that_form_too(tmp_path: Path) -> None:
     async with keyed(tmp_path, scenes=("Hi.",), chat_turns_per_minute=1) as here:
         async with client(here, "no-token") as stranger:
             with pytest.raises(openai.AuthenticationError) as refused:
@@ -269,7 +269,7 @@ async def test_refusals_of_the_server_have_that_shape_too(tmp_path: Path) -> Non
             assert nowhere.value.code == "not_found"
 
 
-async def test_a_model_that_fails_is_an_error_before_and_within_a_stream(tmp_path: Path) -> None:
+async def test_a_failing_model_is_an_error_before_and_within_a_stream(tmp_path: Path) -> None:
     async with world(tmp_path) as here, client(here) as asked:
         with pytest.raises(openai.InternalServerError) as failed:
             await asked.chat.completions.create(model="m", messages=ASK)
@@ -296,9 +296,7 @@ async def test_a_client_that_leaves_its_stream_stops_the_model(tmp_path: Path) -
     ("amended", "streamed"),
     [("It is sunny. Take a hat.", "It is sunny. Take a hat."), ("Rain.", "It is sunny.\n\nRain.")],
 )
-async def test_what_a_step_makes_of_an_answer_follows_in_the_stream(
-    tmp_path: Path, amended: str, streamed: str
-) -> None:
+async def test_an_amended_answer_follows_in_the_stream(tmp_path: Path, amended: str, streamed: str) -> None:
     @step("weather_hint", stage="post")
     async def hint(turn: WholeTurn) -> Amended:
         return Amended(amended)
@@ -312,7 +310,7 @@ async def test_what_a_step_makes_of_an_answer_follows_in_the_stream(
     assert words == streamed and whole.choices[0].message.content == amended
 
 
-async def test_the_models_are_the_modes_and_the_one_that_speaks(tmp_path: Path) -> None:
+async def test_the_listed_models_are_the_modes_and_the_speaking_model(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=("Short.",), realtime_model="voice-1") as here, client(here) as asked:
         names = [model.id async for model in asked.models.list()]
         assert names[0] == "responder-thinker" and {"responder-thinker:concise", "voice-1"} <= set(names)

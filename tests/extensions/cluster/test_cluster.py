@@ -1,4 +1,4 @@
-"""Two servers over one Redis: whatever is asked of a call may be asked of either."""
+"""Two servers over one Redis: each answers for the calls of both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.waiting import until
 
 @dataclass
 class Link:
-    """A server's way to the others. One that `dies` leaves without a word."""
+    """A server's link to the others. One that `dies` leaves without notice."""
 
     redis: Redis
     waiting: Redis
@@ -73,7 +73,7 @@ async def two_servers(redis: RedisProcess, folder: Path, **settings: Any) -> Asy
 
 @asynccontextmanager
 async def the_same_browser(browser: httpx2.AsyncClient, at: World) -> AsyncIterator[httpx2.AsyncClient]:
-    """The caller's browser; its next request meets another server."""
+    """The caller's browser; its next request reaches another server."""
     async with at.browser(cookies={"caller": browser.cookies["caller"]}) as same:
         yield same
 
@@ -134,7 +134,7 @@ async def test_events_are_read_from_the_other_server_from_the_first_to_the_last(
             assert (await elsewhere.get(f"/api/events/{session_id}?after=3")).status_code == 204
 
 
-async def test_a_session_placed_while_redis_is_away_is_found_soon_after(
+async def test_a_session_that_is_placed_during_an_outage_of_redis_is_found_soon_after(
     redis: RedisProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replicator, "HEARTBEAT_S", 60.0)
@@ -173,7 +173,7 @@ async def test_a_session_reserved_here_is_connected_there(redis: RedisProcess, t
                 assert late.close_code == 4409
 
 
-async def test_a_full_server_has_the_other_answer_the_offer(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_a_full_server_passes_the_offer_to_another(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path, session_cap=1) as (here, there), here.browser() as browser:
         first, second = await place_call(browser), await place_call(browser)
         assert here.registry.find(first["session_id"]).state is SessionState.LIVE
@@ -181,7 +181,7 @@ async def test_a_full_server_has_the_other_answer_the_offer(redis: RedisProcess,
         assert (await browser.get(f"/api/sessions/{second['session_id']}")).json()["state"] == "live"
 
 
-async def test_when_no_server_accepts_calls_the_caller_learns_so(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_a_caller_gets_a_refusal_when_no_server_accepts_calls(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path, session_cap=1) as (here, there), here.browser() as browser:
         await place_call(browser)
         there.accepts = False
@@ -191,7 +191,7 @@ async def test_when_no_server_accepts_calls_the_caller_learns_so(redis: RedisPro
         assert int(refused.headers["retry-after"]) > 0
 
 
-async def test_readers_at_the_other_server_learn_when_a_server_dies(
+async def test_readers_at_the_other_server_get_an_end_when_a_server_dies(
     redis: RedisProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replicator, "HEARTBEAT_S", 0.2)
@@ -228,7 +228,7 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
             assert await events_until(elsewhere, session_id, "while_away") == ["while_away"]
 
 
-async def test_what_the_cluster_keeps_of_a_user_is_forgotten_with_them(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_erasing_a_user_removes_their_entries_in_the_cluster(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         here.registry.find(session_id).event_log.append(

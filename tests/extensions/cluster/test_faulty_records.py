@@ -1,4 +1,4 @@
-"""Records and messages of the cluster that cannot be read, with a real Redis: each costs itself and nothing else."""
+"""Unreadable records and messages of the cluster in a real Redis: each costs only itself."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def answer(what: str, args: msgspec.Raw) -> Any:
 
 @asynccontextmanager
 async def rpc_of(redis: RedisProcess, node: str, answer: Any = answer) -> AsyncIterator[Rpc]:
-    """A process that answers so, and asks itself."""
+    """A process that gives this answer, and asks itself."""
     async with link_to(redis) as link:
         rpc = Rpc(link.redis, link.waiting, node, answer)
         await rpc.open()
@@ -58,7 +58,7 @@ async def rpc_of(redis: RedisProcess, node: str, answer: Any = answer) -> AsyncI
             await rpc.close()
 
 
-async def test_an_rpc_message_that_cannot_be_read_is_skipped_and_counted_and_the_next_is_answered(
+async def test_an_unreadable_rpc_message_is_skipped_and_counted_and_the_next_is_answered(
     redis: RedisProcess, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = skipped_records["RPC message"]
@@ -70,7 +70,7 @@ async def test_an_rpc_message_that_cannot_be_read_is_skipped_and_counted_and_the
     assert "a record of the kind RPC message cannot be read" in caplog.text
 
 
-async def test_an_entry_that_cannot_be_read_is_skipped_and_every_other_is_found(redis: RedisProcess) -> None:
+async def test_an_unreadable_entry_is_skipped_and_every_other_is_found(redis: RedisProcess) -> None:
     before = skipped_records["session entry"]
     async with link_to(redis) as link:
         registry = ClusterRegistry(link.redis)
@@ -84,7 +84,7 @@ async def test_an_entry_that_cannot_be_read_is_skipped_and_every_other_is_found(
         assert skipped_records["session entry"] == before + len(BROKEN) + 1
 
 
-async def test_a_process_with_an_entry_that_cannot_be_read_is_left_out(redis: RedisProcess) -> None:
+async def test_a_process_with_an_unreadable_entry_is_left_out(redis: RedisProcess) -> None:
     async with link_to(redis) as link:
         registry = ClusterRegistry(link.redis)
         newer = {"node": "newer", "group": "g", "live": 1, "load": 0.1, "accepts": True, "region": "north"}

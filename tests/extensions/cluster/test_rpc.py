@@ -1,4 +1,4 @@
-"""Errors between processes: whatever one raises reaches the one that asked."""
+"""Errors between processes: an error in the answering process is raised in the asking one."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def facts(error: VoiceError) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
-def test_every_kind_arrives_as_it_was(kind: type[VoiceError]) -> None:
+def test_every_kind_of_error_arrives_as_it_was(kind: type[VoiceError]) -> None:
     error = made(kind)
     sent = msgspec.json.encode(encode_error(error))
     assert facts(decode_error(msgspec.json.decode(sent, type=RpcReply))) == facts(error)
 
 
-def test_what_was_changed_in_one_arrives_too() -> None:
+def test_changed_fields_of_an_error_arrive_too() -> None:
     error = ModelUnavailable("Away for good.")
     error.retryable = False
     assert facts(decode_error(encode_error(error))) == facts(error)
 
 
-async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself(redis: RedisProcess) -> None:
+async def test_errors_travel_by_rpc_and_an_internal_one_reveals_nothing(redis: RedisProcess) -> None:
     async def answer(what: str, args: msgspec.Raw) -> Any:
         if what == "fault":
             raise RuntimeError("a user's words")
@@ -56,7 +56,7 @@ async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself(redis: R
         assert type(broken.value) is VoiceError and "words" not in str(broken.value)
 
 
-async def test_an_offer_the_other_server_cannot_read_is_refused_as_if_it_had_been_ours(
+async def test_an_offer_that_the_other_server_cannot_read_is_refused_as_here(
     redis: RedisProcess, tmp_path: Path
 ) -> None:
     async def refuse(sdp: str) -> None:

@@ -1,4 +1,4 @@
-"""`WORKERS=2`: two real processes behind one port, and calls that neither of them alone knows of."""
+"""`WORKERS=2`: two real processes behind one port. Each has calls that the other lacks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.waiting import until
 
 GIVEN_UP_WITHIN_S = 30.0
-"""Seconds a dead process's calls may take to be given up: twelve without a sign of life, a look every four, and three
-for each request that waits for an answer of that process."""
+"""Seconds until the calls of a dead process are ended.
+
+Twelve without a heartbeat, a check every four, and three for each request that waits for an answer of that process.
+"""
 
 
 def workers_of(server: RunningServer) -> list[psutil.Process]:
@@ -37,7 +39,7 @@ async def two_serve(browser: httpx2.AsyncClient) -> bool:
 
 
 async def calls_in_both(server: RunningServer, stack: AsyncExitStack) -> list[PlacedCall]:
-    """Calls until each process has one: the kernel deals them out."""
+    """Place calls until each process has one: the kernel distributes them."""
     calls: list[PlacedCall] = []
     browser = await stack.enter_async_context(a_browser(server))
 
@@ -51,7 +53,7 @@ async def calls_in_both(server: RunningServer, stack: AsyncExitStack) -> list[Pl
 
 
 async def lives(server: RunningServer, call: PlacedCall) -> bool:
-    """Whether the call is said to live, asked on a connection of its own, so that any process may be the one asked.
+    """Whether the call is reported as live, on a connection of its own, so that any process may answer.
 
     The kernel may give a connection to a process that is just being killed: it is then reset.
     """
@@ -65,13 +67,11 @@ async def lives(server: RunningServer, call: PlacedCall) -> bool:
 
 
 async def told_its_end_or_lives(server: RunningServer, call: PlacedCall) -> bool:
-    """Whether it is known what became of a call when a process died."""
+    """Whether the end of a call is known after its process died."""
     return bool(call.events_of("session_ended")) or await lives(server, call)
 
 
-async def test_the_local_calls_of_all_processes_together_have_one_bound_and_a_dead_process_gives_its_places_back() -> (
-    None
-):
+async def test_all_processes_share_one_bound_of_local_calls_and_a_dead_process_returns_its_share() -> None:
     with running_server(WORKERS="2", LOCAL_CALLS="1", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as server:
 
         async def asked() -> httpx2.Response:  # on a connection of its own, which the kernel gives to either process
@@ -108,7 +108,7 @@ async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_th
 
             victim = workers_of(server)[0]
             os.kill(victim.pid, signal.SIGKILL)
-            for call in calls:  # its calls are not all given up at one moment
+            for call in calls:  # its calls do not all end at one moment
                 await until(lambda call=call: told_its_end_or_lives(server, call), GIVEN_UP_WITHIN_S)  # type: ignore[misc]
             lost = [call for call in calls if call.events_of("session_ended")]
             assert {call.events_of("session_ended")[0]["reason"] for call in lost} <= {"server_lost"}

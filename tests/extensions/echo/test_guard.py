@@ -1,4 +1,4 @@
-"""Echo: found, cancelled, and nothing else touched; in a simulated room, through Opus, with the real detector."""
+"""Echo is found and cancelled, and nothing else: in a simulated room, through Opus, with the real detector."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cut_frames(pcm: bytes) -> list[Frame]:
 
 
 def room(played: bytes, *, delay_ms: int, loss_db: float, near: bytes = b"", near_at_ms: int = 0) -> list[Frame]:
-    """Return what a microphone receives of `played` and of the caller's `near` voice, in noise, through Opus twice."""
+    """Return the microphone's sound of `played` and of the caller's `near` voice, in noise, through Opus twice."""
     heard = samples_of(b"".join(through_opus(cut_frames(played))))
     mixed = samples_of(noise(len(played) // 48 + 1000, dbfs=-70)).astype(float)
     generator = np.random.default_rng(4)
@@ -46,7 +46,7 @@ def through_opus(frames: list[Frame]) -> list[Frame]:
 
 
 def call(guard: CancellingEchoGuard, played: bytes, microphone: list[Frame], *, burst: int = 1) -> list[Frame]:
-    """Play and receive a frame every 20 ms; with `burst`, frames are received so many at once."""
+    """Play and receive a frame every 20 ms; with `burst`, frames are received in groups of that size."""
     playing: Iterator[Frame | None] = iter(cut_frames(played))
     cleaned: list[Frame] = []
     for at in range(0, len(microphone), burst):
@@ -57,7 +57,7 @@ def call(guard: CancellingEchoGuard, played: bytes, microphone: list[Frame], *, 
 
 
 def detected(frames: list[Frame]) -> list[SpeechEvent]:
-    """Return what the real detector makes of `frames`, and of a second of silence after them."""
+    """Return the scores of the real detector for `frames`, and for a second of silence after them."""
     endpointing = open_endpointing(VadSettings.model_validate({}))
     events = [event for frame in frames + [SILENCE] * 50 for event in endpointing.process(frame)]
     return [event for event in events if not isinstance(event, bytes)]
@@ -93,7 +93,7 @@ def test_the_delay_is_known_to_a_frame() -> None:
 
 
 @pytest.mark.parametrize("said", [ANSWER, REPLY])
-def test_a_caller_without_echo_is_left_untouched_even_repeating_our_words(said: str) -> None:
+def test_a_caller_without_echo_is_unchanged_even_repeating_our_words(said: str) -> None:
     played = speech(REPLY) + speech(REPLY)
     microphone = room(played, delay_ms=200, loss_db=200, near=speech(said, "rms"), near_at_ms=400)
     guard = CancellingEchoGuard()
@@ -141,7 +141,7 @@ def test_frames_received_in_bursts_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("later_ms", [60, 700])
-def test_an_echo_whose_delay_changes_is_found_anew(later_ms: int) -> None:
+def test_an_echo_with_a_new_delay_is_found_again(later_ms: int) -> None:
     played = speech(REPLY) + silence(1000) + speech(REPLY)
     before, after = (room(played, delay_ms=delay, loss_db=10) for delay in (300, later_ms))
     pause = len(speech(REPLY)) // 960 + 40
@@ -149,7 +149,7 @@ def test_an_echo_whose_delay_changes_is_found_anew(later_ms: int) -> None:
     assert longest_voiced_ms(cleaned) < 560
 
 
-def test_an_echo_that_begins_in_mid_call_is_found() -> None:
+def test_an_echo_that_begins_during_the_call_is_found() -> None:
     played = speech(REPLY) + silence(1000) + speech(REPLY)
     quiet, loud = (room(played, delay_ms=200, loss_db=loss) for loss in (200, 10))
     pause = len(speech(REPLY)) // 960 + 40
@@ -165,14 +165,14 @@ class Useless:
         return near
 
 
-def test_what_a_canceller_leaves_of_an_echo_is_dropped() -> None:
+def test_the_residue_of_an_echo_is_dropped() -> None:
     played = speech(REPLY)
     microphone = room(played, delay_ms=250, loss_db=10)
     assert longest_voiced_ms(call(CancellingEchoGuard(Useless), played, microphone)) < 560
     assert longest_voiced_ms(microphone) > 1000
 
 
-def test_silence_stays_the_silence_that_detectors_need_not_look_at() -> None:
+def test_silence_stays_the_silence_that_detectors_may_skip() -> None:
     played = speech(REPLY)
     guard = CancellingEchoGuard()
     call(guard, played, room(played, delay_ms=200, loss_db=10))
@@ -180,7 +180,7 @@ def test_silence_stays_the_silence_that_detectors_need_not_look_at() -> None:
     assert guard.delay_ms is not None and guard.clean(SILENCE) is SILENCE
 
 
-def test_what_was_played_is_released_when_it_cannot_return_any_more() -> None:
+def test_played_sound_is_released_once_its_echo_is_over() -> None:
     guard = CancellingEchoGuard()
     call(guard, speech(REPLY), room(speech(REPLY), delay_ms=200, loss_db=10) + [SILENCE] * 100)
     assert not guard._far and not guard._near

@@ -34,13 +34,13 @@ class ScriptedReply:
     sound_ms: int = 0
     calls: Sequence[tuple[str, dict[str, Any]]] = ()
     pace: float = 0.0
-    """Seconds of time for a second of sound; 0: as fast as it goes."""
+    """Seconds of real time for a second of sound; 0: as fast as possible."""
     played_s: float = 0.0
-    """Seconds from `generationComplete` to `turnComplete`: the API waits for as long as it takes to play."""
+    """Seconds from `generationComplete` to `turnComplete`: the API waits as long as playing takes."""
     ends: bool = True
     """False: nothing follows its calls until they are answered."""
     go_away: str = ""
-    """Announced before the reply, as the time left."""
+    """The announced time left, sent before the reply."""
 
 
 @dataclass
@@ -53,12 +53,12 @@ class Session:
 
 @dataclass
 class GeminiPeer:
-    """Follows a script, one reply a turn, over however many connections."""
+    """Follows a script, one reply a turn, over any number of connections."""
 
     replies: list[ScriptedReply]
     url: str = ""
     resumes_in_s: float = 0.0
-    """Seconds it takes to go on with a session."""
+    """Seconds until it resumes a session."""
     received: list[tuple[int, Message]] = field(default_factory=list)
     """Every message with the number of its connection."""
     refused: list[str] = field(default_factory=list)

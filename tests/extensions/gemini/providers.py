@@ -18,9 +18,9 @@ async def _connect(peer: OfflinePeer, briefing: Briefing, history: Sequence[Past
 
 
 LEAVES_OUT = {
-    "test_several_messages_of_a_reply_come_in_order_each_under_its_own_item": "its replies are of one piece",
-    "test_why_a_reply_broke_off_is_told": "it does not say why",
-    "test_a_rate_limit_names_the_time_after_which_to_ask_again": "it does not say so of a reply",
-    "test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on": "it hangs up: see test_responder.py",
+    "test_the_messages_of_a_reply_arrive_in_order_with_an_item_each": "its replies are of one piece",
+    "test_an_incomplete_reply_has_its_reason": "it does not say why",
+    "test_a_rate_limit_has_the_time_after_which_to_retry": "it does not say so of a reply",
+    "test_the_strict_peer_refuses_a_wrong_event_and_keeps_the_connection": "it hangs up: see test_responder.py",
 }
 PROVIDERS = [Provider("gemini", _connect, CAPABILITIES, {"gemini": {"api_key": "k"}}, "GEMINI__API_KEY", LEAVES_OUT)]

@@ -1,4 +1,4 @@
-"""A whole spoken call with Gemini's side of the wire: each turn is an activity, and interrupts what is being said."""
+"""A whole spoken call with Gemini's protocol: each turn is an activity, which interrupts the reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> Non
     made = await interrupted_call("gemini", lambda peer: {"GEMINI__API_KEY": "k", "GEMINI__URL": peer.realtime_url})
     assert not str(made.log["closed"]).startswith("closed 1007")
     told = [part["text"] for each in made.received for turn in turns(each) for part in turn["parts"]]
-    assert any(made.heard.split()[-1] in text for text in told), "what was heard is told with the next request"
+    assert any(made.heard.split()[-1] in text for text in told), "the heard part is sent with the next request"
     signals = [name for each in made.received for name in each.get("realtimeInput", {}) if name != "audio"]
     assert len(signals) >= 4 and signals == ["activityStart", "activityEnd"] * (len(signals) // 2)
 

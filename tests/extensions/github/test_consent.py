@@ -1,7 +1,7 @@
 """Consent and scopes from outside: whole servers over HTTP, with a model that does everything to act without a yes.
 
-The model calls the tool in every turn, whatever the user has said, twice in a turn and with a `confirm` of its own
-making. Two processes share one Redis, and each turn goes to the other one.
+The model calls the tool in every turn, twice in a turn and with a made-up `confirm`. Two processes share one Redis, and
+each turn goes to the other one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Servers:
             return answer
 
     async def say(self, text: str, **headers: str) -> None:
-        """A message in the one conversation, answered."""
+        """Send a message in the one conversation, and return the answer."""
         answer = await self.ask("POST", "/api/multiturn", {"message": text, "conversation_id": "c1"}, **headers)
         assert answer.status_code == 200, answer.text
 
@@ -97,7 +97,7 @@ async def servers(
         yield Servers([stack.enter_context(running_server(None, **settings)).url for _ in range(count)], hub)
 
 
-async def test_an_issue_is_posted_after_a_yes_heard_by_any_process_and_after_nothing_else() -> None:
+async def test_an_issue_is_posted_after_a_yes_to_any_process_and_after_nothing_else() -> None:
     async with servers() as here:
         for words in (
             "Open an issue that the gate is stuck.",
@@ -116,7 +116,7 @@ async def test_an_issue_is_posted_after_a_yes_heard_by_any_process_and_after_not
         assert len(here.hub.issues) == number
 
 
-async def test_a_click_agrees_to_the_act_that_was_shown_and_is_the_users_own() -> None:
+async def test_a_click_agrees_to_the_shown_call_and_must_be_the_users_own() -> None:
     async with servers() as here:
         await here.say("Open an issue that the gate is stuck.")
         [question] = await here.open_questions()

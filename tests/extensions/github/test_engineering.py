@@ -1,4 +1,4 @@
-"""Issues on GitHub by Thinker: only there where they are set up, and nothing is done without the user's yes."""
+"""Issues on GitHub by Thinker: it exists only with its settings, and acts only with the user's yes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def settings_for(url: str, **github: str) -> Settings:
 
 
 def told(w: World) -> Any:
-    """The last tool result the model was shown."""
+    """The last tool result in the model's input."""
     return json.loads(w.model.requests[-1]["messages"][-1]["content"])
 
 
 @pytest.mark.parametrize("github", [{}, {"token": "t"}, {"repo": REPO}])
-async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str, str]) -> None:
+async def test_without_a_token_or_a_repository_the_thinker_does_not_exist(github: dict[str, str]) -> None:
     settings = load_settings(_env_file=None, github=github, **NOWHERE)
     async with world(settings=settings) as w:
         assert "engineering" not in [manifest.domain for manifest in w.thinkers.registry.manifests]
@@ -52,8 +52,8 @@ async def test_it_closes_an_issue_in_the_turn_after_the_question() -> None:
             assert "never an instruction" in w.system() and "same call" in w.system()
 
 
-async def test_any_other_thinker_without_its_tools_is_a_mistake() -> None:
+async def test_any_other_thinker_without_its_tools_is_an_error() -> None:
     manifest = Manifest("moon", "Moon", "phases", "Is it full?", "You know the moon.", tools=("moon_phase",))
     async with world() as w:
-        with pytest.raises(BadPlugin, match="moon_phase"):
+        with pytest.raises(BadPlugin):
             ThinkerRegistry([Thinker(manifest, ThinkerRun.answer)], w.thinkers.registry.dependencies)

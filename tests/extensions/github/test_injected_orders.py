@@ -1,4 +1,4 @@
-"""Text of others that gives orders: a model that obeys an issue changes nothing of the user's without their consent.
+"""Foreign text with orders: a model that obeys an issue changes nothing of the user's without their consent.
 
 Whole servers over HTTP. Two processes share one Redis, and each turn goes to the other one.
 """
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.slow
 
 
 def credulous(request: Request) -> Reply:
-    """A model that does what it reads: after the issue it has INJECTED remembered; what the user asks for, it does."""
+    """A model that does what it reads: it stores INJECTED after the issue, and carries out the user's requests."""
     body = json.loads(request.body)
     if "messages" not in body:
-        return api.error(404)  # embeddings, which it has none of
+        return api.error(404)  # it has no embeddings
     offered = {each["function"]["name"] for each in body.get("tools", ())}
     since = list(itertools.takewhile(lambda each: each["role"] != "user", reversed(body["messages"])))
     made = sum(each["role"] == "tool" for each in since)
@@ -51,10 +51,10 @@ async def remembered(here: Servers) -> str:
     return json.dumps((await here.ask("GET", "/api/me/export")).json()["memories"])
 
 
-async def test_an_order_in_an_issue_is_asked_about_and_only_the_users_own_yes_has_it_done() -> None:
+async def test_an_order_in_an_issue_needs_the_users_own_yes() -> None:
     async with servers(2, credulous) as here:
         await here.say(f"Remember this: {OWN}")
-        assert OWN in await remembered(here), "what the user asks for needs no question"
+        assert OWN in await remembered(here), "the user's own request needs no question"
         assert await here.open_questions() == []
         await here.say("Read issue 1 to me.")
         assert INJECTED not in await remembered(here)

@@ -30,7 +30,7 @@ LOOKS: list[Call] = [("list", {}), ("view", {"number": 1}), ("list_comments", {"
 
 
 class Desk:
-    """The tool over a stand-in, for a user who says things turn by turn, ten seconds apart."""
+    """The tool over a stand-in, for a user who speaks turn by turn, ten seconds apart."""
 
     def __init__(self, hub: GitHub, server: ApiServer, http: httpx2.AsyncClient, settings: Settings) -> None:
         self.hub = hub
@@ -45,7 +45,7 @@ class Desk:
         self.box = Toolbox([declared], services, self.confirmations)
 
     async def run(self, action: str, user: str = "ada", **arguments: Any) -> ToolResult:
-        """One call in a turn of its own."""
+        """Make one call in a turn of its own."""
         self.now += 10
         context = tool_context(user, "c1", turn=str(next(self.turns)), client="chat")
         return await self.box.run("github_issue", json.dumps({"action": action, **arguments}), context)
@@ -60,7 +60,7 @@ class Desk:
         await self.confirmations.take_answer("ada", "c1", words, message=str(next(self.turns)))
 
     async def agreed(self, action: str, **arguments: Any) -> Any:
-        """An act that is asked about first, and made once the user has agreed."""
+        """Make a call that needs consent, and again once the user has agreed."""
         assert (await self.call(action, **arguments))["error"]["type"] == "needs_confirmation"
         await self.say("Yes, please.")
         return await self.call(action, **arguments)
@@ -75,7 +75,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(misbehaving: Misbehaviour = lambda request: None, **github: Any) -> AsyncIterator[Desk]:
-    """A desk over a hub with two issues, with what may go wrong first."""
+    """A desk over a hub with two issues; `trouble` comes first."""
     hub = GitHub(now=lambda: NOON - HOUR_S * 24)
     hub.opened("The door squeaks", "It squeaks when it is cold.", labels=[{"name": "bug"}])
     hub.opened("Paint the fence")
@@ -126,7 +126,7 @@ async def test_an_issue_is_shown_with_its_text_and_its_source() -> None:
         assert len(shown["issue"]["text"]) == 1_500 and shown["issue"]["reason"] == "not_planned"
 
 
-async def test_the_latest_comments_are_shown_wherever_their_page_is() -> None:
+async def test_the_latest_comments_are_shown_whichever_page_they_are_on() -> None:
     async with desk() as d:
         only = await d.call("list_comments", number=1)
         assert [(each["author"], each["text"]) for each in only["comments"]] == [("hubot", "Oil helps.")]
@@ -139,7 +139,7 @@ async def test_the_latest_comments_are_shown_wherever_their_page_is() -> None:
         assert len(d.asked("GET")) == 5
 
 
-async def test_no_more_pages_are_read_than_anybody_could_want() -> None:
+async def test_the_number_of_pages_is_bounded() -> None:
     async with desk() as d:
         for number in range(400):
             d.hub.opened(f"Pull {number}", pull_request={})
@@ -162,7 +162,7 @@ async def test_an_act_is_asked_about_first_and_then_done_once(
     async with desk() as d:
         assert (await d.call(action, **arguments))["error"]["type"] == "needs_confirmation"
         assert (await d.call(action, **arguments))["error"]["type"] == "needs_confirmation"
-        assert d.server.requests == [], "a call made again is no answer"
+        assert d.server.requests == [], "a repeated call is no answer"
         await d.say("Yes.")
         result = await d.call(action, **arguments)
         assert result[done]["number"] in (1, 3) and result[done]["url"].startswith("https://github.com/")
@@ -183,7 +183,7 @@ async def test_an_act_is_asked_about_first_and_then_done_once(
             assert (issues[1]["state"], issues[1]["state_reason"]) == ("closed", "completed")
 
 
-async def test_looking_needs_no_consent_and_somebody_unknown_can_do_nothing() -> None:
+async def test_looking_needs_no_consent_and_an_unknown_user_can_do_nothing() -> None:
     async with desk() as d:
         for action, more in LOOKS:
             assert (await d.run(action, **more)).error is None
@@ -191,7 +191,7 @@ async def test_looking_needs_no_consent_and_somebody_unknown_can_do_nothing() ->
         assert "external" not in d.box.offered()[0].clients
 
 
-async def test_the_same_is_not_posted_twice_within_the_hour() -> None:
+async def test_the_same_text_is_not_posted_twice_within_the_hour() -> None:
     async with desk() as d:
         acts: list[Call] = [
             ("create", {"title": "The gate is stuck", "text": "Since\nMonday."}),
@@ -206,7 +206,7 @@ async def test_the_same_is_not_posted_twice_within_the_hour() -> None:
         assert "note" not in await d.agreed("comment", number=2, text="Oiled it.")
 
 
-async def test_what_somebody_else_has_said_may_be_said_again() -> None:
+async def test_another_users_text_may_be_posted_again() -> None:
     async with desk() as d:
         d.hub.now = lambda: d.now
         d.hub.commented(1, "Me too.", author="hubot")
@@ -215,7 +215,7 @@ async def test_what_somebody_else_has_said_may_be_said_again() -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "comment", "close"])
-async def test_an_act_that_lost_its_answer_is_found_again_and_not_repeated(action: str) -> None:
+async def test_an_act_with_a_lost_answer_is_found_again_and_not_repeated(action: str) -> None:
     acts: dict[str, dict[str, Any]] = {
         "create": {"title": "The gate is stuck"},
         "comment": {"number": 1, "text": "Oiled it."},
@@ -238,7 +238,7 @@ async def test_an_act_that_lost_its_answer_is_found_again_and_not_repeated(actio
 
 
 @pytest.mark.parametrize("reply", [Reply(breaks_off=True), text_reply("bad gateway", 502), text_reply("<p>")])
-async def test_when_it_is_not_known_whether_it_was_posted_that_is_said(reply: Reply) -> None:
+async def test_an_act_with_an_unknown_outcome_is_reported_as_unknown(reply: Reply) -> None:
     async with desk(lambda request: reply if request.method == "POST" else None) as d:
         result = await d.agreed("create", title="The gate is stuck")
         assert "may have been posted nevertheless" in result["error"]["message"]
@@ -254,7 +254,7 @@ async def test_looking_is_tried_twice() -> None:
         assert len(d.server.requests) == 4
 
 
-async def test_a_server_that_is_silent_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(github_api, "LOOK_WITHIN_S", 0.5)
     monkeypatch.setattr(github_api, "RETRY_AFTER_S", 0.0)
     async with desk(lambda request: Reply(delay_s=30.0)) as d:
@@ -267,7 +267,7 @@ async def test_a_server_that_is_silent_is_given_up_in_time(monkeypatch: pytest.M
 
 
 @every_trouble
-async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unusable_answer_is_an_error_in_plain_words(trouble: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(github_api, "RETRY_AFTER_S", 0.0)
     async with desk(lambda request: trouble) as d:
         for action, more in LOOKS:
@@ -322,13 +322,15 @@ async def test_refusals_are_reported_in_plain_words(status: int, said: str, word
         ("list", {"repo": "../.."}, "may not be asked for here."),
     ],
 )
-async def test_a_call_that_lacks_something_says_what(action: str, arguments: dict[str, Any], message: str) -> None:
+async def test_an_incomplete_call_names_the_missing_argument(
+    action: str, arguments: dict[str, Any], message: str
+) -> None:
     async with desk(repo=f"{REPO},octocat/spoon-knife,hubot/spoon-knife") as d:
         assert message in await d.trouble(action, **arguments)
         assert d.server.requests == []
 
 
-async def test_acts_that_lack_something_are_not_sent() -> None:
+async def test_incomplete_acts_are_not_sent() -> None:
     async with desk() as d:
         lacking: list[Call] = [("create", {"title": " "}), ("comment", {"number": 1}), ("close", {})]
         for action, arguments in lacking:

@@ -1,4 +1,4 @@
-"""The settings of the GitHub tool: what they refuse, and that the token is not shown."""
+"""The settings of the GitHub tool: which values are refused, and that the token is not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consent by voice: real WebRTC calls, a scripted Responder, and a model that acts in every turn, whatever was said.
+"""Consent by voice: real WebRTC calls, a scripted Responder, and a model that acts in every turn.
 
 The caller is asked in one call and answers in another of the same conversation.
 """
@@ -36,14 +36,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def script_of(*utterances: str) -> dict[str, Any]:
-    """A connection on which every turn, whatever was heard, routes the same order to the Thinker again."""
+    """A connection on which every turn routes the same order to the Thinker again."""
     reply = {"text": "Shall I open it?", "tone": {"hz": 440, "ms": 300}}
     return {"turns": [{"hear": words, "reply": {"calls": [ROUTE]}, "after_results": [reply]} for words in utterances]}
 
 
 SCRIPT = {"connections": [script_of(ORDER, NO), script_of(ELSE, ELSE, YES, THANKS)], "chat": [{"calls": [CREATE]}]}
-"""The chat model acts again each time it has to ask first, until the agent stops it. In the second call, what was
-said before takes a turn of the script, together with the first one."""
+"""The chat model acts again each time it has to ask first, until the agent stops it.
+
+In the second call, the earlier words take a turn of the script, together with the first one.
+"""
 
 
 async def turn(call: PlacedCall, words: str) -> None:
@@ -65,7 +67,7 @@ def posted(hub: GitHub) -> int:
     return sum(issue["title"] == TITLE for issue in hub.issues.values())
 
 
-async def test_only_a_spoken_yes_after_the_question_has_the_act_done_and_once() -> None:
+async def test_only_a_spoken_yes_after_the_question_has_the_act_done_once() -> None:
     hub = seeded()
     async with offline_peer(SCRIPT) as peer, serving(hub.answering) as github:
         settings = {"GITHUB__TOKEN": TOKEN, "GITHUB__REPO": REPO, "GITHUB__BASE_URL": github.url}

@@ -1,4 +1,4 @@
-"""Whole spoken calls with GPT-Live's side of the wire: work is delegated without a word of what it is."""
+"""Whole spoken calls with GPT-Live's protocol: work is delegated without its words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def settings_for(peer: OfflinePeer, meteo_url: str = "http://127.0.0.1:9") -> di
 
 
 async def appended(peer: OfflinePeer, kind: str) -> list[dict[str, Any]]:
-    """What the peer was given of a kind, in order."""
+    """The peer's input of a kind, in order."""
     log = (await peer.connections())[-1]
     return [e["event"] for e in log["received"] if e["type"] == f"session.{kind}.append"]
 
@@ -72,7 +72,7 @@ async def test_a_delegation_asks_the_weather_thinker_and_its_answer_is_spoken() 
         assert await complained(peer) == []
 
 
-async def test_barge_in_is_held_at_playout_and_what_follows_of_the_utterance_is_dropped() -> None:
+async def test_barge_in_is_held_at_playout_and_the_rest_of_the_utterance_is_dropped() -> None:
     stays = STORY | {"late_ms": 900}  # the model goes on for a while, whatever the caller says
     answer = {"text": "All right.", "tone": {"ms": 300}, "first_audio_delay_ms": 500}
     turns = [
@@ -84,7 +84,7 @@ async def test_barge_in_is_held_at_playout_and_what_follows_of_the_utterance_is_
             async with placed_call(server) as call:
                 await ask(call, "tell me a story")
                 await call.hears_something()
-                await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
+                await asyncio.sleep(1.5)  # an earlier interruption would have heard too little of it
                 await call.say(silence(100) + speech("stop, that is enough"))
                 interrupted = await call.event("transcript_interrupted")
                 await call.event("transcript", content="All right.")
@@ -93,13 +93,13 @@ async def test_barge_in_is_held_at_playout_and_what_follows_of_the_utterance_is_
                 history = (await call.http.get(f"/api/conversations/{conversation}")).json()["messages"]
         heard = interrupted.data["heard"]
         assert heard and len(heard) < len(STORY["text"]) / 2 and STORY["text"].startswith(heard)
-        assert heard in [each["content"] for each in history], "what was heard is what is remembered"
+        assert heard in [each["content"] for each in history], "the heard part is what is remembered"
         told = [each["content"] for each in await appended(peer, "thinking")]
-        assert any(heard.split()[-1] in text for text in told), "the model is told what was heard"
+        assert any(heard.split()[-1] in text for text in told), "the model gets the heard part"
         assert await complained(peer) == []
 
 
-async def test_a_delegation_that_comes_twice_has_its_side_effect_once() -> None:
+async def test_a_repeated_delegation_has_its_side_effect_once() -> None:
     twice = CHECK | {"calls": [{"name": "route_to_thinker"}, {"name": "route_to_thinker"}]}
     turns = [{"hear": NOTE, "reply": twice, "after_results": [{"text": "Noted.", "tone": {"ms": 300}}]}]
     async with offline_peer({"turns": turns}, "--strict", "gpt_live") as peer:
@@ -116,7 +116,7 @@ async def test_a_delegation_that_comes_twice_has_its_side_effect_once() -> None:
         assert await complained(peer) == []
 
 
-async def test_an_answer_that_is_late_is_sent_silently_and_spoken_by_and_by() -> None:
+async def test_a_late_answer_is_sent_silently_and_spoken_later() -> None:
     turns = [
         {"hear": ELSEWHERE, "reply": CHECK},
         {"hear": "how are you", "reply": {"text": "Fine.", "tone": {"ms": 300}}},

@@ -1,4 +1,4 @@
-"""GPT-Live's utterances, by a clock of the test's own: ends, stalls, and what follows one that has stalled."""
+"""GPT-Live's utterances, by the test's own clock: ends, stalls, and the events after a stall."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def test_silence_that_is_sent_ends_an_utterance() -> None:
     assert [type(event) for event in events] == [ev.MessageFinished, ev.ReplyFinished]
 
 
-def test_where_silence_is_sent_a_model_of_which_nothing_comes_has_not_ended_but_stalled() -> None:
+def test_in_a_session_with_silence_a_model_that_sends_nothing_has_stalled_and_not_ended() -> None:
     codec, _ = answering(sends_silence=True)
     events = codec.expire(1.0 + ENDS_AFTER_S) + codec.expire(9.0)
     assert not [event for event in events if isinstance(event, ev.MessageFinished | ev.ReplyFinished)]
 
 
-def test_where_none_is_sent_time_ends_an_utterance() -> None:
+def test_in_a_session_without_silence_time_ends_an_utterance() -> None:
     codec, _ = answering(sends_silence=False)
     assert [type(event) for event in codec.expire(1.0 + ENDS_AFTER_S)] == [ev.MessageFinished, ev.ReplyFinished]
 
 
-def test_what_comes_after_a_stalled_utterance_was_cancelled_is_the_reply_that_was_asked_for() -> None:
+def test_sound_after_a_stalled_utterance_was_cancelled_is_the_requested_reply() -> None:
     codec, [started, *_] = answering(sends_silence=True)
     assert isinstance(started, ev.ReplyStarted)
     _, events = codec.encode(do.CancelReply(started.reply), 9.0)

@@ -1,4 +1,4 @@
-"""What our own recognition hears of a sound, and how much of what was said that is."""
+"""What our own recognition hears in a sound, and how much of the spoken words that is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def recognized(recognizer: PooledRecognizer, pcm: bytes) -> str:
 
 
 async def heard(pcm: bytes) -> str:
-    """Return what the recogniser of this machine makes of a sound."""
+    """Return what the recogniser of this machine hears in a sound."""
     recognizer, pool = open_recognizer()
     try:
         return await recognized(recognizer, pcm)

@@ -1,4 +1,4 @@
-"""Plain helpers for tests of the dialogue: orders as the Realtime protocol makes them, and what comes of them."""
+"""Plain helpers for tests of the dialogue: orders as the Realtime protocol makes them, and their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from backend.thinkers.registry import described
 from tests.support.declared import all_manifests, all_tools
 
 MANIFESTS = tuple(each for each in all_manifests() if each.domain != "engineering")
-"""Those of the core and of the extensions that are there; not that which needs GitHub to be set up."""
+"""The tools of the core and of the installed extensions, without the one that needs GitHub settings."""
 TOOLS = all_tools()
 GENERAL = "knowledge"
 NOW = datetime(2026, 3, 2, 9, 30)
@@ -55,13 +55,13 @@ SILENCE: dict[str, Any] = {"type": "function", "name": "wait_for_user", "paramet
 def understood(
     words: str, domains: Sequence[str] = tuple(SPECIALISTS), last: Referral | None = None
 ) -> Talk | Referral:
-    """What words want where these Thinkers may be asked; an unknown one has nothing but its name."""
+    """The Thinkers that words ask for if these may be asked; an unknown one has only its name."""
     specialists = [SPECIALISTS.get(domain, Specialist(domain)) for domain in domains]
     return understand(words, specialists, last, general=GENERAL if GENERAL in domains else "")
 
 
 def asked(text: str, *tools: str | dict[str, Any]) -> Thought:
-    """What becomes of a question where these tools are on offer: ours by their names, or schemas."""
+    """The reply to a question with these tools on offer: ours by their names, or schemas."""
     offered = [TOOLS[tool].schema() if isinstance(tool, str) else tool for tool in tools]
     return complete([{"role": "user", "content": text}], offered, NOW)
 
@@ -72,7 +72,7 @@ def called(thought: Thought) -> list[tuple[str, dict[str, Any]]]:
 
 
 def after(text: str, *results: tuple[str, Any], tools: Sequence[str] = ()) -> Thought:
-    """What comes next, after the tools of these names gave these results, one after the other."""
+    """The next reply, after the tools of these names gave these results, one after the other."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": text}]
     for number, (name, result) in enumerate(results):
         made = {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
@@ -110,7 +110,7 @@ def order(
     tool_choice: str = "auto",
     purpose: str = "answer",
 ) -> Order:
-    """What a client asks for; a string stands for the caller's words."""
+    """A client's order; a string stands for the caller's words."""
     told = tuple(user(item) if isinstance(item, str) else item for item in items)
     metadata = {"purpose": purpose}
     return Order("r1", told, instructions, tuple(tools), tool_choice, "audio", None, metadata)

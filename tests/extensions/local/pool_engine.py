@@ -1,4 +1,4 @@
-"""An engine for the tests of the pool of speech processes: does what the job says."""
+"""An engine for the tests of the pool of speech processes: each job follows its payload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 class Obedient:
-    """Does what the payload says, until it is stopped."""
+    """Follows the payload until it is stopped."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()

@@ -1,4 +1,4 @@
-"""A calendar by voice with no key: sentences taken apart, events found before they are changed, and consent."""
+"""A calendar by voice without a key: sentences are read, events found before a change, and consent asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = (
     "remember_preference",
 )
 if not TOOLS.keys() >= {*NAMES}:
-    pytest.skip("the extension with the calendar is not there", allow_module_level=True)
+    pytest.skip("the calendar extension is not installed", allow_module_level=True)
 LUNCH = {
     "id": "e1",
     "title": "Lunch with Ana",
@@ -30,7 +30,7 @@ LISTED = "In your calendar: Lunch with Ana, Sunday, 22 November, at 12:00."
 
 
 def asked(sentence: str, *results: tuple[str, dict[str, Any]]) -> Thought:
-    """What comes next, after the tools of these names gave these results, one after the other."""
+    """The next reply, after the tools of these names gave these results, one after the other."""
     return after(sentence, *results, tools=NAMES)
 
 
@@ -50,7 +50,7 @@ def test_the_event_is_found_and_then_changed(sentence: str, name: str, arguments
     assert called(asked(sentence, ("calendar_list_events", {"events": [LUNCH]}))) == [(name, arguments)]
 
 
-def test_none_or_several_events_are_asked_back_about() -> None:
+def test_no_match_or_several_matches_are_asked_back_about() -> None:
     none = asked("Cancel lunch tomorrow.", ("calendar_list_events", {"events": []}))
     assert none.text == "I find nothing like that."
     two = {"events": [LUNCH, LUNCH | {"id": "e2"}], "spoken": LISTED}
@@ -59,12 +59,12 @@ def test_none_or_several_events_are_asked_back_about() -> None:
     assert several.text == f"Which event do you mean? {LISTED}"
 
 
-def test_an_event_is_moved_only_once_it_is_said_to_when() -> None:
+def test_moving_an_event_without_a_new_time_asks_for_it() -> None:
     moved = asked("Move lunch with Ana tomorrow.", ("calendar_list_events", {"events": [LUNCH]}))
     assert moved.text == "On which day, and at what time?"
 
 
-def test_an_event_is_made_only_once_it_is_said_when() -> None:
+def test_making_an_event_without_a_time_asks_for_it() -> None:
     made = orders.asked("Add lunch with Ana tomorrow.", "calendar_create_event")
     assert made.text == "On which day, and at what time?"
 

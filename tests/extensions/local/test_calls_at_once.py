@@ -1,4 +1,4 @@
-"""How many calls the local Responder takes, over real HTTP and WebSockets: one more is refused before it begins."""
+"""The number of calls of the local Responder, over real HTTP and WebSockets: one more is refused before it begins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.extensions.local.local_process import local_responder
 from tests.support.waiting import until
 
 
-async def test_one_call_more_than_it_serves_is_refused_with_503_and_let_in_once_another_has_ended() -> None:
+async def test_a_call_over_the_limit_is_refused_with_503_and_accepted_once_another_has_ended() -> None:
     with local_responder("--calls", "1") as url:
         address = url.replace("http", "ws", 1) + "/realtime?model=local"
         async with connect(address) as first:

@@ -1,4 +1,4 @@
-"""The dialogue by a chat model: a server of the documented protocol, on a real socket, slow and faulty at will."""
+"""The dialogue by a chat model: a server of the documented protocol on a real socket, which may be slow or faulty."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.extensions.local.orders import ROUTE, answered, assistant, note, orde
 from tests.support.chat_api import call_pieces, chunk, ended, error, stream, words
 
 Handler = Callable[[Request], Reply]
-QUICK = ModelLimits(attempts=1, connect_s=1, silence_s=0.5)
+QUICK = ModelLimits(attempts=1, connect_s=1, silence_s=1.0)
 
 
 @asynccontextmanager
 async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterator[tuple[ChatModelDialogue, ApiServer]]:
-    """A dialogue with a server that answers so."""
+    """A dialogue with a server that gives these answers."""
     handler = reply if callable(reply) else lambda request: reply
     async with serving(handler) as server:
         dialogue = ChatModelDialogue(server.url, model or await first_model(server.url, ""), limits=QUICK)
@@ -36,8 +36,8 @@ async def asking(reply: Reply | Handler, model: str = "llama3.2") -> AsyncIterat
             await dialogue.close()
 
 
-async def test_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
-    slow = stream(words("It is ", "cold. ", "Take"), [0.3], words(" a coat."), ended())
+async def test_the_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
+    slow = stream(words("It is ", "cold. ", "Take"), [0.6], words(" a coat."), ended())
     async with asking(slow) as (dialogue, _):
         began = time.perf_counter()
         async with aclosing(dialogue.answer(order("Is it cold?"))) as parts:
@@ -45,18 +45,18 @@ async def test_first_sentence_is_spoken_while_the_rest_still_streams() -> None:
             after = time.perf_counter() - began
             rest = [part async for part in parts]
     assert (first, rest) == ("It is cold.", ["Take a coat."])
-    assert after < 0.25
+    assert after < 0.5
 
 
-async def test_interrupted_answer_closes_the_stream() -> None:
+async def test_an_interrupted_answer_closes_the_stream() -> None:
     endless = stream(words("Once upon a time. "), [10.0], words("The end."), ended())
     async with asking(endless) as (dialogue, server):
         async with aclosing(dialogue.answer(order("Tell me a story."))) as parts:
             assert await anext(parts) == "Once upon a time."
-        await asyncio.wait_for(server.hung_up.wait(), 1)
+        await asyncio.wait_for(server.hung_up.wait(), 8)
 
 
-async def test_request_holds_the_instructions_the_history_and_the_tools() -> None:
+async def test_the_request_has_the_instructions_the_history_and_the_tools() -> None:
     asked = order(
         "Weather in Oslo?",
         assistant("Let me check."),
@@ -81,7 +81,7 @@ async def test_request_holds_the_instructions_the_history_and_the_tools() -> Non
     assert "page was closed" in sent["messages"][-1]["content"]
 
 
-async def test_long_history_is_bounded_and_keeps_its_end() -> None:
+async def test_a_long_history_is_bounded_and_keeps_its_end() -> None:
     items: list[Any] = [part for n in range(200) for part in (f"Question {n}? " + "x" * 100, assistant(f"Answer {n}."))]
     async with asking(stream(words("Yes."), ended())) as (dialogue, server):
         await answered(dialogue.answer(order(*items, "The last one?")))
@@ -112,14 +112,14 @@ def whole(id_: str) -> Any:
     ],
     ids=["streamed", "whole", "tags", "mistral", "bare JSON", "code"],
 )
-async def test_tool_call_is_read_however_the_server_sends_it(pieces: Any) -> None:
+async def test_a_tool_call_is_read_in_every_form_of_servers(pieces: Any) -> None:
     async with asking(stream(pieces, ended("tool_calls"))) as (dialogue, _):
         said, calls = await answered(dialogue.answer(order("Weather in Oslo?")))
     assert said == []
     assert [(name, json.loads(given)) for name, given in calls] == [("route_to_thinker", json.loads(ARGUMENTS))]
 
 
-async def test_what_is_said_before_a_call_is_spoken_before_it() -> None:
+async def test_words_before_a_call_are_spoken_before_it() -> None:
     async with asking(stream(words("Let me check."), whole("c1"), ended("tool_calls"))) as (dialogue, _):
         parts = [part async for part in dialogue.answer(order("Weather in Oslo?"))]
     assert parts[0] == "Let me check." and isinstance(parts[1], Call) and len(parts) == 2
@@ -132,7 +132,7 @@ async def test_two_whole_calls_under_one_index_are_two(ids: tuple[str, str]) -> 
     assert len(calls) == 2
 
 
-async def test_server_that_takes_no_tools_is_told_of_them_in_text() -> None:
+async def test_a_server_without_tools_gets_them_as_text() -> None:
     def answer(request: Request) -> Reply:
         if "tools" in request.json():
             problem = {"message": "registry.ollama.ai/library/gemma does not support tools", "type": "api_error"}
@@ -160,7 +160,7 @@ async def test_server_that_takes_no_tools_is_told_of_them_in_text() -> None:
         (("Is 3 < 4? Yes <b>",), ["Is 3 < 4?", "Yes <b"]),
     ],
 )
-async def test_only_what_can_be_heard_is_spoken(pieces: tuple[str, ...], said: list[str]) -> None:
+async def test_only_speakable_text_is_spoken(pieces: tuple[str, ...], said: list[str]) -> None:
     async with asking(stream(words(*pieces), ended())) as (dialogue, _):
         assert (await answered(dialogue.answer(order("Cold?"))))[0] == said
 
@@ -187,7 +187,7 @@ async def test_every_failure_ends_in_a_sentence_and_a_line_of_the_log(
     assert "secret" not in caplog.text
 
 
-async def test_server_that_is_not_there_is_named_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_missing_server_is_named_with_advice(caplog: pytest.LogCaptureFixture) -> None:
     dialogue = ChatModelDialogue("http://127.0.0.1:9", "m", limits=QUICK)
     assert (await answered(dialogue.answer(order("Hello?"))))[0] == [FAILURES["unreachable"]]
     assert "LOCAL_MODEL_URL" in caplog.text and "ollama serve" in caplog.text
@@ -208,7 +208,7 @@ async def test_without_a_name_the_first_listed_model_answers() -> None:
         assert dialogue.name == "qwen3:4b"
 
 
-async def test_answer_that_breaks_off_says_so_after_what_was_said() -> None:
+async def test_an_answer_that_breaks_off_says_so_after_its_words() -> None:
     async with asking(stream(words("It is cold. Take"), [5.0])) as (dialogue, _):
         said, _ = await answered(dialogue.answer(order("Cold?")))
     assert said == ["It is cold.", chat_model.BROKE_OFF]
@@ -219,13 +219,13 @@ async def test_short_purposes_are_worded_by_the_model_or_by_fixed_words_in_time(
         assert (await answered(dialogue.answer(order("Hm?", purpose="filler", tool_choice="none"))))[0] == [
             "Still at it!"
         ]
-    async with asking(stream([5.0])) as (dialogue, _):
+    async with asking(stream([60.0])) as (dialogue, _):
         began = time.perf_counter()
         said, _ = await answered(dialogue.answer(order("Hm?", purpose="nudge", tool_choice="none")))
-        assert len(said) == 1 and time.perf_counter() - began < 4
+        assert len(said) == 1 and time.perf_counter() - began < 20
 
 
-async def test_dictated_greeting_is_said_without_the_model() -> None:
+async def test_a_dictated_greeting_is_spoken_without_the_model() -> None:
     async with asking(error(500)) as (dialogue, server):
         dictated = order(instructions='Say exactly this, and nothing else: "Welcome."', purpose="greeting")
         assert await answered(dialogue.answer(dictated)) == (["Welcome."], [])

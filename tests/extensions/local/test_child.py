@@ -1,4 +1,4 @@
-"""The local Responder beside us: started, kept at its address, and ended."""
+"""The local Responder as a child process: started, kept at its address, and ended."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _others: set[int] = set()
 
 @pytest.fixture(autouse=True)
 def _remember_who_else_is_there() -> None:
-    """Other tests' peers may outlive their tests; they are not ours."""
+    """Children that other tests left running."""
     _others.clear()
     _others.update(process.pid for process in children(os.getpid()))
 
 
 def ours() -> list[psutil.Process]:
-    """What this test has started."""
+    """The children of this test."""
     return [process for process in children(os.getpid()) if process.pid not in _others]
 
 
@@ -65,7 +65,7 @@ async def test_a_child_that_dies_comes_back_at_the_same_address() -> None:
         assert one(ours()).pid != process.pid
 
 
-async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(
+async def test_a_child_that_cannot_start_is_an_error_that_says_where_to_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nowhere")

@@ -40,7 +40,7 @@ OFFERED: list[Any] = [WEATHER]
 QUESTION: list[Any] = [{"role": "user", "content": "What's the weather in Seattle?"}]
 
 
-async def test_whole_answer_is_one_the_package_understands(peer: OfflinePeer) -> None:
+async def test_a_whole_answer_is_valid_for_the_package(peer: OfflinePeer) -> None:
     async with client_of(peer) as client:
         answer = await client.chat.completions.create(model="gpt-5.4-mini", messages=QUESTION, tools=OFFERED)
     (choice,) = answer.choices
@@ -49,7 +49,7 @@ async def test_whole_answer_is_one_the_package_understands(peer: OfflinePeer) ->
     assert answer.usage and answer.usage.total_tokens > 0
 
 
-async def test_stream_brings_words_one_by_one_and_the_usage_last(peer: OfflinePeer) -> None:
+async def test_a_stream_has_the_words_one_by_one_and_the_usage_last(peer: OfflinePeer) -> None:
     async with client_of(peer) as client:
         stream = await client.chat.completions.create(
             model="m",
@@ -65,7 +65,7 @@ async def test_stream_brings_words_one_by_one_and_the_usage_last(peer: OfflinePe
     assert chunks[-2].choices[0].finish_reason == "stop"
 
 
-async def test_streamed_call_comes_in_pieces_that_join(peer: OfflinePeer) -> None:
+async def test_a_streamed_call_comes_in_pieces_that_join(peer: OfflinePeer) -> None:
     async with client_of(peer) as client:
         stream = await client.chat.completions.create(model="m", messages=QUESTION, tools=OFFERED, stream=True)
         pieces = [call async for chunk in stream if chunk.choices for call in chunk.choices[0].delta.tool_calls or []]
@@ -74,7 +74,7 @@ async def test_streamed_call_comes_in_pieces_that_join(peer: OfflinePeer) -> Non
     assert json.loads(joined) == {"location": "Seattle"}
 
 
-async def test_unanswered_tool_call_is_refused_as_the_api_does(peer: OfflinePeer) -> None:
+async def test_an_unanswered_tool_call_is_refused_as_the_api_does(peer: OfflinePeer) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages: list[Any] = [*QUESTION, {"role": "assistant", "tool_calls": [call]}, *QUESTION]
     async with client_of(peer) as client:

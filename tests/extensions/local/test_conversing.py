@@ -1,4 +1,4 @@
-"""Typed conversation with the demonstration: by the rules of the spoken one, and with what was said before."""
+"""Typed conversation with the demonstration: the rules of the spoken one, with the earlier words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUTE = {"type": "function", "function": route_of("assistant", "knowledge", "mem
 
 
 def answer(*texts: str) -> Thought:
-    """The thought after these texts, the user's first, in turns."""
+    """The result for these texts, the user's first, in turns."""
     said = [{"role": ("user", "assistant")[index % 2], "content": text} for index, text in enumerate(texts)]
     return complete(said, [ROUTE], NOW)
 
@@ -24,12 +24,12 @@ def routed(thought: Thought) -> Any:
     return json.loads(call.arguments)
 
 
-def test_a_yes_is_the_wish_it_agrees_to() -> None:
+def test_a_yes_repeats_the_offered_request() -> None:
     wish = "Cancel the meeting on Monday."
     agreed = routed(answer(wish, "Shall I cancel the meeting on Monday? Please say yes or no.", "Yes."))
     assert agreed == {"domain": "assistant", "query": f"Yes, c{wish[1:]}"}
 
 
-def test_that_is_what_was_asked_for_before() -> None:
+def test_that_refers_to_the_request_before() -> None:
     said = "Remember that my sister's name is Anna."
     assert routed(answer(said, "I will.", "Forget that.")) == {"domain": "memory", "query": f"Forget that: {said}"}

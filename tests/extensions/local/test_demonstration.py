@@ -1,4 +1,4 @@
-"""The demonstration end to end: real speech in, over the wire, understood; real speech out."""
+"""The demonstration end to end: real speech is understood over the wire, and real speech comes back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.realtime_events import Event
 WITHIN_S = 30.0
 ROUTE = route_of("knowledge", "weather")
 SENTENCES = (
-    # what is said, the domain it goes to (None: answered without one), and what has to be heard
+    # the sentence, the domain it goes to (None: answered without one), and the words to hear
     ("what's the weather in seattle", "weather", "Seattle"),
     ("what is the weather like in new york today", "weather", "New York"),
     ("will it rain in london tomorrow", "weather", "London"),
@@ -36,7 +36,7 @@ SENTENCES = (
 
 
 async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event]]:
-    """Say something; returns what was heard and the reply's items."""
+    """Say something; returns the transcript and the reply's items."""
     count = len(client.of("response.done")) + 1
     await client.append(pcm)
     await client.send("input_audio_buffer.commit")
@@ -48,12 +48,12 @@ async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event
 
 
 def domain_of(output: list[Event]) -> str | None:
-    """The domain a reply routes to."""
+    """The domain of a reply."""
     calls = [json.loads(item["arguments"]) for item in output if item["type"] == "function_call"]
     return calls[0]["domain"] if calls else None
 
 
-async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
+async def test_sentences_of_a_domain_are_understood_in_either_voice(peer: OfflinePeer) -> None:
     missed = []
     async with realtime_client(peer.url) as client:
         await client.update(tools=[ROUTE], audio=MANUAL["audio"])
@@ -64,7 +64,7 @@ async def test_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer
     assert missed == []
 
 
-async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
+async def test_a_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     async with realtime_client(peer.url) as client:
         await client.update(tools=[ROUTE], audio=MANUAL["audio"])
         await client.send("conversation.item.create", item=message("user", "Weather in Oslo?"))
@@ -81,7 +81,7 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     assert 1500 <= len(sound) // 24 <= 6000
 
 
-def test_routing_tool_is_recognised_by_its_schema() -> None:
+def test_the_routing_tool_is_recognised_by_its_schema() -> None:
     described = [{"const": "a", "description": "apples", "examples": ["Are they ripe?"]}, {"const": "b"}]
     flag = {"type": "boolean", "description": "As in “no hurry”."}
     topic = {"type": "string", "oneOf": described, "default": "b"}

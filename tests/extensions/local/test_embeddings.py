@@ -1,4 +1,4 @@
-"""The bundled embedding model, as it is: no network, no key, nothing fetched."""
+"""The bundled embedding model, unchanged: no network, no key, nothing fetched."""
 
 from __future__ import annotations
 

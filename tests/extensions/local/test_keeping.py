@@ -1,4 +1,4 @@
-"""Remembering, telling and forgetting without a model: our own tools, called for real, and their words."""
+"""Remembering, listing and forgetting without a model: our own tools, called for real, and their words."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.support.consent import tool_context
 
 
 class Conversation:
-    """A Thinker's turns without a model, with its tools, and what was said so far."""
+    """A Thinker's turns without a model, with its tools and the earlier words."""
 
     def __init__(self, box: Registry) -> None:
         self.box = box
         self.messages: list[dict[str, Any]] = []
 
     async def say(self, text: str) -> str:
-        """The answer, after as many calls as it takes."""
+        """The answer, after any number of calls."""
         self.messages.append({"role": "user", "content": text})
         for round_ in range(5):
             thought = complete(self.messages, self.box.schemas("chat"), NOW)
@@ -48,7 +48,7 @@ class Conversation:
                     function["name"], function["arguments"], tool_context("ada", "c", str(round_))
                 )
                 self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result.content})
-        raise AssertionError("it never came to an answer")
+        raise AssertionError("no answer came")
 
 
 def conversation(kept: Any = None) -> Conversation:
@@ -58,7 +58,7 @@ def conversation(kept: Any = None) -> Conversation:
     return Conversation(toolbox(memory, manage_prompt, get_personality, services=services))
 
 
-async def test_something_is_remembered_told_again_and_forgotten() -> None:
+async def test_a_memory_is_stored_read_and_deleted() -> None:
     talk = conversation()
     assert await talk.say("What do you know about my sister?") == "You have not told me anything about that."
     assert await talk.say("Remember that my sister's name is Anna.") == "I will remember: Your sister's name is Anna."
@@ -71,11 +71,11 @@ async def test_something_is_remembered_told_again_and_forgotten() -> None:
     assert await talk.say("What do you remember?") == "You told me: The bike is in the cellar."
 
 
-async def test_with_nothing_said_before_it_is_asked_what_to_forget() -> None:
+async def test_forget_alone_asks_what_to_forget() -> None:
     assert await conversation().say("Forget that.") == "Which one do you mean?"
 
 
-async def test_an_instruction_is_taken_listed_and_dropped() -> None:
+async def test_an_instruction_is_stored_listed_and_dropped() -> None:
     kept = FakeMemory()
     talk = conversation(kept)
     assert await talk.say("From now on, answer in one sentence.") == "All right, from now on: Answer in one sentence."
@@ -87,7 +87,7 @@ async def test_an_instruction_is_taken_listed_and_dropped() -> None:
     assert (await kept.user_context("ada")).get("instructions") is None
 
 
-async def test_the_mode_is_told() -> None:
+async def test_the_mode_is_named() -> None:
     assert await conversation().say("What is your personality?") == (
         "The mode default is on. As it comes: warm, brief, and with everything at hand."
     )

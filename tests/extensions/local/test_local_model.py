@@ -30,6 +30,6 @@ async def test_a_call_is_answered_by_the_model_and_an_interruption_ends_its_stre
                 model.hung_up.clear()
                 assert model.open, "the model still streams what is being spoken"
                 await call.say(await asyncio.to_thread(speak, "Stop, that is enough."))
-                await asyncio.wait_for(model.hung_up.wait(), 5)
+                await asyncio.wait_for(model.hung_up.wait(), 30)
                 await call.hears_nothing_for(1.0)
             assert any("a fox" in each["content"] for each in call.events_of("transcript_interrupted"))

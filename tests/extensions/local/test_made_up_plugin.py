@@ -1,4 +1,4 @@
-"""A plugin made up on the spot, which no rule knows: it is asked, its tool's arguments are filled, its result said."""
+"""An invented plugin that no rule knows is asked, its tool's arguments are filled, and its result is spoken."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ async def paint(color: Literal["white", "blue", "red"], square_meters: float) ->
     return Result({"liters": square_meters / 8, "paint": color})
 """
 QUESTIONS = (
-    # the plugin, a question, what its tool is to be given, and what is to be said
+    # the plugin, a question, the arguments of its tool, and the words of the answer
     (FERRIES, "What time does the next ferry leave Calais tomorrow?", {"harbour": "Calais", "day": "tomorrow"},
      "Ferry: from Calais at half past nine; day: tomorrow."),
     (FERRIES, "Is there a ferry from Ostend on Friday?", {"harbour": "Ostend", "day": "Friday"},
      "Ferry: from Ostend at half past nine; day: Friday."),
     (PAINT, "How many liters of blue paint do I need for a wall of forty square meters?",
      {"color": "blue", "square_meters": 40}, "Liters: 5.0; paint: blue."),
-    (PAINT, "How much blue paint? Do I need for a wall of 40 square meters?",  # as recognition has put it once
+    (PAINT, "How much blue paint? Do I need for a wall of 40 square meters?",  # as recognition wrote it once
      {"color": "blue", "square_meters": 40}, "Liters: 5.0; paint: blue."),
     (PAINT, "How much red paint does my wall of 12.5 square meters need?", {"color": "red", "square_meters": 12.5},
      "Liters: 1.5625; paint: red."),
@@ -62,7 +62,7 @@ QUESTIONS = (
 
 
 def loaded(folder: Path, source: str) -> tuple[Manifest, Tool, Registry]:
-    """The manifest of a plugin with this source, its tool, and what runs that."""
+    """The manifest of a plugin with this source, its tool, and the runner of that tool."""
     (folder / "plugin.py").write_text(source)
     (module,) = installed([folder]).plugins
     (tool,) = tools_of(module)
@@ -71,12 +71,12 @@ def loaded(folder: Path, source: str) -> tuple[Manifest, Tool, Registry]:
 
 
 def answer(question: str, tool: Tool, *rounds: dict[str, Any]) -> Any:
-    """What the Thinker says or calls."""
+    """The words or calls of the Thinker."""
     return complete([{"role": "user", "content": question}, *rounds], [tool.schema()], NOW)
 
 
 @pytest.mark.parametrize(("source", "question", "arguments", "words"), QUESTIONS)
-async def test_it_is_routed_to_its_arguments_are_filled_and_its_result_is_told(
+async def test_a_question_is_routed_its_arguments_are_filled_and_its_result_is_spoken(
     tmp_path: Path, source: str, question: str, arguments: dict[str, Any], words: str
 ) -> None:
     manifest, tool, box = loaded(tmp_path, source)
@@ -91,7 +91,7 @@ async def test_it_is_routed_to_its_arguments_are_filled_and_its_result_is_told(
     assert answer(question, tool, {"role": "assistant", "tool_calls": [made]}, done).text == words
 
 
-def test_what_it_cannot_do_without_is_asked_back_for(tmp_path: Path) -> None:
+def test_a_missing_required_argument_is_asked_for(tmp_path: Path) -> None:
     _, tool, _ = loaded(tmp_path, FERRIES)
     assert answer("When does the next ferry leave Calais?", tool).text == "On which day?"
     assert answer("When does the ferry leave tomorrow?", tool).text == "Which harbour do you mean?"

@@ -1,4 +1,4 @@
-"""The local Responder as a server's provider: what it answers, how many calls it serves, and what it still loads."""
+"""The local Responder as a server's provider: what it answers, how many calls it takes, and what still loads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_the_local_responder_can_converse_while_the_provider_answers_the_t
         chosen = await endpoints(offline_url=peer.url, openai_api_key="sk-1", responders="local")
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == PROVIDER
         assert chosen.models.api_key == "sk-1" and "sk-1" not in repr(chosen)
-        assert await chosen.providers.readiness() == "ok", "the key goes to the provider alone"
+        assert await chosen.providers.readiness() == "ok", "the key goes to the provider only"
 
 
 async def test_thinkers_ask_the_local_model_itself_and_no_other() -> None:
@@ -38,7 +38,7 @@ async def test_thinkers_ask_the_local_model_itself_and_no_other() -> None:
         assert chosen.without_model == frozenset()
 
 
-async def test_a_call_more_than_the_local_responder_serves_is_answered_503_with_a_hint() -> None:
+async def test_a_call_over_the_limit_is_answered_503_with_a_hint() -> None:
     with running_server(LOCAL_CALLS="1") as server:
         async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
             first = await http.post("/api/sessions", json={})
@@ -56,7 +56,7 @@ def test_it_starts_from_any_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_server_serves_while_speech_is_being_loaded_and_the_terminal_says_when_that_is_over() -> None:
+def test_the_server_serves_while_speech_loads_and_the_terminal_says_when_that_is_over() -> None:
     with running_server(OFFLINE_URL="") as server:
         assert "Warm-up    loading speech recognition" in server.printed
         ready = httpx2.get(f"{server.url}/readyz", trust_env=False)
@@ -73,6 +73,6 @@ def _printed_until(server: RunningServer, words: str, within_s: float) -> str:
     while words not in printed:
         ready, _, _ = select.select([server.process.stdout], [], [], max(0.0, deadline - time.monotonic()))
         piece = os.read(server.process.stdout.fileno(), 4096).decode() if ready else ""
-        assert piece, f"not told within {within_s:g} s: {printed!r}"
+        assert piece, f"not printed within {within_s:g} s: {printed!r}"
         printed += piece
     return printed

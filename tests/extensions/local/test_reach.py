@@ -1,4 +1,4 @@
-"""Every Thinker there is can be reached without a model: its example is routed to it, also beside other words."""
+"""Every Thinker can be reached without a model: its example is routed to it, also beside other words."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def test_a_question_after_a_stop_or_a_courtesy_is_answered(words: str, wish: Tal
     assert understood(words, DOMAINS, Referral("weather", "What's the weather in Rome?")) == wish
 
 
-def test_a_domain_the_rules_have_never_heard_of_is_called_by_its_name() -> None:
+def test_a_domain_unknown_to_the_rules_is_asked_by_its_name() -> None:
     assert understood("Is the moon full?", (*DOMAINS, "moon")) == Referral("moon", "Is the moon full?")
     assert understood("Is the moon full?", DOMAINS) == Referral("knowledge", "Is the moon full?")

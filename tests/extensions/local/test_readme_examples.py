@@ -1,4 +1,4 @@
-"""What the README promises without a key: its `talk` command as it is printed, and the reply it lets one hear."""
+"""The README's promises without a key: the printed `talk` command, and the recorded reply."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_the_talk_command_of_the_readme_places_a_call_and_saves_the_reply_
 
 
 @pytest.mark.slow
-async def test_the_reply_that_the_readme_lets_one_hear_is_an_answer_in_the_voice_that_speaks() -> None:
+async def test_the_recorded_reply_of_the_readme_is_an_answer_in_the_present_voice() -> None:
     assert "(docs/example-reply.wav)" in README
     pcm = read_audio(ROOT / "docs" / "example-reply.wav")
     words = await heard(pcm)

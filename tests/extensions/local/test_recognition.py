@@ -1,4 +1,4 @@
-"""Recognition with the real engines: synthetic and recorded voices, silence, noise, monologues, and what goes wrong."""
+"""Recognition with the real engines: synthetic and recorded voices, silence, noise, monologues, and failures."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def test_silence_and_noise_have_no_words(moonshine: PooledRecognizer, soun
 
 
 @pytest.mark.parametrize("room", [silence(60_000), noise(60_000, 0.003)], ids=["silence", "a room"])
-async def test_a_minute_in_which_nobody_speaks_has_no_words_and_needs_no_time(
+async def test_a_minute_without_a_voice_has_no_words_and_needs_no_time(
     moonshine: PooledRecognizer, room: bytes
 ) -> None:
     utterance = moonshine.start()
@@ -135,7 +135,7 @@ async def test_a_minute_in_which_nobody_speaks_has_no_words_and_needs_no_time(
         assert await utterance.finish() == ""
 
 
-async def test_nothing_fed_is_nothing_said(moonshine: PooledRecognizer) -> None:
+async def test_no_input_gives_no_words(moonshine: PooledRecognizer) -> None:
     assert await moonshine.start().finish() == ""
 
 
@@ -144,7 +144,7 @@ async def test_nothing_fed_is_nothing_said(moonshine: PooledRecognizer) -> None:
     ("how much", "rms", "How much", "How much"),
     ("what time", "rms", "What time", "What time"),
 ])  # fmt: skip
-async def test_a_word_into_a_reply_is_heard_as_a_murmur_where_it_may_be_one(
+async def test_a_word_during_a_reply_is_heard_as_a_murmur_where_it_may_be_one(
     moonshine: PooledRecognizer, said: str, voice: str, alone: str, expected: str
 ) -> None:
     sound = silence(200) + speech(said, voice) + silence(200)
@@ -188,7 +188,7 @@ async def test_an_utterance_that_is_cancelled_leaves_the_recognizer_free(moonshi
     assert words(await transcript(moonshine, trimmed(spoken("Yes.")))) == ["yes"]
 
 
-async def test_two_callers_at_once_are_both_understood(moonshine: PooledRecognizer) -> None:
+async def test_two_parallel_callers_are_both_understood(moonshine: PooledRecognizer) -> None:
     other = "What is the weather like in Seattle tomorrow morning?"
     both = await asyncio.gather(*(as_spoken(moonshine, trimmed(spoken(text))) for text in (SENTENCE, other)))
     assert [words(said) for said, _, _ in both] == [words(SENTENCE), words(other)]
@@ -210,7 +210,7 @@ async def test_a_job_that_fails_fails_the_utterance_with_a_hint() -> None:
         assert failure.value.hint
 
 
-async def test_the_models_old_spelling_of_days_is_made_new() -> None:
+async def test_the_models_old_spelling_of_days_is_modernised() -> None:
     assert OLD_SPELLING.sub(r"\1", "To-morrow, to-night, or another to-do?") == "Tomorrow, tonight, or another to-do?"
     assert OLD_SPELLING.sub(r"\1", "Good bye, good-bye, goodbye, a good by-product.") == (
         "Goodbye, goodbye, goodbye, a good by-product."

@@ -1,4 +1,4 @@
-"""Which recognition engine is chosen, and what it may use of the machine."""
+"""The choice of a recognition engine, and its share of the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.extensions.local.hearing import recognized
 
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks to the recognizer")
-async def test_where_moonshine_is_missing_the_other_engine_takes_over_and_says_so(
+async def test_without_moonshine_the_other_engine_takes_over_and_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def missing() -> None:
@@ -32,7 +32,7 @@ async def test_where_moonshine_is_missing_the_other_engine_takes_over_and_says_s
         await pool.close()
 
 
-def test_with_neither_engine_the_operator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_either_engine_the_operator_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "find_spec", lambda _name: None)
     with pytest.raises(MissingLibrary, match="no speech recognition"):
         choose.open_recognizer()
@@ -52,7 +52,7 @@ def test_a_phrase_again_and_again_is_no_speech() -> None:
     assert not is_repetitive([1, 2, 3, 4, 5] * 2 + [6])
 
 
-def test_a_sentence_that_the_decoder_says_twice_is_heard_once() -> None:
+def test_a_sentence_that_the_decoder_repeats_is_heard_once() -> None:
     assert without_echo((1, 2, 3, 4, 5, 1, 2, 3), seconds=1.0) == (1, 2, 3, 4, 5)
     assert without_echo((1, 2, 3, 4, 5, 1, 2, 3), seconds=4.0) == (1, 2, 3, 4, 5, 1, 2, 3)
     assert without_echo((1, 2, 3, 4, 5, 6, 7), seconds=1.0) == (1, 2, 3, 4, 5, 6, 7)

@@ -1,4 +1,4 @@
-"""What is said of a tool's result: by its own words, by what was done or found, or plainly; a failure as what it is."""
+"""The spoken form of a tool's result: its own words, a description, or plain fields; a failure as a failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.extensions.local.orders import after
         ("# Title\n- plain `text`", "Title plain text"),
     ],
 )
-def test_a_result_is_told(result: Any, words: str) -> None:
+def test_a_result_is_spoken(result: Any, words: str) -> None:
     assert after("Well?", ("any_tool", result)).text == words
 
 
@@ -54,7 +54,7 @@ def test_sample_data_is_called_sample_data_once() -> None:
         ("How much is eighty percent of two hundred?", 160, "That is 160."),
     ],
 )
-def test_a_computed_value_is_told_as_the_question_wants_it(question: str, value: float, words: str) -> None:
+def test_a_computed_value_is_spoken_in_the_form_of_the_question(question: str, value: float, words: str) -> None:
     assert after(question, ("calculate", {"value": value})).text == words
 
 

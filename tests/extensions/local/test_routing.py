@@ -1,4 +1,4 @@
-"""Routing without a model: it learns from what the Thinkers say of themselves, and is right for words it never saw."""
+"""Routing without a model: it learns from the Thinkers' manifests, and is right for new words."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ HELD_OUT: list[dict[str, Any]] = [
     for each in json.loads(Path(__file__).with_name("held_out.json").read_text("utf-8"))
     if each["domain"] in ("", *SPECIALISTS) and each.get("tool", "calculate") in TOOLS
 ]
-"""Questions that were written before any routing, and are looked at as a whole only."""
+"""Questions that were written before the routing. They count only as a whole."""
 GOAL = 0.85
 
 
-def test_questions_it_was_not_developed_with_reach_the_right_thinker_with_the_right_arguments() -> None:
+def test_held_out_questions_reach_the_right_thinker_with_the_right_arguments() -> None:
     assert sum(map(is_right, HELD_OUT)) / len(HELD_OUT) >= GOAL
 
 
 def is_right(question: dict[str, Any]) -> bool:
-    """Whether the right Thinker is asked, and its tool is given what the question names; small talk asks none."""
+    """Whether the right Thinker is asked, and its tool gets what the question names; small talk asks none."""
     before = question.get("before", ())
     said = [turn for each in before for turn in (("user", each), ("assistant", "Done."))]
     calls = respond(of_messages([*said, ("user", question["words"])]), [ROUTE], NOW).calls
@@ -75,7 +75,7 @@ def holds(given: dict[str, Any], name: str, wanted: str) -> bool:
     return digits(wanted).lower() in digits(value).lower()
 
 
-def test_nothing_that_is_said_to_thinkers_is_a_question_that_was_held_out() -> None:
+def test_no_example_of_a_thinker_is_a_held_out_question() -> None:
     held_out = {letters(each["words"]) for each in HELD_OUT}
     said = [text for each in MANIFESTS for text in (each.example, *each.examples, *each.phrases)]
     said += [text for kind in small_talk.SPECIALISTS for text in kind.examples]
@@ -87,7 +87,7 @@ def test_a_plugin_with_one_example_is_found_among_thinkers_with_many(words: str)
     assert understand(words, [*SPECIALISTS.values(), TIDES], general=GENERAL) == Referral("tides", words)
 
 
-def test_a_statement_for_nobody_in_particular_is_no_question() -> None:
+def test_a_statement_without_an_addressee_is_no_question() -> None:
     assert understood("I went to the cinema yesterday.") is Talk.OTHER
 
 
@@ -98,7 +98,7 @@ def test_a_statement_for_nobody_in_particular_is_no_question() -> None:
         ("Write down at the door needs a new lock", "Write down that the door needs a new lock"),
     ],
 )
-def test_of_transcripts_that_sound_alike_the_one_that_callers_would_say_is_taken(heard: str, said: str) -> None:
+def test_the_most_likely_of_several_similar_transcripts_is_chosen(heard: str, said: str) -> None:
     router = router_of((*SPECIALISTS.values(), *small_talk.SPECIALISTS))
     assert router.likeliest([(heard, 0.0), (said, -0.3)]) == said
     assert router.likeliest([(heard, 0.0), (said, -20.0)]) == heard
@@ -119,7 +119,7 @@ def test_models_are_shown_a_few_examples_and_the_schema_holds_all_of_them() -> N
         assert set(manifest.phrases) <= set(described(manifest)["examples"])
 
 
-def test_who_does_not_wait_says_so_by_the_words_that_the_schema_quotes() -> None:
+def test_the_words_in_the_schema_say_whether_the_caller_waits() -> None:
     flag = {"type": "boolean", "description": "As in “take your time”, “in the background” or “let me know”."}
     fields = {**ROUTE["parameters"]["properties"], "background": flag}
     routing = routing_of([{**ROUTE, "parameters": {"properties": fields}}])

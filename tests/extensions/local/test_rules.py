@@ -57,7 +57,7 @@ def test_places_are_found(sentence: str, places: list[str]) -> None:
         ("What's in the news?", Referral("knowledge", "What's in the news?")),
     ],
 )
-def test_sentences_mean_what_they_say(words: str, wish: Talk | Referral) -> None:
+def test_sentences_have_the_expected_meaning(words: str, wish: Talk | Referral) -> None:
     assert understood(words, DOMAINS) == wish
 
 
@@ -72,11 +72,11 @@ def test_sentences_mean_what_they_say(words: str, wish: Talk | Referral) -> None
         ("Any news about space today?", "What about football?", "Any news about football today?"),
     ],
 )
-def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str) -> None:
+def test_a_follow_up_becomes_a_whole_question(before: str, words: str, whole: str) -> None:
     assert understood(words, last=Referral("anyone", before)) == Referral("anyone", whole)
 
 
-def test_dictated_greeting_is_said_exactly() -> None:
+def test_a_dictated_greeting_is_spoken_exactly() -> None:
     instructions = 'Be kind.\n\nOpen the call. Say exactly this, and nothing else: "Welcome to \\"Acme\\"."'
     assert wording.purpose("greeting", instructions, turn=1) == 'Welcome to "Acme".'
 
@@ -97,7 +97,7 @@ def test_it_says_what_it_is_and_what_would_make_it_smarter() -> None:
     assert small_talk(Talk.TIME) == "It is 14:05 where this server is."
 
 
-def test_where_it_cannot_help_it_says_what_it_can_do_and_what_to_set() -> None:
+def test_an_unknown_request_is_answered_with_examples_and_the_setting_to_use() -> None:
     said = small_talk(Talk.OTHER)
     assert "weather" in said and "for example" in said and "operator" in said and "_" not in said
 
@@ -118,7 +118,7 @@ def test_replies_vary_from_turn_to_turn() -> None:
         "Mom, where are you?",
     ],
 )
-def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
+def test_words_to_another_person_are_recognised(words: str) -> None:
     assert understood(words) is Talk.OTHERS
 
 
@@ -133,18 +133,18 @@ def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
         "Stop.",
     ],
 )
-def test_what_is_said_to_the_assistant_is_never_taken_for_a_word_to_others(words: str) -> None:
+def test_words_to_the_assistant_are_never_taken_for_words_to_others(words: str) -> None:
     assert understood(words) is not Talk.OTHERS
 
 
-def test_silence_is_kept_only_where_its_tool_is_on_offer() -> None:
+def test_silence_is_kept_only_if_its_tool_is_on_offer() -> None:
     words = user("Honey, can you close the door?", spoken=True)
     (call,) = reply_to(order(words, tools=(ROUTE, SILENCE)), NOW).calls
     assert call.name == SILENCE["name"]
     assert all(call.name != SILENCE["name"] for call in reply_to(order(words), NOW).calls)
 
 
-def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_told() -> None:
+def test_results_are_spoken_in_the_order_of_their_questions_and_a_status_is_not_spoken() -> None:
     first, second = output('{"answer": "Rain."}', "c1"), output('{"answer": "Up two percent."}', "c2")
     calls = (routed("weather", "Rain?", "c1"), routed("stocks", "Apple?", "c2"))
     told = reply_to(order(user("Will it rain and how is Apple doing?"), *calls, second, first), NOW)
@@ -154,7 +154,7 @@ def test_results_are_told_in_the_order_of_their_questions_and_a_status_is_not_to
     assert again.text == "You are welcome."
 
 
-def test_what_goes_on_after_a_pause_belongs_to_what_was_said_before_it() -> None:
+def test_words_after_a_pause_belong_to_the_words_before_it() -> None:
     parts = user("Will it rain in the mountains?", spoken=True), user("Of northern Italy this weekend.", spoken=True)
     (call,) = reply_to(order(*parts), NOW).calls
     assert json.loads(call.arguments)["query"] == "Will it rain in the mountains of northern Italy this weekend."

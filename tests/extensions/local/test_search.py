@@ -1,4 +1,4 @@
-"""How the recognizer searches: tokens of words, what is expected, and the beam, with likelihoods made by hand."""
+"""The search of the recogniser: tokens of words, expectations, and the beam, with likelihoods made by hand."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_word_is_split_into_the_pieces_that_the_model_uses(tokens: Vocabulary)
 
 
 def worth(expected: ExpectedPhrases, tokens: Vocabulary, text: str, word: str) -> float:
-    """What all tokens of a word add behind others."""
+    """The sum over all tokens of a word behind others."""
     path, added, so_far = [token for each in text.split() for token in tokens.of_word(each)], 0.0, 0.0
     for token in tokens.of_word(word):
         more, so_far = expected.worth(path, so_far, token)
@@ -49,7 +49,7 @@ def worth(expected: ExpectedPhrases, tokens: Vocabulary, text: str, word: str) -
     return added
 
 
-def test_a_word_that_is_expected_gains_and_another_loses_little(tokens: Vocabulary) -> None:
+def test_an_expected_word_gains_and_another_loses_little(tokens: Vocabulary) -> None:
     expected = ExpectedPhrases(("Remind me to call Emma.", "Remind me at noon."), tokens)
     assert worth(expected, tokens, "Remind", "me") > worth(expected, tokens, "", "me") > 0
     assert -2 < worth(expected, tokens, "Remind", "zebra") < 0
@@ -62,7 +62,7 @@ def test_a_word_of_many_tokens_counts_once(tokens: Vocabulary) -> None:
     assert worth(expected, tokens, "at", "Tampere") <= worth(expected, tokens, "at", "noon")
 
 
-def test_the_likeliest_as_a_whole_wins_over_the_likeliest_at_first(tokens: Vocabulary) -> None:
+def test_the_likeliest_whole_wins_over_the_likeliest_beginning(tokens: Vocabulary) -> None:
     search = BeamSearch(ExpectedPhrases((), tokens))
     assert search.extend(likely({5: 0.6, 6: 0.4})) == [0, 0]
     assert search.extend(likely({7: 0.3, 8: 0.3}, {9: 0.95}))[0] == 1
@@ -73,7 +73,7 @@ def test_the_likeliest_as_a_whole_wins_over_the_likeliest_at_first(tokens: Vocab
     assert np.sum(best.chances) == pytest.approx(np.log(0.4 * 0.95 * 0.99), abs=1e-4)
 
 
-def test_expectation_decides_between_what_sounds_alike(tokens: Vocabulary) -> None:
+def test_expectation_decides_between_similar_sounds(tokens: Vocabulary) -> None:
     right, write = tokens.of_word("Right")[0], tokens.of_word("Write")[0]
     heard = np.full((1, 32_000), 1e-9, np.float32)
     heard[0, [right, write]] = 0.4, 0.6
@@ -83,7 +83,7 @@ def test_expectation_decides_between_what_sounds_alike(tokens: Vocabulary) -> No
     assert search.paths[0].chances == pytest.approx((np.log(0.4),), abs=1e-4)
 
 
-def test_paths_are_bounded_in_number_and_given_up_when_far_behind(tokens: Vocabulary) -> None:
+def test_paths_are_bounded_in_number_and_dropped_when_far_behind(tokens: Vocabulary) -> None:
     search = BeamSearch(ExpectedPhrases((), tokens))
     search.extend(likely(dict.fromkeys(range(3, 12), 0.1)))
     assert len(search.paths) == WIDTH
@@ -92,7 +92,7 @@ def test_paths_are_bounded_in_number_and_given_up_when_far_behind(tokens: Vocabu
     assert [path.tokens for path in search.paths] == [(5,)]
 
 
-def test_nothing_was_said_only_where_that_is_likeliest(tokens: Vocabulary) -> None:
+def test_an_empty_transcript_is_chosen_only_where_it_is_likeliest(tokens: Vocabulary) -> None:
     search = BeamSearch(ExpectedPhrases((), tokens))
     search.extend(likely({END: 0.45, 5: 0.55}))
     assert search.likeliest()[0].tokens == (5,)
@@ -102,7 +102,7 @@ def test_nothing_was_said_only_where_that_is_likeliest(tokens: Vocabulary) -> No
 
 
 @pytest.mark.parametrize(("loss", "is_taken"), [(MOST_LOSS - 0.1, True), (MOST_LOSS + 0.1, False)])
-def test_what_is_expected_gives_way_where_the_sound_speaks_against_it(loss: float, *, is_taken: bool) -> None:
+def test_expectation_gives_way_where_the_sound_speaks_against_it(loss: float, *, is_taken: bool) -> None:
     free = Decoded((5, 6), -0.2)
     expected = Decoded((7, 8, 9), (3 * -0.2 - loss) / 4)
     assert chosen_of(free, expected) is (expected if is_taken else free)

@@ -68,12 +68,12 @@ async def test_a_process_that_hangs_is_ended_and_comes_back() -> None:
         assert await answer(pool, "echo again") == "again"
 
 
-async def test_the_rest_of_a_job_that_nobody_wants_is_not_computed() -> None:
+async def test_an_abandoned_job_is_not_computed_to_its_end() -> None:
     async with pool_of() as pool:
         long = pool.run(b"count 1000")
         assert await anext(long) == b"0"
         await long.aclose()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert await answer(pool, "echo next") == "next"
 
 
@@ -81,27 +81,27 @@ async def test_a_spare_job_gives_way_to_any_other() -> None:
     async with pool_of() as pool:
         spare = pool.run(b"count 1000", spare=True)
         assert await anext(spare) == b"0"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert await answer(pool, "echo next") == "next"
             assert len([piece async for piece in spare]) < 50
             long = asyncio.create_task(answer(pool, "count 20"))
             await asyncio.sleep(0.05)
             assert await answer(pool, "echo after") == "after"
-            assert (await long).endswith(" 19"), "what is not spare is finished"
+            assert (await long).endswith(" 19"), "work that is not spare is finished"
 
 
 async def test_a_cancelled_job_is_stopped_in_the_middle_of_a_piece() -> None:
     async with pool_of() as pool:
         slow = asyncio.create_task(answer(pool, "stoppable"))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
         slow.cancel()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             assert await answer(pool, "echo next") == "next"
 
 
-async def test_a_waiting_job_that_nobody_wants_is_dropped() -> None:
+async def test_an_abandoned_waiting_job_is_dropped() -> None:
     async with pool_of() as pool:
-        first = asyncio.create_task(answer(pool, "count 10"))
+        first = asyncio.create_task(answer(pool, "count 50"))
         await asyncio.sleep(0.02)
         second = asyncio.create_task(answer(pool, "count 1000"))
         await asyncio.sleep(0.02)
@@ -112,11 +112,11 @@ async def test_a_waiting_job_that_nobody_wants_is_dropped() -> None:
         assert (await first).startswith("0 1 2")
 
 
-async def test_more_jobs_than_may_wait_are_refused() -> None:
+async def test_jobs_over_the_limit_are_refused() -> None:
     async with pool_of(most_waiting=1) as pool:
-        jobs = [asyncio.create_task(answer(pool, "count 10")) for _ in range(2)]
+        jobs = [asyncio.create_task(answer(pool, "count 50")) for _ in range(2)]
         await asyncio.sleep(0.05)
-        third = asyncio.create_task(answer(pool, "count 10"))
+        third = asyncio.create_task(answer(pool, "count 50"))
         await asyncio.sleep(0.05)
         outcomes = await asyncio.gather(*jobs, third, return_exceptions=True)
         assert any(isinstance(each, SpeechPoolFailed) and "too much" in str(each) for each in outcomes)
@@ -130,7 +130,7 @@ async def test_processes_compute_with_few_threads_and_a_low_priority() -> None:
         assert int(niceness) >= 10
 
 
-async def test_closing_the_pool_fails_what_waits() -> None:
+async def test_closing_the_pool_fails_waiting_jobs() -> None:
     async with pool_of() as pool:
         jobs = [asyncio.create_task(answer(pool, "count 100")) for _ in range(2)]
         await asyncio.sleep(0.1)

@@ -40,11 +40,11 @@ def test_a_question_is_computed(question: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize("question", ["How many pounds are in a mile?", "Who won the war?", "I have two sisters."])
-def test_what_is_no_sum_is_not_computed(question: str) -> None:
+def test_words_that_are_no_sum_are_not_computed(question: str) -> None:
     assert sum_in(question) is None
 
 
-def test_sums_and_units_are_answered_without_asking_anybody() -> None:
+def test_sums_and_units_are_answered_without_a_thinker() -> None:
     route = {"type": "function", "function": ROUTE}
     for question in ("What's 17 times 24?", "How many kilometers are 26 miles?"):
         assert asked(question, route).text.startswith("That is")
@@ -60,7 +60,7 @@ def test_sums_and_units_are_answered_without_asking_anybody() -> None:
         ("What happens in Tokyo?", ""),
     ],
 )
-def test_the_time_in_a_city_is_told(question: str, answer: str) -> None:
+def test_the_time_in_a_city_is_given(question: str, answer: str) -> None:
     assert time_elsewhere(question, NOON) == answer
 
 
@@ -73,5 +73,5 @@ def test_the_time_in_a_city_is_told(question: str, answer: str) -> None:
         ("someone alone wants money", "someone alone wants money"),
     ],
 )
-def test_numbers_said_as_words_become_digits(said: str, written: str) -> None:
+def test_spoken_numbers_become_digits(said: str, written: str) -> None:
     assert digits(said) == written

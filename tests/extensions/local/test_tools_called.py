@@ -1,4 +1,4 @@
-"""Sentences as people say them call the right tool, with arguments that it takes, by its schema alone."""
+"""Everyday sentences call the right tool, with valid arguments, by its schema alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.extensions.local.orders import MANIFESTS, TOOLS, asked, called, under
 
 OFFERED = {each.domain: each.tools for each in MANIFESTS}
 CALLS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    # the domain of the Thinker, the sentence, its tool, and what that is given
+    # the domain of the Thinker, the sentence, its tool, and the tool's arguments
     ("weather", "What's the weather in Seattle?", "get_current_weather", {"location": "Seattle"}),
     ("weather", "How warm is it in Rome in celsius?", "get_current_weather", {"location": "Rome", "unit": "celsius"}),
     ("weather", "Is it going to rain in London tomorrow?", "get_current_weather",
@@ -101,13 +101,13 @@ def test_a_sentence_is_routed_and_calls_its_tool(
 
 
 @pytest.mark.parametrize("sentence", ["Add lunch with Ana tomorrow at noon.", "Cancel the reminder about the bread."])
-def test_a_yes_is_the_wish_once_more(sentence: str) -> None:
+def test_a_yes_repeats_the_request(sentence: str) -> None:
     tools = OFFERED["assistant"]
     again = f"Yes, {sentence[:1].lower()}{sentence[1:]}"
     assert called(asked(again, *tools)) == called(asked(sentence, *tools))
 
 
-def test_what_a_tool_cannot_do_without_is_asked_back_for() -> None:
+def test_a_missing_required_argument_is_asked_for() -> None:
     building = {"type": "string", "description": "A building, e.g. 'Tower'."}
     rooms = {"name": "find_room", "parameters": {"properties": {"building": building}, "required": ["building"]}}
     thought = asked("Which room is free?", {"type": "function", "function": rooms})
@@ -121,7 +121,7 @@ def test_two_names_make_two_calls() -> None:
 
 
 @pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.tools and each.domain != "research"])
-def test_the_example_of_each_thinker_calls_its_tool_with_arguments_it_takes(manifest: Manifest) -> None:
+def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifest: Manifest) -> None:
     thought = asked(manifest.example, *manifest.tools)
     assert thought.calls, thought.text
     for call in thought.calls:

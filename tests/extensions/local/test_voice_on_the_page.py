@@ -28,7 +28,7 @@ QUIET_WITHIN_S = 1.6
 buffered plays on, and its statistics lag."""
 SILENT_FOR_S = 3.0
 PAUSES_WITHIN_S = 40.0
-"""The browser's, after the first utterance; ours when two of its reports, 5 s apart, have reported no lost packet."""
+"""The browser's after the first utterance. Ours when two of its reports, 5 s apart, have shown no lost packet."""
 
 QUESTION = "Could you please tell me what the weather is like in London this evening?"
 """In no manifest and no rule; the weather service of this test knows the place."""
@@ -60,7 +60,7 @@ RECORDED = """(rate) => new Promise((done) => {
   };
   testRecorder.stop();
 })"""
-"""What was received since, decoded again, as 16-bit numbers."""
+"""The audio received since, decoded again, as 16-bit numbers."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -76,7 +76,7 @@ async def calling(tab: Tab, url: str) -> None:
     await tab.sees("floor", "Listening")
 
 
-async def test_a_spoken_question_is_shown_while_it_is_said_thought_about_and_answered_as_the_transcript_says(
+async def test_a_spoken_question_is_shown_while_it_is_spoken_and_answered_as_the_transcript_says(
     server: str, tmp_path: Path
 ) -> None:
     spoken = tmp_path / "question.wav"
@@ -104,7 +104,7 @@ async def test_a_spoken_question_is_shown_while_it_is_said_thought_about_and_ans
 
 
 async def said_to_the_end(tab: Tab) -> str:
-    """Wait until the answer's last sound; return all that was said."""
+    """Wait for the answer's last sound; return all its words."""
     await tab.loud_within(SPOKEN_WITHIN_S, LOUD)
     async with asyncio.timeout(SPOKEN_WITHIN_S):
         while await tab.loudness(1.0) > QUIET:
@@ -112,7 +112,7 @@ async def said_to_the_end(tab: Tab) -> str:
     return " ".join(words for role, _, words in await tab.transcript() if role == "assistant")
 
 
-async def test_next_to_nothing_is_sent_either_way_while_nobody_speaks(server: str, tmp_path: Path) -> None:
+async def test_in_silence_next_to_nothing_is_sent_in_either_direction(server: str, tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "nothing.wav", 60.0)
     async with chromium(speaks=wav) as tab:
         await calling(tab, server)
@@ -131,7 +131,7 @@ async def test_next_to_nothing_is_sent_either_way_while_nobody_speaks(server: st
 
 
 @pytest.mark.alone
-async def test_speaking_over_the_answer_silences_it_and_shows_what_was_cut(server: str, tmp_path: Path) -> None:
+async def test_speaking_over_the_answer_silences_it_and_shows_the_cut(server: str, tmp_path: Path) -> None:
     question = microphone_wav(tmp_path / "question.wav", WEATHER)
     interruption = microphone_wav(tmp_path / "interruption.wav", UNIVERSE)
     async with chromium(microphone="asked") as tab:

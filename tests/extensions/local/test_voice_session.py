@@ -1,4 +1,4 @@
-"""Recognition, dialogue and synthesis put together, with engines of a test's: what a client sees of them."""
+"""Recognition, dialogue and synthesis together, with a test's engines, as a client sees them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECOND = bytes(48_000)
 
 
 class HeardText(PooledUtterance):
-    """An utterance with the partial transcripts and the end that a test gives."""
+    """An utterance; the test gives the partial transcripts and the end."""
 
     def __init__(self, partials: list[str], final: str | Exception) -> None:
         self.fed = b""
@@ -88,7 +88,7 @@ class Speaker(PooledSynthesizer):
 
 
 class Answering:
-    """Says what a test gives; notes what it was asked, and whether it was stopped."""
+    """Says what a test gives; records its requests, and whether it was stopped."""
 
     name = "test dialogue"
 
@@ -116,14 +116,14 @@ def session(*utterances: HeardText, dialogue: Answering | None = None, speaker: 
     return VoiceSession(Engines(Listener(*utterances), dialogue or Answering(), speaker or Speaker()))
 
 
-async def test_words_are_told_while_the_caller_speaks_and_are_never_taken_back() -> None:
+async def test_words_come_while_the_caller_speaks_and_are_never_withdrawn() -> None:
     utterance = HeardText(["what", "what is", "what is the", "what was the weather", "what is the weather in"], "")
     heard = session(utterance)
     early = [part.delta async for part in heard.listen()]
     assert "".join(early) == "what is the weather"
 
 
-async def test_punctuation_behind_the_last_word_told_may_still_change() -> None:
+async def test_punctuation_behind_the_last_word_may_still_change() -> None:
     heard = session(HeardText(["Hello. what", "Hello, what is the"], ""))
     assert "".join([part.delta async for part in heard.listen()]) == "Hello, what is"
 
@@ -138,7 +138,7 @@ async def test_the_rest_of_the_transcript_follows_the_commit() -> None:
     assert parts == [TranscriptGrew(" the time"), TranscriptDone("what is the time")]
 
 
-async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_dialogue_chose() -> None:
+async def test_the_client_gets_the_transcript_that_the_dialogue_chose() -> None:
     utterance = HeardText([], "Show me my notice")
     utterance.others = (("Show me my notes", -0.5),)
     heard = session(utterance)
@@ -147,7 +147,7 @@ async def test_of_transcripts_that_sound_alike_the_client_is_told_the_one_the_di
     assert parts == [TranscriptGrew("Show me my notes"), TranscriptDone("Show me my notes")]
 
 
-async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
+async def test_a_failed_recognition_is_reported_and_the_reply_goes_on() -> None:
     dialogue = Answering("Pardon?")
     heard = session(HeardText([], SpeechPoolFailed("gone")), dialogue=dialogue)
     heard.listen()
@@ -159,7 +159,7 @@ async def test_a_failed_recognition_is_told_and_the_reply_goes_on() -> None:
     assert parts[-1] == End() and any(isinstance(part, ReplySound) for part in parts)
 
 
-async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> None:
+async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_cancelled() -> None:
     first, second = HeardText([], ""), HeardText([], "")
     heard = session(first, second)
     heard.listen()
@@ -170,7 +170,7 @@ async def test_sound_goes_to_the_utterance_and_a_cleared_one_is_given_up() -> No
     assert (first.fed, first.cancelled, second.fed, second.cancelled) == (SECOND, True, bytes(2), False)
 
 
-async def test_a_reply_waits_for_the_transcript_of_what_it_answers() -> None:
+async def test_a_reply_waits_for_the_transcript_of_its_question() -> None:
     dialogue = Answering("Hello.")
     heard = session(HeardText([], "hi"), dialogue=dialogue)
     heard.listen()
@@ -222,7 +222,7 @@ async def test_a_voice_that_fails_ends_the_reply_as_failed() -> None:
     assert isinstance(parts[-1], End) and parts[-1].status == "failed"
 
 
-async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
+async def test_a_word_during_a_reply_is_expected_to_be_a_murmur_until_the_client_has_cut_it() -> None:
     before, over, after = (HeardText([], "") for _ in range(3))
     listener = Listener(before, over, after)
     heard = VoiceSession(Engines(listener, Answering("Well, that is a long story."), Speaker()))
@@ -238,7 +238,7 @@ async def test_a_word_into_a_reply_is_expected_to_be_a_murmur_until_the_client_h
     assert [each.expected for each in (before, over, after)] == [(), SAID_ALONE, ()]
 
 
-async def test_silence_sent_behind_a_commit_says_nothing_of_what_is_expected_once_somebody_speaks() -> None:
+async def test_silence_after_a_commit_does_not_change_the_expectation_for_the_next_voice() -> None:
     over, after = HeardText([], ""), HeardText([], "")
     heard = VoiceSession(Engines(Listener(over, after), Answering("A very " + "long " * 40 + "story."), Speaker()))
     heard.listen()

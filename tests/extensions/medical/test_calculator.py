@@ -31,12 +31,12 @@ def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 
 def of(score: str, *given: Any, **more: Any) -> dict[str, Any]:
-    """The inputs of a score, in their order, and more."""
+    """The inputs of a score, in their order, and further ones."""
     return dict(zip(SCORES[score].inputs, given, strict=True)) | more
 
 
 def news2(**given: float) -> dict[str, Any]:
-    """Observations without a single point, but for those given."""
+    """Observations without a single point, except for those given."""
     nothing = {
         "breaths_per_minute": 12,
         "oxygen_saturation_percent": 96,
@@ -135,13 +135,13 @@ CASES: list[tuple[str, dict[str, Any], float, str]] = [
 
 
 @pytest.mark.parametrize(("score", "values", "value", "meaning"), CASES)
-async def test_reference_case(score: str, values: dict[str, Any], value: float, meaning: str) -> None:
+async def test_a_reference_case_has_its_value(score: str, values: dict[str, Any], value: float, meaning: str) -> None:
     result = await medical_calculator(score, values)
     assert result.data["value"] == value
     assert meaning in result.data["meaning"]
 
 
-async def test_a_score_is_said_with_its_unit_and_its_meaning() -> None:
+async def test_a_score_is_given_with_its_unit_and_its_meaning() -> None:
     bmi = await medical_calculator("bmi", {"weight_kg": 80, "height_cm": 180})
     assert bmi.spoken == "The body mass index is 24.7 kg/m²: normal weight."
     curb = await medical_calculator("curb_65", of("curb_65", 80, False, 7.0, 29, 90, 61))
@@ -205,7 +205,7 @@ def test_every_score_has_reference_cases_a_source_and_a_unit() -> None:
         ),
     ],
 )
-async def test_what_cannot_be_computed_is_refused_with_the_reason(
+async def test_an_impossible_computation_is_refused_with_the_reason(
     score: str, values: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(ToolFailed, match=complaint) as caught:
@@ -213,7 +213,7 @@ async def test_what_cannot_be_computed_is_refused_with_the_reason(
     assert not caught.value.retryable
 
 
-async def test_json_keeps_truth_apart_from_numbers() -> None:
+async def test_json_keeps_booleans_apart_from_numbers() -> None:
     arguments = json.dumps({"score": "qsofa", "values": of("qsofa", 22, True, 100)})
     result = await toolbox(medical_calculator).run("medical_calculator", arguments, tool_context("ada"))
     content = json.loads(result.content)

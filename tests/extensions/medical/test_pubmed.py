@@ -48,7 +48,7 @@ async def test_filters_enter_the_term() -> None:
     assert (query["retmax"], query["db"], query["api_key"]) == ("2", "pubmed", "k")
 
 
-async def test_nothing_found_is_an_empty_list_and_ends_there() -> None:
+async def test_an_empty_search_gives_an_empty_list_and_no_second_request() -> None:
     result, server = await searched(query="nothing")
     assert result.data["articles"] == []
     assert result.empty
@@ -78,6 +78,6 @@ async def test_a_long_abstract_keeps_its_beginning_and_its_end() -> None:
 
 
 @pytest.mark.parametrize("where", ["/esearch.fcgi", "/esummary.fcgi"])
-async def test_trouble_is_said_and_no_finding_made_up(where: str) -> None:
+async def test_a_failure_is_an_error_and_no_finding_is_made_up(where: str) -> None:
     with pytest.raises(ServiceUnreachable):
         await searched(lambda request: Reply(503) if request.path == where else pubmed(request))

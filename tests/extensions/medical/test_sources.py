@@ -1,4 +1,4 @@
-"""A reply with a score names where the score comes from."""
+"""A reply with a score names the score's source."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ async def test_a_score_is_computed_and_never_guessed() -> None:
     assert answer.text == "It is 22.9, a normal weight. Ask your doctor."
 
 
-async def test_health_answers_are_kept_to_their_user() -> None:
+async def test_health_answers_are_for_their_user_only() -> None:
     async with world(BMI, ["For Ada."], BMI, ["For Bob."]) as w:
         await w.ask("medical", "My BMI?", user="ada")
         assert (await w.ask("medical", "My BMI?", user="bob")).text.startswith("For Bob.")
         assert (await w.ask("medical", "My BMI?", user="ada")).source == "cache"
 
 
-async def test_research_looks_in_medical_articles_too() -> None:
+async def test_research_searches_medical_articles_too() -> None:
     plan = [json.dumps({"searches": [{"query": "vitamin d", "sources": ["pubmed_search"]}]})]
     async with serving(pubmed) as server, world(plan, ["[]"], ["Fewer colds."], settings=settings_for(server.url)) as w:
         answer = await w.ask("research", "Does vitamin D help?")

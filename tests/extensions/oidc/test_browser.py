@@ -1,4 +1,4 @@
-"""The buttons *Sign in* and *Sign out* on the page, at a real OpenID provider: what was left comes along, and goes."""
+"""The buttons *Sign in* and *Sign out* on the page, at a real OpenID provider: a user's data comes along, and goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.real_server import real_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 OF_PROVIDER: Any = "expected"
-"""The provider's own page wants a style sheet from the internet."""
+"""The provider's own page loads a style sheet from the internet."""
 IN_VIEW = """(part) => {
   const box = part.getBoundingClientRect();
   const icon = part.querySelector(".icon").getBoundingClientRect();
@@ -43,7 +43,7 @@ async def url(issuer: str) -> AsyncIterator[str]:
 
 
 async def sign_in(tab: Tab, name: str) -> None:
-    """Click the button, be the user of that name at the provider, and come back."""
+    """Click the button, log in as that user at the provider, and come back."""
     await tab.press("sign-in")
     await tab.page.get_by_placeholder("sub").fill(name)
     await tab.page.get_by_role("button", name="Authorize").click()
@@ -56,7 +56,7 @@ async def knows(tab: Tab) -> list[str]:
     return facts
 
 
-async def test_a_user_who_signs_in_keeps_what_they_left_and_signs_out_everywhere(browser: Browser, url: str) -> None:
+async def test_a_user_who_signs_in_keeps_their_data_and_signs_out_everywhere(browser: Browser, url: str) -> None:
     async with tab_in(browser, complaints=OF_PROVIDER) as tab, tab_in(browser, complaints=OF_PROVIDER) as elsewhere:
         await tab.open(url)
         assert await tab.page.evaluate(SAY, "has a dog") == 200
@@ -68,7 +68,7 @@ async def test_a_user_who_signs_in_keeps_what_they_left_and_signs_out_everywhere
         assert await knows(elsewhere) == ["has a dog"]
         await tab.press("sign-out")
         await tab.sees("sign-in", "Sign in")
-        assert await knows(tab) == [], "a visitor again, of whom nothing is known"
+        assert await knows(tab) == [], "a visitor again, without any data"
         await elsewhere.page.reload()
         await elsewhere.sees("sign-in", "Sign in")
         assert await knows(elsewhere) == []

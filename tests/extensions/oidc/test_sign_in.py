@@ -1,4 +1,4 @@
-"""`ACCESS=oidc`: signing in at a real OpenID provider, which is asked over HTTP."""
+"""`ACCESS=oidc`: signing in at a real OpenID provider, over HTTP."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_user_who_declines_at_the_provider_is_back_on_the_page_as_before
         answer = await browser.get(await at_the_provider(begun.headers["location"], action="deny"))
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert (await browser.get("/auth/state")).json() == {"offered": True, "signed_in": False}
-        assert await user_of(here, browser) == owner, "still the visitor of before"
+        assert await user_of(here, browser) == owner, "still the same visitor"
 
 
 async def test_one_user_in_two_browsers_is_one_user(tmp_path: Path, issuer: str) -> None:
@@ -139,7 +139,7 @@ async def test_a_visitor_who_signs_in_for_the_first_time_becomes_the_account(tmp
             assert await user_of(here, thief) != visitor, "only a sign-in leads there from now on"
 
 
-async def test_what_holds_for_the_visitor_alone_ends_with_the_sign_in(tmp_path: Path, issuer: str) -> None:
+async def test_the_visitors_calls_and_billing_end_with_the_sign_in(tmp_path: Path, issuer: str) -> None:
     budgets = budgets_over(FakeAsyncRedis())
     async with (
         signing(tmp_path, issuer, "open", "oidc", budgets=budgets) as here,
@@ -152,7 +152,7 @@ async def test_what_holds_for_the_visitor_alone_ends_with_the_sign_in(tmp_path: 
         assert await budgets.billing.find(session.owner) is None
 
 
-async def test_what_the_account_was_in_another_browser_is_exported_and_erased_with_it(
+async def test_data_of_the_account_from_another_browser_is_exported_and_erased_with_it(
     tmp_path: Path, issuer: str
 ) -> None:
     async with signing(tmp_path, issuer, "open", "oidc") as here, here.browser() as one, here.browser() as other:
@@ -189,7 +189,7 @@ async def test_a_sign_in_that_another_browser_began_is_refused(tmp_path: Path, i
 
 
 @pytest.mark.parametrize("change", [{"state": "other"}, {"code": "other"}, {"code": ""}])
-async def test_an_answer_that_was_changed_signs_no_user_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
+async def test_a_changed_answer_signs_no_user_in(tmp_path: Path, issuer: str, change: dict[str, str]) -> None:
     async with signing(tmp_path, issuer) as here, here.browser() as browser:
         begun = await browser.get("/auth/login")
         asked = parse_qs(urlsplit(await at_the_provider(begun.headers["location"], "ada")).query)
@@ -199,7 +199,7 @@ async def test_an_answer_that_was_changed_signs_no_user_in(tmp_path: Path, issue
         assert (await browser.get("/auth/state")).json()["signed_in"] is False
 
 
-async def test_a_failed_sign_in_is_an_event_of_its_own(
+async def test_a_failed_sign_in_is_a_security_event_of_its_own(
     tmp_path: Path, issuer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(security_log, "_lines", security_log._Lines())

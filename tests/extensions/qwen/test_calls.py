@@ -1,4 +1,4 @@
-"""A whole spoken call with Qwen-Omni-Realtime's side of the wire: turns are found here, and nothing is taken back."""
+"""A whole spoken call with Qwen-Omni-Realtime's protocol: the server finds turns, and nothing can be taken back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.support.running_server import running_server
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> None:
     made = await interrupted_call("qwen", lambda peer: {"QWEN__API_KEY": "k", "QWEN__BASE_URL": peer.base_url})
     updates = [event for event in made.received if event["type"] == "session.update"]
-    assert made.heard.split()[-1] in updates[-1]["session"]["instructions"], "what was heard is told there"
+    assert made.heard.split()[-1] in updates[-1]["session"]["instructions"], "the heard part is sent there"
     types = [event["type"] for event in made.received]
     asked, committed = types.count("response.create"), types.count("input_audio_buffer.commit")
-    assert 2 <= asked <= committed, "an answer may be prepared in a pause, and asked for again if the caller goes on"
+    assert 2 <= asked <= committed, "an answer may be prepared in a pause, and requested again if the caller goes on"
     assert made.errors <= {"response_cancel_not_active"}
 
 

@@ -1,4 +1,4 @@
-"""What Qwen-Omni-Realtime takes less of than OpenAI. And the strictness of the peer that plays it."""
+"""Qwen-Omni-Realtime's limits compared with OpenAI. And the strictness of the peer that plays it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def says(codec: QwenCodec, *events: dict[str, Any]) -> list[ev.Event]:
     return [each for event in events for each in codec.decode(json.dumps(event))]
 
 
-def test_what_is_typed_noted_and_was_said_before_stands_in_the_instructions(codec: QwenCodec) -> None:
+def test_typed_words_notes_and_earlier_words_are_in_the_instructions(codec: QwenCodec) -> None:
     codec.restore([PastMessage("user", "I am Ada."), PastMessage("assistant", "Hello Ada.")])
     sent(codec, do.AddUserText("typed words"))
     [update] = sent(codec, do.AddNote("a note"))
@@ -57,7 +57,7 @@ def test_the_oldest_notes_make_room(codec: QwenCodec) -> None:
     assert "note 0." not in told and "note 1." in told and f"note {NOTES_KEPT}." in told
 
 
-def test_what_is_asked_of_one_reply_is_taken_back_before_the_next(codec: QwenCodec) -> None:
+def test_the_direction_of_one_reply_is_removed_before_the_next(codec: QwenCodec) -> None:
     update, create = sent(codec, do.CreateReply(Purpose.FILLER, "filler-1", "a hint"))
     assert "say you are looking a hint" in update["session"]["instructions"] and update["session"]["tools"] == []
     assert create == {"type": "response.create", "event_id": "filler-1"}
@@ -74,7 +74,7 @@ def test_replies_belong_to_requests_in_their_order(codec: QwenCodec) -> None:
     assert requests == ["answer-1", "result-2", None]
 
 
-def test_a_reply_that_is_refused_is_known_by_the_parameter(codec: QwenCodec) -> None:
+def test_a_refused_reply_is_recognised_by_the_parameter(codec: QwenCodec) -> None:
     sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
     error = {"type": "invalid_request_error", "code": "invalid_value", "param": "response.create", "message": "busy"}
     [refused] = says(codec, {"type": "error", "error": error})

@@ -1,4 +1,4 @@
-"""What a program beside a client does in tests, whichever process of the server it reaches."""
+"""The actions of a program beside a client, at any process of the server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCRIPT: dict[str, Any] = {
 
 @asynccontextmanager
 async def following(server: RunningServer, client: RealtimePeer, key: str) -> AsyncIterator[RealtimeClient]:
-    """A program that follows the client's call at this server; raises `InvalidStatus` when it may not."""
+    """A program that follows the client's call at this server. Raises `InvalidStatus` when it is refused."""
     async with realtime_client(server.url, key=key, query=f"call_id={client.call_id}") as beside:
         assert (await beside.event("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
         yield beside
@@ -55,4 +55,4 @@ async def act_beside(client: RealtimePeer, beside: RealtimeClient) -> None:
     await beside.send("conversation.item.create", item=output)
     await beside.send("response.create")
     await client.event("output_audio_buffer.stopped")
-    assert not client.of("error"), "an error is answered to whom it is about"
+    assert not client.of("error"), "only the sender of a mistake gets the error"

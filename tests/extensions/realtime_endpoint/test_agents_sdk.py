@@ -1,6 +1,6 @@
-"""The OpenAI Agents SDK in Chromium, as its authors ship it, on a page of another site, against the whole server.
+"""The OpenAI Agents SDK in Chromium, unchanged, on a page of another site, against the whole server.
 
-The page is given a client secret by its own server, as the SDK asks for; the microphone is a file.
+The page gets a client secret from its own server, as the SDK asks for; the microphone is a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a client may choose for its session, through the whole server: who finds the turns, and who answers them."""
+"""A client's choices for its session, through the whole server: who finds the turns, and who answers them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_a_key_may_come_as_a_subprotocol_and_strangers_are_refused(tmp_pat
             assert refused.value.response.status_code == 401
 
 
-async def test_a_client_may_ask_for_each_reply_itself(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_client_may_request_each_reply_itself(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(SUNNY)
     async with realtime_client(running.url) as client:
         await client.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
@@ -45,7 +45,7 @@ async def test_a_client_may_ask_for_each_reply_itself(peer: OfflinePeer, running
         assert await client.answer() == "It is sunny."
 
 
-async def test_a_client_that_hands_its_turn_in_with_its_first_events_is_heard(
+async def test_a_client_that_commits_its_turn_with_its_first_events_is_heard(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
     await peer.follow(SUNNY)
@@ -62,7 +62,7 @@ async def test_a_client_that_hands_its_turn_in_with_its_first_events_is_heard(
     assert abs(sent - len(speech(QUESTION))) < 960, "the question is committed once it is there"
 
 
-async def test_appended_audio_may_be_dropped_and_a_handed_in_turn_waits_to_be_answered(
+async def test_appended_audio_may_be_dropped_and_a_committed_turn_waits_for_a_request(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
     await peer.follow(SUNNY)
@@ -81,4 +81,4 @@ async def test_appended_audio_may_be_dropped_and_a_handed_in_turn_waits_to_be_an
     received = (await peer.connections())[-1]["received"]
     cleared = [number for number, each in enumerate(received) if each["type"] == "input_audio_buffer.clear"]
     sent = sum(each.get("audio_bytes", 0) for each in received[max(cleared, default=0) :])
-    assert abs(sent - len(speech(QUESTION))) < 960, "what was dropped is not part of the turn"
+    assert abs(sent - len(speech(QUESTION))) < 960, "the dropped audio is not part of the turn"

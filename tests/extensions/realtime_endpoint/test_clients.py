@@ -1,6 +1,6 @@
-"""Clients from elsewhere, each a program in an environment of its own, against the whole server.
+"""Foreign clients, each a program in an environment of its own, against the whole server.
 
-`scripts/install.sh test` makes that environment. The lines by which the how-to points a client here are those that run.
+`scripts/install.sh test` makes that environment. The programs run the lines of the how-to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GREETING: dict[str, Any] = {"reply": {"text": "Hello.", "tone": {"hz": 440, "ms"
 
 
 def heard(name: str) -> dict[str, Any]:
-    """A sentence is one turn, though a machine that stalls may have it come in pieces."""
+    """A sentence is one turn, though on a slow machine it may come in pieces."""
     return {"text": SAID[name], "voiced_ms": loud_ms(speech(SAID[name]))}
 
 
@@ -51,7 +51,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.realtime]
 
 
 async def run(program: str, lines_with: str, running: RunningServer, folder: Path) -> dict[str, Any]:
-    """Run a client over the how-to's lines that hold `lines_with`, and return what it has seen."""
+    """Run a client over the how-to's lines with `lines_with` in them, and return its record."""
     assert PYTHON.exists(), "run scripts/install.sh test"
     (lines,) = [each for each in re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.S) if lines_with in each]
     host = running.url.removeprefix("http://")

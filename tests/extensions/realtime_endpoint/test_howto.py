@@ -1,4 +1,4 @@
-"""The how-to's program, a client from elsewhere, against the whole server."""
+"""The how-to's program, a foreign client, against the whole server."""
 
 from __future__ import annotations
 

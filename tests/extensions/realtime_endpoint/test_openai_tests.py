@@ -1,7 +1,7 @@
-"""The OpenAI client's own tests, those that can be pointed at a server, against ours.
+"""The OpenAI client's own tests, as far as they can use another server, against ours.
 
-`scripts/install.sh test` fetches them with the source of the pinned client. Which cannot pass, and why, stands in
-docs/howto/realtime-endpoint.md.
+`scripts/install.sh test` fetches them with the source of the pinned client. docs/howto/realtime-endpoint.md lists those
+that cannot pass, with the reasons.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.realtime
         ("chat/test_completions.py", "create_overload and not all_params", 30),
     ],
 )
-async def test_they_pass(file: str, those: str, count: int, peer: OfflinePeer) -> None:
+async def test_the_tests_of_the_openai_client_pass(file: str, those: str, count: int, peer: OfflinePeer) -> None:
     path = SOURCE / FILES / file
     assert path.exists(), "run scripts/install.sh test"
     assert f"`{file}`" in HOWTO.read_text()

@@ -1,4 +1,4 @@
-"""Responses outside of the conversation, items that are deleted, and silence, through the whole server."""
+"""Responses outside of the conversation, deleted items, and silence, through the whole server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[OfflinePeer]:
-    """A peer that refuses what the API's types do not know."""
+    """A peer that refuses fields unknown to the API's types."""
     with running_peer("--strict") as running:
         yield running
 
@@ -36,14 +36,14 @@ async def asked_of(peer: OfflinePeer, type_: str = "response.create") -> list[di
 
 
 async def answered(client: RealtimeClient, **response: Any) -> dict[str, Any]:
-    """Ask outside of the conversation, and return the response that was done."""
+    """Ask outside of the conversation, and return the finished response."""
     count = len(client.of("response.done"))
     await client.send("response.create", response=TOPIC | response)
     done: dict[str, Any] = (await client.event("response.done", count=count + 1))["response"]
     return done
 
 
-async def test_a_response_outside_of_the_conversation_is_the_clients_alone(
+async def test_only_the_client_gets_a_response_outside_of_the_conversation(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
     turns = [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": {"hz": 440, "ms": 3000}}}]
@@ -67,7 +67,7 @@ async def test_a_response_outside_of_the_conversation_is_the_clients_alone(
     assert sent["instructions"] == "Name the topic." and sent["output_modalities"] == ["text"]
 
 
-async def test_it_may_be_about_items_of_the_conversation_and_call_a_tool() -> None:
+async def test_such_a_response_may_use_items_of_the_conversation_and_call_a_tool() -> None:
     """The peer is not strict here: the package's types know no references, though the API does."""
     call = {"name": "look_outside", "arguments": {"window": "north"}}
     script = {"turns": [{"reply": "Hello."}], "purposes": {"out_of_band": {"calls": [call]}}}
@@ -89,7 +89,9 @@ async def test_it_may_be_about_items_of_the_conversation_and_call_a_tool() -> No
     assert [tool["name"] for tool in sent["tools"]] == ["look_outside"], "the server's own tools are not offered"
 
 
-async def test_one_with_audio_is_sent_and_may_be_cancelled(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_such_a_response_with_audio_is_sent_and_may_be_cancelled(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     long = {"text": "A long story.", "tone": {"hz": 440, "ms": 20_000}, "pace": 1}
     await peer.follow({"turns": [], "purposes": {"out_of_band": long}})
     async with realtime_client(running.url) as client:
@@ -104,7 +106,7 @@ async def test_one_with_audio_is_sent_and_may_be_cancelled(peer: OfflinePeer, ru
         assert (error["param"], error["event_id"]) == ("response.output_modalities", "mine")
 
 
-async def test_a_message_that_is_deleted_is_gone_at_the_responder(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_deleted_message_is_deleted_at_the_responder_too(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
     async with realtime_client(running.url) as client:
         await client.update(output_modalities=["text"])
@@ -129,7 +131,7 @@ async def test_a_message_that_is_deleted_is_gone_at_the_responder(peer: OfflineP
     assert not [each for each in sent if each["type"] == "error"]
 
 
-async def test_a_silent_client_learns_of_it_and_is_asked(peer: OfflinePeer, running: RunningServer) -> None:
+async def test_a_silent_client_gets_a_timeout_event_and_a_reply(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [], "purposes": {"nudge": {"text": "Are you there?", "tone": {"hz": 440, "ms": 200}}}})
     async with realtime_client(running.url) as client:
         detection = {"type": "server_vad", "idle_timeout_ms": 100}

@@ -1,4 +1,4 @@
-"""A client's events as they are carried out on a call, and a call's steps as the client learns of them: no server."""
+"""A client's events as actions on a call, and a call's steps as events for the client, without a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class Call:
-    """A call that notes what it is asked for, and the audio it is sent."""
+    """A call that records its requests and its audio."""
 
     def __init__(self) -> None:
         self.submitted: list[ev.Event] = []
@@ -43,7 +43,7 @@ class Call:
         self.sent.append(shown)
 
     def tell(self, kind: str, **fields: Any) -> list[Json]:
-        """Receive an event; return what is sent then."""
+        """Receive an event; return the answers to it."""
         return self.take(json.dumps({"type": kind, "event_id": "mine"} | fields))
 
     def take(self, text: str) -> list[Json]:
@@ -52,7 +52,7 @@ class Call:
         return self.sent[before:]
 
     def step(self, event: ev.Event | None, *commands: do.Command) -> list[Json]:
-        """Take a step of the call; return what is sent then."""
+        """Take a step of the call; return the events for the client."""
         before = len(self.sent)
         self.protocol.follow(event, commands)
         return self.sent[before:]
@@ -103,7 +103,7 @@ def message(text: str = "Hi", **fields: Any) -> Json:
         ('{"type": "response.create", "response": {"input": [{"type": "item_reference"}]}}', "invalid_value"),
     ],
 )
-def test_what_is_wrong_gets_an_error_and_the_session_goes_on(text: str, code: str) -> None:
+def test_a_wrong_event_gets_an_error_and_the_session_goes_on(text: str, code: str) -> None:
     call = Call()
     assert [event["error"]["code"] for event in call.take(text)] == [code]
     call.tell("response.create")
@@ -121,7 +121,7 @@ EVENTS = st.fixed_dictionaries(
 
 @given(st.lists(EVENTS | VALUES, max_size=8))
 @examples(100)
-def test_whatever_a_client_sends_is_answered_and_the_session_goes_on(sent: list[object]) -> None:
+def test_any_event_of_a_client_is_answered_and_the_session_goes_on(sent: list[object]) -> None:
     call = Call()
     for event in sent:
         call.take(json.dumps(event))
@@ -138,7 +138,7 @@ def test_every_client_event_of_the_api_is_handled() -> None:
     assert HANDLERS.keys() == CLIENT_EVENTS.keys()
 
 
-def test_unknown_fields_are_let_pass() -> None:
+def test_unknown_fields_are_ignored() -> None:
     [updated] = Call().tell("session.update", session={"type": "realtime", "from_the_future": 1, "thinkers": False})
     assert updated["session"]["thinkers"] is False and "from_the_future" not in updated["session"]
 
@@ -170,7 +170,7 @@ def test_a_client_may_forbid_interruptions_and_allow_them_again() -> None:
     assert call.interruptions == [False, True]
 
 
-def test_a_commit_beside_the_detector_is_shown_without_words_where_nothing_was_said() -> None:
+def test_a_commit_without_speech_is_shown_without_words() -> None:
     call = Call()
     call.protocol.count_audio(48 * 200)
     assert call.tell("input_audio_buffer.commit") == []
@@ -205,7 +205,7 @@ def test_a_reply_is_shown_from_its_first_words_to_its_end() -> None:
     assert response["output"][0]["content"] == [{"type": "output_text", "text": "Hello."}]
 
 
-def test_a_reply_that_is_cut_is_incomplete_and_its_response_cancelled() -> None:
+def test_a_cut_reply_is_incomplete_and_its_response_cancelled() -> None:
     call = Call()
     call.step(None, do.CreateReply(Purpose.ANSWER, "answer-1"))
     call.step(ev.ReplyStarted("resp_1", "answer-1"))
@@ -216,7 +216,7 @@ def test_a_reply_that_is_cut_is_incomplete_and_its_response_cancelled() -> None:
     assert (done["status"], done["output"][0]["status"]) == ("cancelled", "incomplete")
 
 
-def test_the_responder_learns_what_was_heard_where_it_is_less_than_before() -> None:
+def test_the_responder_gets_the_heard_part_if_it_is_less_than_before() -> None:
     call = Call()
     call.step(ev.ReplyStarted("resp_1", None))
     call.step(None, do.Publish(page.TranscriptDelta("assistant", "item_1", "Hello.")))

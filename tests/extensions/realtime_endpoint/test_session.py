@@ -1,4 +1,4 @@
-"""What a session's fields mean for the call."""
+"""The meaning of a session's fields for the call."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def session(**detection: Any) -> ClientSession:
 
 @pytest.mark.parametrize("usual", EndpointingStyle)
 @pytest.mark.parametrize("detection", [{}, {"type": "server_vad"}, {"type": "semantic_vad"}])
-def test_who_asks_for_no_eagerness_gets_the_servers(usual: EndpointingStyle, detection: dict[str, str]) -> None:
+def test_a_session_without_an_eagerness_has_the_servers(usual: EndpointingStyle, detection: dict[str, str]) -> None:
     assert session(**detection).options.limits(TurnLimits(style=usual)).style is usual
 
 
 @pytest.mark.parametrize(("eagerness", "style"), [("low", "patient"), ("medium", "balanced"), ("high", "eager")])
-def test_who_asks_for_an_eagerness_gets_it(eagerness: str, style: str) -> None:
+def test_a_session_with_an_eagerness_has_its_own(eagerness: str, style: str) -> None:
     options = session(type="semantic_vad", eagerness=eagerness).options
     for usual in EndpointingStyle:
         assert options.limits(TurnLimits(style=usual)).style == style
@@ -34,7 +34,7 @@ def test_who_asks_for_an_eagerness_gets_it(eagerness: str, style: str) -> None:
 
 @pytest.mark.parametrize(("kind", "law"), [("audio/pcmu", Law.MU), ("audio/pcma", Law.A)])
 @pytest.mark.parametrize("rate", [{}, {"rate": 8000}, {"rate": None}])
-def test_telephone_formats_are_taken_with_their_rate_and_without(kind: str, law: Law, rate: dict[str, Any]) -> None:
+def test_telephone_formats_are_accepted_with_their_rate_and_without(kind: str, law: Law, rate: dict[str, Any]) -> None:
     made = session()
     made.update({"type": "realtime", "audio": {"input": {"format": {"type": kind, **rate}}}})
     assert made.input_law is law

@@ -1,4 +1,4 @@
-"""A program that follows a call by its id, and reaches another process than the call did."""
+"""A program that follows a call by its id, at another process than that of the call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.two_servers import two_servers
 
 LEFT_WITHIN_S = 5.0
 NOTICED_WITHIN_S = 20.0
-"""Twelve seconds without an answer, a look every four, and three for an answer to come."""
+"""Twelve seconds without an answer, a check every four, and three for an answer to come."""
 
 
 @asynccontextmanager
@@ -33,7 +33,7 @@ async def call_at(one: RunningServer, other: RunningServer) -> AsyncIterator[tup
 
 @asynccontextmanager
 async def there_again(other: RunningServer, call: RealtimePeer, secret: str) -> AsyncIterator[RealtimeClient]:
-    """Follow once there is room: the call's process learns that programs have left."""
+    """Follow as soon as possible: the call's process hears of departed programs with a delay."""
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(LEFT_WITHIN_S):
             while True:
@@ -46,7 +46,7 @@ async def there_again(other: RunningServer, call: RealtimePeer, secret: str) -> 
         yield client
 
 
-async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> None:
+async def test_the_program_follows_and_acts_as_at_the_calls_process(peer: OfflinePeer) -> None:
     await peer.follow(SCRIPT)
     with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
         async with call_at(one, other) as (client, beside, secret):
@@ -69,7 +69,7 @@ async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> Non
                 assert again.socket.close_code == beside.socket.close_code == 1000
 
 
-async def test_it_is_let_go_when_the_calls_process_dies(peer: OfflinePeer) -> None:
+async def test_the_program_is_disconnected_when_the_calls_process_dies(peer: OfflinePeer) -> None:
     with two_servers(peer, SHARE_SESSIONS="true") as (one, other):
         async with call_at(one, other) as (_, beside, _):
             for child in psutil.Process(one.pid).children(recursive=True):

@@ -102,7 +102,7 @@ async def test_a_tool_of_the_clients_is_called_there(peer: OfflinePeer, running:
     assert names == {"look_outside", "route_to_thinker", "wait_for_user"}
 
 
-async def test_a_picture_in_a_message_reaches_the_model_and_is_not_sent_back(
+async def test_a_picture_in_a_message_reaches_the_model_and_is_not_echoed(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})

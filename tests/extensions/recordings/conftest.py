@@ -13,7 +13,7 @@ from tests.extensions.recordings.recorded import store_in
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[RecordingStore]:
-    """A store that keeps for good, in a folder of its own."""
+    """A store without expiry, in a folder of its own."""
     kept = store_in(tmp_path)
     yield kept
     await kept.writer.close()

@@ -1,4 +1,4 @@
-"""Recordings made without a call, and what is found in them."""
+"""Recordings made without a call, and readers of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.support.tones import tone
 def store_in(
     folder: Path, limit: int = 0, *, keep_s: float | None = None, clock: Callable[[], float] = time.time
 ) -> RecordingStore:
-    """A store in `folder`, which by default keeps for good."""
+    """A store in `folder`, by default without expiry."""
     return RecordingStore(folder, limit, keep_s=keep_s, clock=clock)
 
 
 def recording_into(store: RecordingStore, notice: str = "") -> OpenRecorder:
-    """What makes the recorders of calls, over a store."""
+    """The maker of calls' recorders, over a store."""
     return partial(CallRecorder, store, notice)
 
 
@@ -41,7 +41,7 @@ def add_tone(recording: ActiveRecording, channel: Channel, hertz: float, from_ms
 
 
 def said(item: str, text: str, from_ms: int, to_ms: int) -> JournalLine:
-    """A line about something the caller said, its words of equal length."""
+    """A line about something the caller said, with words of equal length."""
     words = text.split()
     each = (to_ms - from_ms) // len(words)
     timed = [(word, from_ms + each * number, from_ms + each * (number + 1)) for number, word in enumerate(words)]
@@ -86,7 +86,7 @@ def channels(path: Path) -> NDArray[np.int16]:
 
 
 def loud_spans(samples: NDArray[np.int16], threshold: int = 1500) -> list[tuple[int, int]]:
-    """From when to when, in milliseconds, a side is loud; pauses under 100 ms do not count."""
+    """The spans, in milliseconds, in which a side is loud; pauses under 100 ms do not count."""
     whole = len(samples) // 24 * 24
     loud = np.flatnonzero(np.abs(samples[:whole].astype(int)).reshape(-1, 24).max(axis=1) > threshold)
     spans: list[tuple[int, int]] = []

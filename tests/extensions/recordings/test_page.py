@@ -1,4 +1,4 @@
-"""The caller is asked whether their call may be recorded, sees that it is, ends it, and hears the recording."""
+"""The caller is asked for consent to a recording, sees that it runs, ends it, and hears it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_a_call_is_recorded_once_its_caller_agrees_and_heard_and_read(brow
         await tab.page.wait_for_function(f"() => {PLAYED_MS} > {before + 500}")
 
 
-async def test_who_refuses_is_not_recorded_and_may_think_better_of_it(browser: Browser) -> None:
+async def test_a_caller_who_refuses_is_not_recorded_and_may_agree_later(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await call_that_may_be_recorded(server, tab, keep_hours=1)
         await tab.sees("recording-question", "kept on this server for 1 hour.")
@@ -88,7 +88,7 @@ async def test_who_refuses_is_not_recorded_and_may_think_better_of_it(browser: B
         assert server.recorded == [True, False]
 
 
-async def test_where_nothing_may_be_recorded_nobody_is_asked(browser: Browser) -> None:
+async def test_without_recordings_on_the_server_no_caller_is_asked(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.open(server.url)
         await tab.connect()
@@ -98,7 +98,7 @@ async def test_where_nothing_may_be_recorded_nobody_is_asked(browser: Browser) -
         await tab.page.get_by_test_id("recording").wait_for(state="hidden")
 
 
-async def test_who_only_types_is_not_asked_but_may_record(browser: Browser) -> None:
+async def test_a_caller_who_only_types_is_not_asked_but_may_record(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         server.config = CONFIG | offered(keep_hours=0)
         await tab.open(server.url)
@@ -111,7 +111,7 @@ async def test_who_only_types_is_not_asked_but_may_record(browser: Browser) -> N
         await tab.sees("recording-question", "until you delete them")
 
 
-async def test_consent_holds_for_a_call_that_was_lost_and_made_again_and_for_no_other(browser: Browser) -> None:
+async def test_consent_holds_for_the_reconnected_call_and_for_no_other(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
         await call_that_may_be_recorded(server, tab)
         await tab.press("recording-agree")
@@ -137,7 +137,7 @@ async def test_a_recording_that_ends_by_itself_says_why(browser: Browser, reason
         await tab.sees("recording", words)
 
 
-async def test_a_refused_recording_is_shown_and_not_begun(browser: Browser) -> None:
+async def test_a_refused_recording_is_shown_and_not_started(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
         await call_that_may_be_recorded(server, tab)
         server.typing_refusal = refusal(422, "Calls are not recorded on this server.", "Ask.")

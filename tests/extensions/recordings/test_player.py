@@ -1,4 +1,4 @@
-"""The dialog of recordings and its player, over the real routes: what sounds is marked, what is chosen sounds."""
+"""The dialog of recordings and its player, over the real routes: the sounding line is marked, a chosen line sounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOTE_MARKS = """() => {
     note(words, word && Number(word));
   }).observe(document.querySelector(".said"), { subtree: true, attributeFilter: ["class"] });
 }"""
-"""Notes which lines sound, by their beginnings, and the times of the assistant's words as they are marked."""
+"""Records which lines sound, by their beginnings, and the times of the assistant's words as they are marked."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -47,7 +47,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 async def two_voices(store: RecordingStore) -> str:
-    """Four seconds: the caller, then both together, then the assistant; and something that was typed."""
+    """Four seconds: the caller, then both together, then the assistant; and something typed."""
     recording = store.begin(USER, "c1", "s1", lambda _: None)
     add_tone(recording, CALLER, 440, 0, 2_000)
     add_tone(recording, ASSISTANT, 1000, 1_500, 2_500)
@@ -68,7 +68,7 @@ async def two_voices(store: RecordingStore) -> str:
 async def listening(
     browser: Browser, folder: Path, *, keep_s: float | None = 86_400.0, empty: bool = False, **options: Any
 ) -> AsyncIterator[tuple[Tab, RecordingStore, str]]:
-    """The list of recordings is open."""
+    """Open the list of recordings."""
     store = store_in(folder / "recordings", keep_s=keep_s)
     with_store = {"opened": {RecordingStore: store}, "user_data": {"recordings": store}, "records": True}
     async with (
@@ -91,12 +91,12 @@ async def open_player(tab: Tab) -> None:
     await tab.sees("player-words", "What about the weather")
 
 
-async def test_who_has_no_recordings_is_told_so(browser: Browser, tmp_path: Path) -> None:
+async def test_a_user_without_recordings_sees_an_empty_list(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path, empty=True) as (tab, _, _):
         await tab.sees("recordings-said", "None yet.")
 
 
-async def test_what_sounds_is_marked_on_both_sides_and_the_words_go_along(browser: Browser, tmp_path: Path) -> None:
+async def test_sounding_lines_are_marked_on_both_sides_and_the_words_go_along(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path) as (tab, _, _):
         await open_player(tab)
         await tab.sees("player-time", "0:00 / 0:04")
@@ -114,7 +114,7 @@ async def test_what_sounds_is_marked_on_both_sides_and_the_words_go_along(browse
         assert parts == pytest.approx([0, 50, 37, 62], abs=3)
 
 
-async def test_a_line_or_a_word_that_is_chosen_is_heard(browser: Browser, tmp_path: Path) -> None:
+async def test_a_chosen_line_or_word_is_heard(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path) as (tab, _, _):
         await open_player(tab)
         line = tab.page.locator(".said-line.assistant")
@@ -134,7 +134,7 @@ async def test_a_line_or_a_word_that_is_chosen_is_heard(browser: Browser, tmp_pa
         assert await tab.page.evaluate("document.querySelector('.player audio').playbackRate") == 2
 
 
-async def test_what_was_typed_or_interrupted_says_so_and_markup_is_text(browser: Browser, tmp_path: Path) -> None:
+async def test_typed_and_interrupted_lines_say_so_and_markup_is_text(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path) as (tab, _, _):
         await open_player(tab)
         lines = await tab.page.locator(".said-line").all_inner_texts()
@@ -173,7 +173,7 @@ async def test_a_recording_is_deleted_after_a_second_question(browser: Browser, 
         assert len(await store.all_of(USER)) == 1
 
 
-async def test_a_recording_that_is_gone_or_out_of_reach_says_so(browser: Browser, tmp_path: Path) -> None:
+async def test_a_deleted_or_unreachable_recording_says_so(browser: Browser, tmp_path: Path) -> None:
     async with listening(browser, tmp_path, complaints="expected") as (tab, store, recording_id):
         await expect(tab.page.get_by_test_id("recordings-list").locator("li")).to_have_count(1)
         await store.delete(USER, recording_id)

@@ -1,4 +1,4 @@
-"""A call is recorded once its caller agrees: both sides on one clock, and of the assistant what was really played."""
+"""A call is recorded once its caller agrees: both sides on one clock, and only the played part of the assistant."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ async def webrtc_call(store: RecordingStore, **more: Any) -> AsyncIterator[tuple
 
 
 def extent(side: NDArray[np.int16]) -> tuple[int, int]:
-    """From when to when a side sounds, in milliseconds: on a busy machine a packet may come late."""
+    """The spans, in milliseconds, in which a side sounds. On a busy machine a packet may come late."""
     spans = loud_spans(side)
     return spans[0][0], spans[-1][1]
 
 
 async def finished(call: PlacedCall, store: RecordingStore, reason: str = "disconnected") -> StoredRecording:
-    """Hang up, and return what was recorded."""
+    """Hang up, and return the recording."""
     call.live.hang_up(reason)
     await call.task
     await store.writer.settle(store.writer.active, 5.0)
@@ -83,7 +83,7 @@ async def test_both_sides_are_aligned_to_within_40_ms(store: RecordingStore) -> 
 
 @pytest.mark.alone
 @pytest.mark.realtime
-async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store: RecordingStore) -> None:
+async def test_an_interrupted_reply_is_not_in_the_recording_after_the_cut(store: RecordingStore) -> None:
     async with webrtc_call(store) as (call, _):
         recording_id = call.live.record(True)
         call.live.type_text("hello")
@@ -107,7 +107,7 @@ async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store:
     assert [each["typed"] for each in found.journal.said() if each["role"] == "user"] == [True, True]
 
 
-async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_has_not_allowed_it(
+async def test_nothing_is_recorded_without_consent_or_the_operators_permission(
     store: RecordingStore, tmp_path: Path
 ) -> None:
     async with placed_call(open_recorder=recording_into(store)) as call:
@@ -117,13 +117,13 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
         with pytest.raises(BadRequest, match="not recorded on this server"):
             call.live.record(True)
     async with placed_call(open_recorder=recording_into(store)) as call:
-        call.session.share()  # somebody takes part with the session's token alone
+        call.session.share()  # a participant with the session's token only
         with pytest.raises(Forbidden):
             call.live.record(True)
     assert files_in(tmp_path) == []
 
 
-async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twice_is_agreeing_once(
+async def test_the_page_hears_of_the_beginning_and_the_end_and_a_second_consent_changes_nothing(
     store: RecordingStore,
 ) -> None:
     async with placed_call(open_recorder=recording_into(store)) as call:

@@ -1,4 +1,4 @@
-"""Recordings answer to their owner alone, are heard in ranges, and go with the call, the conversation and the user."""
+"""Recordings belong to their owner, are sent in ranges, and go with the call, the conversation and the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def recording_world(folder: Path, **more: Any) -> AsyncIterator[tuple[Worl
 
 
 async def own_recording(here: World, store: RecordingStore, browser: httpx2.AsyncClient) -> str:
-    """A recording of this browser's, in the conversation of a call of theirs; gives its id."""
+    """Make a recording of this browser's, in the conversation of a call of theirs; returns its id."""
     placed = await place_call(browser)
     owner = user_of(here, placed["session_id"])
     return await recorded(store, owner, placed["conversation_id"])
@@ -89,7 +89,7 @@ async def test_consent_is_given_by_the_owner_of_a_live_call_where_calls_are_reco
         assert (await browser.get("/api/recordings")).json() == {"offered": False, "recordings": []}
 
 
-async def test_a_call_may_be_opened_with_consent_and_is_refused_where_nothing_is_recorded(tmp_path: Path) -> None:
+async def test_a_call_may_start_with_consent_and_is_refused_on_a_server_without_recordings(tmp_path: Path) -> None:
     async with recording_world(tmp_path) as (here, _), here.browser() as browser:
         agreed, other = await place_call(browser, record=True), await place_call(browser)
         assert here.registry.find(agreed["session_id"]).record

@@ -1,4 +1,4 @@
-"""Frames get their place on one clock, whatever the network and the sound card do."""
+"""Frames get their place on one clock, in spite of the network and the sound card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_slow_sound_card_does_not_drift() -> None:
     assert max(map(abs, errors)) < 45 * MS
 
 
-def test_a_fast_sound_card_is_told_to_leave_out_a_quiet_frame_now_and_then() -> None:
+def test_a_fast_sound_card_leaves_out_a_quiet_frame_now_and_then() -> None:
     clock, left_out = SideClock(before=1), 0
     for number in range(60 * 60 * 50):
         at = int(19.994 * (number + 1) * MS)

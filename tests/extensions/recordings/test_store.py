@@ -1,4 +1,4 @@
-"""Recordings are written beside the call, within their bounds, and expire and vanish with their owner's data."""
+"""Recordings are written beside the call, within their bounds. They expire, and go with their owner's data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_files_belong_to_their_owner_alone_and_cannot_be_read_by_other_acc
     assert "ada" not in str(files)
 
 
-async def test_a_full_queue_costs_frames_which_are_marked_and_nothing_else(store: RecordingStore) -> None:
+async def test_a_full_queue_costs_only_frames_which_are_marked_as_missing(store: RecordingStore) -> None:
     recording = store.begin("ada", "c1", "s1", lambda _: None)
     for number in range(QUEUE_LIMIT + 500):  # as if the disk had stopped
         recording.add_frame(CALLER, number * 480, SILENCE)
@@ -65,7 +65,7 @@ async def test_a_full_queue_costs_frames_which_are_marked_and_nothing_else(store
     assert found.journal.gaps == [(QUEUE_LIMIT * 20, (QUEUE_LIMIT + 500) * 20)]
 
 
-async def test_a_folder_that_cannot_be_written_ends_the_recording_and_says_so(tmp_path: Path) -> None:
+async def test_an_unwritable_folder_ends_the_recording_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     store = store_in(tmp_path / "file")
     reasons: list[str] = []
@@ -76,7 +76,7 @@ async def test_a_folder_that_cannot_be_written_ends_the_recording_and_says_so(tm
     await store.writer.close()
 
 
-async def test_a_recording_ends_where_there_is_no_room_and_stays_playable(tmp_path: Path) -> None:
+async def test_a_recording_ends_when_the_disk_is_full_and_stays_playable(tmp_path: Path) -> None:
     store = store_in(tmp_path, 2_000)
     reasons: list[str] = []
     recording = store.begin("ada", "c1", "s1", reasons.append)
@@ -93,7 +93,7 @@ async def test_a_recording_ends_where_there_is_no_room_and_stays_playable(tmp_pa
     await store.writer.close()
 
 
-async def test_recordings_expire_for_readers_at_once_and_from_the_disk_with_the_sweep(tmp_path: Path) -> None:
+async def test_recordings_expire_for_readers_immediately_and_from_the_disk_with_the_sweep(tmp_path: Path) -> None:
     now = [1_000_000.0]
     store = store_in(tmp_path, keep_s=3_600, clock=lambda: now[0])
     recording_id = await recorded(store)
@@ -112,7 +112,7 @@ async def test_recordings_expire_for_readers_at_once_and_from_the_disk_with_the_
     await store.writer.close()
 
 
-async def test_everything_of_a_user_is_erased_recordings_under_way_included(
+async def test_everything_of_a_user_is_erased_including_unfinished_recordings(
     store: RecordingStore, tmp_path: Path
 ) -> None:
     await recorded(store, "ada")
@@ -126,7 +126,7 @@ async def test_everything_of_a_user_is_erased_recordings_under_way_included(
     assert store.writer.active == ()
 
 
-async def test_a_conversations_recordings_go_with_it_and_one_can_be_deleted_by_itself(
+async def test_a_conversations_recordings_go_with_it_and_each_can_be_deleted_by_itself(
     store: RecordingStore, tmp_path: Path
 ) -> None:
     first, second = await recorded(store, conversation="c1"), await recorded(store, conversation="c2")
@@ -168,7 +168,7 @@ async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
-    await store.sweep()  # of another process: what is being written is left alone
+    await store.sweep()  # of another process: an unfinished recording is left alone
     assert [each.shown()["state"] for each in await store.all_of("ada")] == ["recording"]
     process.send_signal(signal.SIGKILL)
     await process.communicate()
@@ -180,7 +180,7 @@ async def test_a_killed_server_leaves_a_recording_that_plays_and_is_completed(
         await store.sweep()
 
 
-async def test_what_a_killed_beginning_left_is_swept_away(store: RecordingStore) -> None:
+async def test_the_remains_of_a_killed_beginning_are_removed(store: RecordingStore) -> None:
     found = await store.find("ada", await recorded(store))
     empty = found.audio.with_name("e" * 16 + ".jsonl")
     empty.write_bytes(b"")
@@ -189,7 +189,7 @@ async def test_what_a_killed_beginning_left_is_swept_away(store: RecordingStore)
     assert not empty.exists() and found.audio.exists()
 
 
-async def test_the_end_of_the_process_completes_what_is_under_way(store: RecordingStore) -> None:
+async def test_the_end_of_the_process_completes_unfinished_recordings(store: RecordingStore) -> None:
     recording = store.begin("ada", "c1", "s1", lambda _: None)
     add_tone(recording, ASSISTANT, 440, 0, 400)
     await store.writer.close()

@@ -1,4 +1,4 @@
-"""The times of utterances and words are those at which they sounded."""
+"""Utterances and words have the times at which they sounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def play(times: UtteranceTimes, item: str, from_ms: int, ms: int) -> None:
         times.on_played(at)
 
 
-def test_what_the_caller_said_has_the_times_of_their_voice_though_its_words_come_late() -> None:
+def test_the_callers_late_words_have_the_times_of_their_voice() -> None:
     times = UtteranceTimes()
     times.on_event(ev.SpeechStarted(), 1_000)
     times.on_event(ev.SpeechPaused(500), 1_500)
@@ -46,7 +46,7 @@ def test_words_share_the_time_of_their_utterance_by_their_length() -> None:
     assert found["words"] == [("good", 5_000, 5_470), ("morning", 5_470, 6_223), ("all", 6_223, 6_600)]
 
 
-def test_of_an_interrupted_reply_only_what_was_heard_is_there() -> None:
+def test_only_the_heard_part_of_an_interrupted_reply_is_there() -> None:
     times = UtteranceTimes()
     play(times, "i", 1_000, 400)
     found = times.settled(page.TranscriptInterrupted("i", "one two", "one two three four five six"), 1_600)
@@ -55,7 +55,7 @@ def test_of_an_interrupted_reply_only_what_was_heard_is_there() -> None:
     assert found["words"][-1][2] == 1_400
 
 
-def test_what_was_typed_has_a_moment_and_what_never_sounded_has_none() -> None:
+def test_typed_words_have_one_moment_and_unheard_ones_none() -> None:
     times = UtteranceTimes()
     typed = times.settled(page.TranscriptCompleted("user", "t1", "hello"), 700)
     assert typed is not None and typed["typed"] and (typed["from_ms"], typed["words"]) == (700, [])

@@ -36,7 +36,7 @@ async def rtvi_call(ahead_frames: int = AHEAD_FRAMES) -> AsyncIterator[tuple[Rtv
 
 
 class RtviRig:
-    """A call with a client that plays whatever arrives immediately; time passes by itself."""
+    """A call with a client that plays all audio immediately, in real time."""
 
     exact = True
     slack_ms = FRAME_MS
@@ -62,7 +62,7 @@ class RtviRig:
         await self._client.close()
 
     async def listen(self) -> None:
-        """Take down what is audible, until the connection ends."""
+        """Record audible frames, until the connection ends."""
         async for message in self._client:
             assert isinstance(message, bytes)
             frame = read_frame(message)
@@ -72,7 +72,7 @@ class RtviRig:
 
 @asynccontextmanager
 async def rtvi_rig() -> AsyncIterator[Rig]:
-    """A call of an RTVI client that holds no sound back, so that an order is heard immediately."""
+    """A call of an RTVI client that buffers no sound, so that a command is heard immediately."""
     async with rtvi_call(ahead_frames=0) as (transport, client):
         rig = RtviRig(transport, client)
         listening = asyncio.create_task(rig.listen())

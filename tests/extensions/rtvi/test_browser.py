@@ -22,11 +22,11 @@ PAGE = Path(__file__).with_name("page.js")
 QUESTION = "What's the weather in Seattle?"
 INTERRUPTION = "no, that is enough now, please stop"
 INTO_THE_ANSWER_S = 3.0
-"""From when the answer sounds, so that there is something to measure."""
+"""Milliseconds after the answer's first sound, so that there is something to measure."""
 STORY: dict[str, Any] = {"text": "It is sunny. It stays warm all day long.", "tone": {"hz": 440, "ms": 12_000}}
 SPOKEN_RMS, QUIET_RMS = 0.05, 0.005
 QUIET_WITHIN_MS = 1_500
-"""What the browser has buffered, what its player is ahead, and this test's own looking under load."""
+"""The browser's buffer, the player's lead, and this test's own polling under load."""
 WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
 both_transports = pytest.mark.parametrize("kind", ["websocket", "webrtc"])
 
@@ -45,11 +45,11 @@ class Kit:
         self.url = url
 
     async def call(self, kind: str, **options: Any) -> Any:
-        """Connect; return what `bot-ready` said."""
+        """Connect; return the data of `bot-ready`."""
         return await self.page.evaluate("([kind, url, options]) => call(kind, url, options)", [kind, self.url, options])
 
     async def event(self, *names: str) -> list[tuple[float, str, Any]]:
-        """What the kit has reported: milliseconds of the page's clock, event, data."""
+        """The events of the kit: milliseconds of the page's clock, event, data."""
         told = await self.page.evaluate("told")
         return [(at, name, data) for at, name, data in told if not names or name in names]
 
@@ -60,14 +60,14 @@ class Kit:
             if len(found) >= count:
                 return found[count - 1]
             await asyncio.sleep(LOOK_EVERY_S)
-        raise AssertionError(f"no {name}; told {await self.event()}")
+        raise AssertionError(f"no {name} among {await self.event()}")
 
     async def levels(self, since: float, until: float = float("inf")) -> list[tuple[float, float, float]]:
-        """Loudness and loudest frequency of what was heard in that time."""
+        """Loudness and loudest frequency of the sound in that time."""
         return [(at, rms, hz) for at, rms, hz in await self.page.evaluate("levels") if since < at < until]
 
     async def quiet_after(self, since: float) -> float:
-        """Milliseconds from `since` until nothing was heard."""
+        """Milliseconds from `since` until silence."""
         for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
             if quiet := [at for at, rms, _ in await self.levels(since) if rms < QUIET_RMS]:
                 return quiet[0] - since
@@ -77,7 +77,7 @@ class Kit:
 
 @asynccontextmanager
 async def kit(running: RunningServer, script: str) -> AsyncIterator[Kit]:
-    """A tab with the kit on a page of the server's own origin, and a microphone that says what the test asks for."""
+    """A tab with the kit on a page of the server's own origin. Its microphone says what the test asks for."""
     async with chromium(microphone="asked", complaints="expected", more=LOCAL_PAGE) as tab:
         await tab.page.route(
             f"{running.url}/kit", lambda route: route.fulfill(content_type="text/html", body="<!doctype html>")

@@ -1,4 +1,4 @@
-"""The binary frames: Pipecat's own are read, what is written is read again, and junk is refused."""
+"""The binary frames: Pipecat's own are read, written ones are read again, and junk is refused."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_a_written_message_is_read_again(text: bytes) -> None:
 
 
 @given(data=some.binary(max_size=300))
-def test_junk_is_refused_or_read_and_nothing_else(data: bytes) -> None:
+def test_junk_is_refused_or_read_without_another_error(data: bytes) -> None:
     with contextlib.suppress(BadRequest):
         read_frame(data)
 
 
 @given(data=some.binary(min_size=1, max_size=60), cut=some.integers(0, 100), flipped=some.integers(0, 7))
-def test_a_damaged_frame_is_refused_or_read_and_nothing_else(data: bytes, cut: int, flipped: int) -> None:
+def test_a_damaged_frame_is_refused_or_read_without_another_error(data: bytes, cut: int, flipped: int) -> None:
     frame = bytearray(write_audio(data, 16_000))
     frame[cut % len(frame)] ^= 1 << flipped
     for damaged in (bytes(frame), bytes(frame[: cut % len(frame)])):
@@ -55,7 +55,7 @@ def test_lengths_beyond_the_end_and_unknown_wire_types_are_refused(data: bytes) 
         read_frame(data)
 
 
-def test_fields_that_are_unknown_are_passed_over() -> None:
+def test_unknown_fields_are_skipped() -> None:
     unknown = b"\x50\x01" + b"\x59" + bytes(8) + b"\x65" + bytes(4) + b"\x72\x03abc"
     assert read_frame(unknown + write_message(b"{}") + unknown) == b"{}"
     assert read_frame(unknown) is None

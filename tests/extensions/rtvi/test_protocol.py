@@ -1,4 +1,4 @@
-"""What a client's messages do to the call, and how it is answered."""
+"""A client's messages as actions on the call, and the answers to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backend.turns.call_options import CallOptions
 
 
 class Call:
-    """Notes what it is asked for."""
+    """Records its requests."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -99,7 +99,7 @@ def test_a_session_takes_instructions_and_functions_and_keeps_them_when_an_updat
     assert client.call.options is options
 
 
-def test_results_ask_for_a_reply_once_the_client_owes_no_other() -> None:
+def test_results_ask_for_a_reply_once_the_client_owes_no_others() -> None:
     from backend.turns import commands as do
 
     client = Client()
@@ -130,7 +130,7 @@ def test_results_ask_for_a_reply_once_the_client_owes_no_other() -> None:
         ("client-message", None, "not valid"),
     ],
 )
-def test_what_cannot_be_done_is_answered_with_what_to_do(kind: str, data: Any, words: str) -> None:
+def test_an_impossible_request_is_answered_with_advice(kind: str, data: Any, words: str) -> None:
     client = Client()
     (answer,) = client.say(kind, data, message_id="mine")
     assert (answer["type"], answer["id"]) == ("error-response", "mine") and words in answer["data"]["error"]
@@ -140,13 +140,13 @@ def test_what_cannot_be_done_is_answered_with_what_to_do(kind: str, data: Any, w
 @pytest.mark.parametrize(
     "text", ["ping: 17", "{", "[]", '{"type": "signalling", "message": {}}', "[" * 100_000, b"\xff"]
 )
-def test_what_is_no_message_is_passed_over(text: str | bytes) -> None:
+def test_an_invalid_message_is_ignored(text: str | bytes) -> None:
     client = Client()
     client.protocol.receive(text)
     assert client.told == client.call.done == []
 
 
-def test_what_comes_before_the_call_runs_is_refused() -> None:
+def test_a_message_before_the_call_runs_is_refused() -> None:
     client = Client(attached=False)
     (answer,) = client.say("send-text", {"content": "Hi"})
     assert "wait for bot-ready" in answer["data"]["error"]

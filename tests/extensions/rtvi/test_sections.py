@@ -1,4 +1,4 @@
-"""Video is taken out of offers, and stands in answers as inactive, in its place."""
+"""Video is removed from offers, and stands in answers as inactive, in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client learns of each step of a call."""
+"""The client's events for each step of a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def published(under_test: RtviTranslator, *events: page.PageEvent) -> list[tuple
     return told(under_test, None, *(do.Publish(event) for event in events))
 
 
-def test_the_floor_decides_who_is_said_to_speak() -> None:
+def test_the_floor_decides_who_counts_as_speaking() -> None:
     t = translator()
     assert published(t, page.FloorChanged("user")) == [("user-started-speaking", None)]
     assert published(t, page.FloorChanged("pausing")) == [("user-stopped-speaking", None)]
@@ -38,7 +38,7 @@ def test_the_floor_decides_who_is_said_to_speak() -> None:
     ]
 
 
-def test_what_the_caller_says_grows_and_is_then_final() -> None:
+def test_the_callers_words_grow_and_then_are_final() -> None:
     t = translator()
     first = published(t, page.TranscriptDelta("user", "u", "What is"), page.TranscriptDelta("user", "u", " it?"))
     assert [(kind, data["text"], data["final"]) for kind, data in first] == [
@@ -52,14 +52,14 @@ def test_what_the_caller_says_grows_and_is_then_final() -> None:
         and (kind, text["text"]) == ("user-llm-text", "What is it?")
     )
     typed = published(t, page.TranscriptCompleted("user", "typed-1", "Hi"))
-    assert [kind for kind, _ in typed] == ["user-llm-text"], "the client has shown what was typed in it"
+    assert [kind for kind, _ in typed] == ["user-llm-text"], "the client has shown its typed words itself"
 
 
 def outputs(messages: list[tuple[str, Any]]) -> list[tuple[str, str]]:
     return [(data["text"], data["spoken_status"]) for kind, data in messages if kind == "bot-output"]
 
 
-def test_an_answer_is_reported_sentence_by_sentence_and_again_as_it_was_heard() -> None:
+def test_an_answer_is_reported_sentence_by_sentence_and_then_as_it_was_heard() -> None:
     t = translator()
     words = published(t, page.TranscriptDelta("assistant", "a", "It is sunny. It st"))
     assert [kind for kind, _ in words] == ["bot-llm-started", "bot-llm-text", "bot-output", "bot-transcription"]
@@ -74,7 +74,7 @@ def test_an_answer_is_reported_sentence_by_sentence_and_again_as_it_was_heard() 
     assert progress == {"accumulated_text": "It", "remaining_text": " stays warm."}
 
 
-def test_an_older_client_learns_whether_words_were_spoken() -> None:
+def test_an_older_client_hears_whether_words_were_spoken() -> None:
     t = translator()
     t.legacy = True
     told_of = published(t, page.TranscriptDelta("assistant", "a", "Yes."), page.ReplyWorded("a", "Yes."))
@@ -111,7 +111,7 @@ def test_a_call_that_ends_over_a_limit_says_so() -> None:
     assert told(translator(), None, do.HangUp("disconnected")) == []
 
 
-def test_a_recording_of_ours_is_reported_when_it_sounds() -> None:
+def test_a_clip_of_ours_is_reported_when_it_sounds() -> None:
     t = translator()
     kinds = [kind for kind, _ in told(t, ev.PlaybackStarted(f"{do.CLIP_ITEM}{do.Clip.MOMENT}"))]
     assert kinds[:2] == ["bot-tts-started", "bot-started-speaking"] and "bot-output" in kinds

@@ -1,4 +1,4 @@
-"""Servers that one runs oneself, for the contract of Responders."""
+"""Self-hosted servers, for the contract of Responders."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.offline_peer import OfflinePeer
 from tests.support.responder_rigs import Provider
 
 LEAVES_OUT = {
-    "test_the_tokens_of_a_reply_are_told_by_kind": "it counts no audio, or nothing at all: see test_codecs.py",
-    "test_over_the_wire_a_wrong_event_is_refused_and_the_line_lives_on": "it knows no clear, or takes it",
+    "test_the_tokens_of_a_reply_are_counted_by_kind": "it counts no audio, or nothing at all: see test_codecs.py",
+    "test_the_strict_peer_refuses_a_wrong_event_and_keeps_the_connection": "it knows no clear, or takes it",
 }
-NO_LIMIT = {"test_a_rate_limit_names_the_time_after_which_to_ask_again": "it does not say so of a reply"}
-NO_REASON = {"test_why_a_reply_broke_off_is_told": "it does not say why"}
+NO_LIMIT = {"test_a_rate_limit_has_the_time_after_which_to_retry": "it does not say so of a reply"}
+NO_REASON = {"test_an_incomplete_reply_has_its_reason": "it does not say why"}
 
 
 def _provider(name: str, can: Capabilities, left_out: dict[str, str], retry_after_s: float = 1.5) -> Provider:

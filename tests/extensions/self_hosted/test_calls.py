@@ -1,4 +1,4 @@
-"""Whole spoken calls with servers of the Realtime protocol that one runs oneself, each played by its strict peer."""
+"""Whole spoken calls with self-hosted servers of the Realtime protocol, each played by its strict peer."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def hosted(server: str, peer: OfflinePeer) -> dict[str, str]:
 
 
 def refusals(log: dict[str, Any]) -> list[dict[str, Any]]:
-    """What was refused on a connection because the server does not do it."""
+    """The refusals on a connection for features that the server lacks."""
     errors = [entry["event"]["error"] for entry in log["sent"] if entry["type"] == "error"]
     return [error for error in errors if REFUSALS & {error["code"], error["type"]}]
 
 
 @asynccontextmanager
 async def called(server: str, script: dict[str, Any], meteo_url: str = "http://127.0.0.1:9") -> AsyncIterator[Any]:
-    """A call over WebRTC with a server of that kind, and its peer; nothing that was sent may have been refused."""
+    """A call over WebRTC with a server of that kind, and its peer, which must have refused nothing."""
     async with offline_peer(script, "--strict", server) as peer:
         with running_server(None, **thinking_with(peer, meteo_url) | hosted(server, peer)) as running:
             async with placed_call(running) as call:
@@ -47,7 +47,7 @@ async def called(server: str, script: dict[str, Any], meteo_url: str = "http://1
 
 
 async def received(peer: OfflinePeer) -> list[dict[str, Any]]:
-    """What the newest connection brought."""
+    """The client events of the newest connection."""
     return [entry["event"] for entry in (await peer.connections())[-1]["received"]]
 
 
@@ -69,7 +69,7 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: 
         assert [True for item in made.log["items"] if item.get("heard_ms")] == [True], "it is cut there, too"
     else:
         told = json.dumps([event["item"] for event in made.received if "item" in event])
-        assert made.heard.split()[-1] in told, "what was heard is told there"
+        assert made.heard.split()[-1] in told, "the heard part is sent there"
 
 
 @pytest.mark.parametrize("server", PEERS)

@@ -1,4 +1,4 @@
-"""What servers that one runs oneself do otherwise than OpenAI."""
+"""Differences of self-hosted servers from OpenAI."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_a_call_is_reported_once_whether_it_comes_beside_the_end_or_in_it(server
     events = says(codec, begun("r1", "answer-1"), beside, last)
     assert [each for each in events if isinstance(each, ev.ToolCalled)] == [ev.ToolCalled("r1", "c1", "ask", "{}")]
     again = says(codec, begun("r2"), beside | {"response_id": "r2"}, ended("r2", status="cancelled"))
-    assert not [each for each in again if isinstance(each, ev.ToolCalled)], "what was cancelled calls nothing"
+    assert not [each for each in again if isinstance(each, ev.ToolCalled)], "a cancelled reply calls nothing"
 
 
-def test_speech_to_speech_gets_a_result_for_an_open_call_before_a_filler_and_the_real_one_as_a_message() -> None:
+def test_speech_to_speech_gets_a_late_answer_as_a_message_after_a_filler_result() -> None:
     codec = made("speech_to_speech")
     sent(codec, do.CreateReply(Purpose.ANSWER, "answer-1"))
     says(codec, begun("r1", "answer-1"), ended("r1", output=[CALL]))
@@ -75,7 +75,7 @@ def test_speech_to_speech_gets_a_result_for_an_open_call_before_a_filler_and_the
     assert len(sent(codec, do.CreateReply(Purpose.RESULT, "result-3"))) == 1
 
 
-def test_speech_to_speech_gets_a_result_that_comes_in_time_as_one() -> None:
+def test_speech_to_speech_gets_a_timely_result_as_one() -> None:
     codec = made("speech_to_speech")
     says(codec, begun("r1", "answer-1"), ended("r1", output=[CALL]))
     [result] = sent(codec, do.SubmitResult("c1", "4"))
@@ -83,7 +83,7 @@ def test_speech_to_speech_gets_a_result_that_comes_in_time_as_one() -> None:
     assert len(sent(codec, do.CreateReply(Purpose.RESULT, "result-2"))) == 1
 
 
-def test_localai_names_no_request_so_the_next_reply_is_the_one_that_was_asked_for() -> None:
+def test_localai_names_no_request_so_the_next_reply_is_the_requested_one() -> None:
     codec = made("localai")
     assert sent(codec, do.CreateReply(Purpose.GREETING, "greeting-1"))
     assert says(codec, begun("r1")) == [ev.ReplyStarted("r1", "greeting-1")]

@@ -1,4 +1,4 @@
-"""A conversation is shared from the page, read by a stranger's browser, and read no more once the link is revoked."""
+"""A conversation is shared from the page, read in a stranger's browser, and unreadable once the link is revoked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUESTION, ANSWER = "What's the weather in Seattle?", "In Seattle it is"
 
 
 async def shared(tab: Tab, url: str) -> str:
-    """Converse, and make a link to it; gives the link's address."""
+    """Converse, and make a link to it; returns the link's address."""
     await tab.open(url)
     await connect_silently(tab)
     await ask(tab, QUESTION, ANSWER)
@@ -58,7 +58,7 @@ async def test_a_stranger_reads_it_in_their_language_until_it_is_revoked(browser
         await tab.sees("share-said", "That did not work.")
 
 
-async def test_an_address_that_is_cut_or_a_server_that_is_away_is_explained(browser: Browser) -> None:
+async def test_a_cut_address_or_an_unreachable_server_is_explained(browser: Browser) -> None:
     async with real_server() as server, tab_in(browser, complaints="expected") as reader:
         answer = await reader.page.goto(f"{server}/shared/cut")
         assert answer and answer.status == 404
@@ -72,7 +72,7 @@ async def test_an_address_that_is_cut_or_a_server_that_is_away_is_explained(brow
         await reader.sees("shared", "Too many requests just now")
 
 
-async def test_where_nobody_shares_there_is_no_button(browser: Browser) -> None:
+async def test_without_sharing_on_the_server_there_is_no_button(browser: Browser) -> None:
     async with standing_in() as stand_in, tab_in(browser) as tab:
         stand_in.said = [{"role": "user", "content": "Hello.", "at": 1.0}]
         await tab.page.add_init_script("sessionStorage.setItem('conversation', 'stand-in-conversation')")

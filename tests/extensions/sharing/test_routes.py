@@ -1,4 +1,4 @@
-"""A shared transcript: read by all who have its link, until it expires, is revoked, or what it shows is erased."""
+"""A shared transcript: anyone with the link reads it, until it expires, is revoked, or its data is erased."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def sharing_world(folder: Path, *, days: float = 30, **more: Any) -> Async
 
 
 async def conversation_of(here: World, browser: httpx2.AsyncClient, conversation: str = SECRETS[0]) -> str:
-    """Have something said in a conversation of this browser's; gives the session of their call."""
+    """Say something in a conversation of this browser's; returns the session of their call."""
     placed = await place_call(browser, conversation_id=conversation)
     owner, at = user_of(here, placed["session_id"]), time.time() - 60
     await here.memory.append_messages(
@@ -62,7 +62,7 @@ async def share(browser: httpx2.AsyncClient, conversation: str = SECRETS[0], **b
     return made
 
 
-async def test_anybody_reads_what_was_said_until_it_was_shared_and_learns_nobodys_name(tmp_path: Path) -> None:
+async def test_any_reader_sees_the_words_up_to_the_sharing_and_no_names(tmp_path: Path) -> None:
     async with sharing_world(tmp_path) as (here, _), here.browser() as owner, here.browser() as reader:
         session = await conversation_of(here, owner)
         link = await share(owner)
@@ -85,7 +85,7 @@ async def test_anybody_reads_what_was_said_until_it_was_shared_and_learns_nobody
             assert not [secret for secret in (*SECRETS, user, session) if secret in answer.text + link["path"]]
 
 
-async def test_a_link_works_for_a_week_or_as_long_as_its_owner_says_and_then_says_that_it_is_over(
+async def test_a_link_works_for_a_week_or_for_the_owners_time_and_then_says_that_it_is_over(
     tmp_path: Path,
 ) -> None:
     async with sharing_world(tmp_path) as (here, now), here.browser() as owner, here.browser() as reader:
@@ -101,7 +101,7 @@ async def test_a_link_works_for_a_week_or_as_long_as_its_owner_says_and_then_say
         assert listed == {"days": 30, "links": [week]}
 
 
-async def test_what_was_not_made_here_is_not_found(tmp_path: Path) -> None:
+async def test_an_unknown_link_is_not_found(tmp_path: Path) -> None:
     async with sharing_world(tmp_path) as (here, _), here.browser() as owner, here.browser() as reader:
         await conversation_of(here, owner)
         link = await share(owner)
@@ -130,7 +130,7 @@ async def test_a_link_ends_when_it_is_revoked_and_with_its_conversation_its_call
         assert (await owner.get("/api/links")).json()["links"] == []
 
 
-async def test_a_conversation_that_is_no_longer_kept_is_no_longer_shown(tmp_path: Path) -> None:
+async def test_a_deleted_conversation_is_not_shown(tmp_path: Path) -> None:
     async with sharing_world(tmp_path) as (here, _), here.browser() as owner, here.browser() as reader:
         session = await conversation_of(here, owner)
         link = await share(owner)
@@ -153,7 +153,7 @@ async def test_a_stranger_shares_lists_and_revokes_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("days", [0, -1, 31, "many"])
-async def test_no_link_works_longer_than_the_server_allows_or_for_no_time(tmp_path: Path, days: Any) -> None:
+async def test_a_links_time_is_at_most_the_servers_and_not_zero(tmp_path: Path, days: Any) -> None:
     async with sharing_world(tmp_path) as (here, _), here.browser() as owner:
         await conversation_of(here, owner)
         refused = await owner.post(f"/api/conversations/{SECRETS[0]}/links", json={"days": days})
@@ -161,7 +161,7 @@ async def test_no_link_works_longer_than_the_server_allows_or_for_no_time(tmp_pa
         assert (await owner.get("/api/links")).json()["links"] == []
 
 
-async def test_where_nobody_shares_no_link_is_made(tmp_path: Path) -> None:
+async def test_without_sharing_on_the_server_no_link_is_made(tmp_path: Path) -> None:
     async with sharing_world(tmp_path, days=0) as (here, _), here.browser() as owner:
         await conversation_of(here, owner)
         refused = await owner.post(f"/api/conversations/{SECRETS[0]}/links", json={})

@@ -1,4 +1,4 @@
-"""Shared links: in a real Redis, each leads to its owner alone, and nothing is left of those that are gone."""
+"""Shared links in a real Redis: each leads to its owner only, and deleted ones leave nothing behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_link_leads_to_its_owner_until_it_expires() -> None:
         assert await links.find(link.id) is None and await links.of("ada") == []
 
 
-async def test_nothing_is_left_of_links_that_are_revoked_forgotten_or_erased() -> None:
+async def test_links_that_are_revoked_or_erased_leave_nothing() -> None:
     async with shared_links() as (links, redis, _):
         first, second, third = [await links.share("ada", name, days=1) for name in ("c1", "c2", "c2")]
         assert [link.id for link in await links.of("ada")] == [third.id, second.id, first.id]
@@ -57,7 +57,7 @@ async def test_nothing_is_left_of_links_that_are_revoked_forgotten_or_erased() -
         assert await keys(redis) == []
 
 
-async def test_there_is_room_for_so_many_and_expired_ones_make_room() -> None:
+async def test_the_number_of_links_is_limited_and_expired_ones_make_room() -> None:
     async with shared_links() as (links, redis, now):
         for _ in range(LINKS_LIMIT):
             await links.share("ada", "c1", days=1)

@@ -22,7 +22,7 @@ async def sip_rig() -> AsyncIterator[Rig]:
 
 @asynccontextmanager
 async def sip_call(**options: Any) -> AsyncIterator[tuple[SipTransport, SipPhone]]:
-    """A call that is up; both ends are closed at the end. `options` are the telephone's."""
+    """An open call; both ends are closed at the end. `options` are the telephone's."""
     transports: asyncio.Queue[SipTransport] = asyncio.Queue()
     async with (
         user_agent(lambda call: transports.put_nowait(call.accept())) as agent,

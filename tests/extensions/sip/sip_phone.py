@@ -1,4 +1,4 @@
-"""A telephone that speaks SIP and RTP over real sockets: what the server's peers do, without their repetitions."""
+"""A telephone that speaks SIP and RTP over real sockets, like the server's peers, but without their repetitions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Sound(asyncio.DatagramProtocol):
 
 @dataclass
 class SipPhone:
-    """One telephone with one call; `server` is where it calls."""
+    """One telephone with one call; `server` is the address that it calls."""
 
     server: tuple[str, int]
     number: str = "+15550123456"
@@ -61,7 +61,7 @@ class SipPhone:
     """The addresses that the server has asked us to call."""
     refer_status: int = 202
     refer_news: int = 200
-    """What we say became of it; 0: nothing."""
+    """The outcome that we report; 0: nothing."""
     responses: list[SipResponse] = field(default_factory=list)
     requests: list[SipRequest] = field(default_factory=list)
     heard: list[Frame] = field(default_factory=list)
@@ -69,7 +69,7 @@ class SipPhone:
     """The keys the server has pressed."""
     packets: int = 0
     challenges: str = ""
-    """What a BYE of the server's is challenged with."""
+    """The challenge for a BYE of the server's."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a BYE of the server's."""
     sends: bool = True
@@ -104,7 +104,7 @@ class SipPhone:
         self.rtp_port = self._sound.get_extra_info("sockname")[1]
 
     async def close(self) -> None:
-        """Release the sockets; a call that may still be up is hung up."""
+        """Release the sockets; an open call is hung up."""
         if self.to_tag and not self.over.is_set():
             self.send(self.request("BYE"))
             await asyncio.sleep(0.05)
@@ -120,7 +120,7 @@ class SipPhone:
     # --- signalling -----------------------------------------------------------------------------------
 
     def sdp(self, direction: str = "sendrecv", port: int | None = None) -> str:
-        """A description of ours."""
+        """Our session description."""
         number, name = FORMATS[self.codec]
         keys = f"a=rtpmap:{KEYS} telephone-event/8000\r\na=fmtp:{KEYS} 0-15\r\n" if self.offers_keys else ""
         return (
@@ -149,7 +149,7 @@ class SipPhone:
         return request
 
     def send(self, message: SipMessage | bytes) -> None:
-        """Send something, whatever it is."""
+        """Send any message."""
         data = message if isinstance(message, bytes) else bytes(message)
         if self._writer is not None:
             self._writer.write(data)
@@ -162,7 +162,7 @@ class SipPhone:
         return await self.answer_to(request, within_s)
 
     async def answer_to(self, request: SipRequest, within_s: float = 5.0) -> SipResponse:
-        """Wait for the final answer to a request that was sent."""
+        """Wait for the final answer to a sent request."""
         cseq = request.headers.get_first("cseq")
 
         def final() -> list[SipResponse]:
@@ -206,7 +206,7 @@ class SipPhone:
         self.send(ack)
 
     def cancel(self) -> SipRequest:
-        """Give up the INVITE that is under way; return the request."""
+        """Give up the pending INVITE; return the request."""
         assert self.invite
         cancel = self.request("CANCEL")
         cancel.headers.get("via")[0] = self.invite.headers.get("via")[0]
@@ -267,13 +267,13 @@ class SipPhone:
     # --- sound ----------------------------------------------------------------------------------------
 
     def say(self, pcm: bytes) -> None:
-        """Speak 24 kHz PCM16 in real time, after what is being said."""
+        """Speak 24 kHz PCM16 in real time, after the present speech."""
         pcm += bytes(-len(pcm) % FRAME_BYTES)
         for at in range(0, len(pcm), FRAME_BYTES):
             self._outgoing.append(self._encoder.encode(Frame(pcm[at : at + FRAME_BYTES])))
 
     async def said(self) -> None:
-        """Wait until it has been said."""
+        """Wait until all of it is spoken."""
         await until(lambda: not self._outgoing, 30)
 
     def press(self, keys: str) -> None:

@@ -43,7 +43,7 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
         receiving = asyncio.create_task(transport.receive_frames(frames.append))
         phone.say(tone(500, 400))
         transport.play("a", tone(800, 400))
-        await until(lambda: len(phone.audible()) >= 19 and len([f for f in frames if audible(f)]) >= 19, 8)
+        await until(lambda: len(phone.audible()) >= 19 and len([f for f in frames if audible(f)]) >= 19)
         await asyncio.sleep(0.1)
         assert pitch(b"".join(f for f in frames if audible(f))) == pytest.approx(500, rel=0.04)
         assert pitch(b"".join(phone.audible())) == pytest.approx(800, rel=0.04)
@@ -51,12 +51,12 @@ async def test_a_sound_goes_both_ways_in_every_codec(codec: CodecName) -> None:
         await receiving
 
 
-async def test_keys_are_heard_once_each_and_do_not_disturb_the_sound() -> None:
+async def test_each_key_is_heard_once_and_does_not_disturb_the_sound() -> None:
     async with sip_call() as (transport, phone):
         keys: list[str] = []
         transport.listen_to_keys(keys.append)
         phone.press("12#A")
-        await until(lambda: len(keys) == 4, 5)
+        await until(lambda: len(keys) == 4)
         await asyncio.sleep(0.2)
         assert keys == ["1", "2", "#", "A"]
 
@@ -74,15 +74,15 @@ async def test_all_keys_are_pressed_through_a_renewed_agreement_and_the_sound_go
     async with sip_call() as (transport, phone):
         transport.play("a", tone(700, 600))
         pressing = asyncio.create_task(transport.press("1123456*#0"))
-        await until(lambda: len(phone.keys) == 3, 5)
+        await until(lambda: len(phone.keys) == 3)
         await phone.change("sendrecv")
-        assert await asyncio.wait_for(pressing, 5) == 10
+        assert await asyncio.wait_for(pressing, 30) == 10
         assert "".join(phone.keys) == "1123456*#0"
-        await until(lambda: len(phone.audible()) >= 28, 5)
+        await until(lambda: len(phone.audible()) >= 28)
 
 
 @pytest.mark.parametrize(("keys", "hold"), [("42#", False), ("1234567890", True), ("4 2", False)])
-async def test_the_responder_learns_which_keys_were_pressed(keys: str, hold: bool) -> None:
+async def test_the_responder_hears_which_keys_were_pressed(keys: str, hold: bool) -> None:
     async with sip_call() as (transport, phone), placed_call(transport=transport) as call:
         await until(lambda: call.events_of("session_started") != [])
         call.live.type_text("Press them.")
@@ -93,9 +93,9 @@ async def test_the_responder_learns_which_keys_were_pressed(keys: str, hold: boo
             ReplyFinished("r1", "completed"),
         )
         if hold:
-            await until(lambda: len(phone.keys) == 3, 5)
+            await until(lambda: len(phone.keys) == 3)
             await phone.change("sendonly")
-        await until(lambda: call.done(SubmitResult) != [], 5)
+        await until(lambda: call.done(SubmitResult) != [])
         output, pressed = call.done(SubmitResult)[0].output, "".join(phone.keys)
         if " " in keys:
             assert "Only digits" in output and not pressed
@@ -120,14 +120,14 @@ async def test_on_hold_nothing_is_sent_or_lost_and_afterwards_the_reply_goes_on(
         assert transport.queued_ms == 300
         answer = await phone.change("sendrecv")
         assert "a=sendrecv" in answer.text
-        await until(lambda: len(phone.audible()) >= 15, 5)
+        await until(lambda: len(phone.audible()) >= 15)
         assert "a=inactive" in (await phone.change("inactive")).text
         await phone.hang_up()
         await receiving
 
 
 @pytest.mark.parametrize(("limit", "held"), [("HOLD_MAX_S", True), ("SILENCE_S", False)])
-async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
+async def test_a_long_hold_and_a_stop_of_the_sound_end_the_call(
     limit: str, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rtp_stream, limit, 0.5)
@@ -136,12 +136,12 @@ async def test_a_hold_that_lasts_and_a_sound_that_stops_end_the_call(
             await phone.change("inactive")
         phone.sends = held
         with pytest.raises(TransportLost, match="on hold" if held else "No sound"):
-            await asyncio.wait_for(transport.receive_frames(lambda frame: None), 5)
+            await asyncio.wait_for(transport.receive_frames(lambda frame: None), 30)
         await transport.close()
-        await asyncio.wait_for(phone.over.wait(), 5)
+        await asyncio.wait_for(phone.over.wait(), 30)
 
 
-async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> None:
+async def test_a_foreign_packet_is_not_heard_and_gets_no_sound() -> None:
     async with sip_call() as (transport, phone):
         loop = asyncio.get_running_loop()
         heard: list[bytes] = []
@@ -158,7 +158,7 @@ async def test_a_packet_of_somebody_else_is_not_heard_and_gets_no_sound() -> Non
         stranger.close()
         assert heard == []
         receiving = transport._stream._receiving
-        assert receiving and receiving._source != 0, "what the stranger names as its source"
+        assert receiving and receiving._source != 0, "the source that the stranger names"
 
 
 async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
@@ -172,27 +172,27 @@ async def test_a_repeated_invite_is_one_call_with_one_answer() -> None:
         invite = phone.invite = phone.request("INVITE", phone.sdp())
         first = await phone.ask(invite)
         phone.send(invite)
-        await until(lambda: len([each for each in phone.responses if each.status_code == 200]) >= 2, 5)
+        await until(lambda: len([each for each in phone.responses if each.status_code == 200]) >= 2)
         answers = {bytes(each) for each in phone.responses if each.status_code == 200}
         assert len(answers) == 1 and len(calls) == 1
         phone.ack(first)
-        await until(lambda: calls[0].state == "up", 2)
+        await until(lambda: calls[0].state == "up")
         assert await phone.hang_up() == 200
         phone.send(phone.request("BYE"))
-        await until(lambda: phone.responses[-1].status_code == 481, 2)
+        await until(lambda: phone.responses[-1].status_code == 481)
 
 
 async def test_a_caller_who_gives_up_before_the_answer_gets_487() -> None:
     async with user_agent(lambda call: None) as agent, sip_phone((HERE, agent.port)) as phone:
         phone.invite = phone.request("INVITE", phone.sdp())
         phone.send(phone.invite)
-        await until(lambda: any(each.status_code == 100 for each in phone.responses), 5)
+        await until(lambda: any(each.status_code == 100 for each in phone.responses))
         phone.cancel()
         answer = await phone.answer_to(phone.invite)
         phone.ack(answer)
         assert answer.status_code == 487
         assert any(each.headers.get_first("cseq") == "1 CANCEL" and each.status_code == 200 for each in phone.responses)
-        await until(lambda: agent.live == 0, 2)
+        await until(lambda: agent.live == 0)
 
 
 async def test_an_invite_without_an_offer_gets_one_of_ours() -> None:
@@ -204,12 +204,12 @@ async def test_an_invite_without_an_offer_gets_one_of_ours() -> None:
         phone.begin(answer)
         transport = agent_call(agent).transport
         transport.play("a", tone(600, 200))
-        await until(lambda: len(phone.audible()) >= 9, 5)
+        await until(lambda: len(phone.audible()) >= 9)
 
 
-async def test_a_transfer_asks_the_telephone_to_call_somebody() -> None:
+async def test_a_transfer_asks_the_telephone_to_call_another_number() -> None:
     async with sip_call() as (transport, phone):
-        await asyncio.wait_for(transport.transfer("+15550111"), 5)
+        await asyncio.wait_for(transport.transfer("+15550111"), 30)
         assert phone.refers == ["<sip:+15550111@phone.test>"]
 
 
@@ -217,9 +217,9 @@ async def test_a_transfer_asks_the_telephone_to_call_somebody() -> None:
 async def test_a_transfer_that_fails_is_reported_and_the_call_goes_on(status: int, news: int, words: str) -> None:
     async with sip_call(refer_status=status, refer_news=news) as (transport, phone):
         with pytest.raises(LineFailed, match=words):
-            await asyncio.wait_for(transport.transfer("sip:desk@pbx.test"), 5)
+            await asyncio.wait_for(transport.transfer("sip:desk@pbx.test"), 30)
         transport.play("a", tone(600, 200))
-        await until(lambda: len(phone.audible()) >= 9, 5)
+        await until(lambda: len(phone.audible()) >= 9)
 
 
 async def test_a_telephone_without_transfers_or_keys_is_not_offered_them() -> None:
@@ -227,7 +227,7 @@ async def test_a_telephone_without_transfers_or_keys_is_not_offered_them() -> No
         assert not transport.transfers and not transport.presses_keys
 
 
-async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
+async def test_a_stranger_is_refused_and_accepted_with_the_password() -> None:
     callers: list[str] = []
 
     def answer(call: SipCall) -> None:
@@ -247,7 +247,7 @@ async def test_a_stranger_is_refused_and_with_the_password_let_in() -> None:
         assert await phone.call() == 403
 
 
-async def test_more_calls_than_there_may_be_get_503() -> None:
+async def test_calls_over_the_limit_get_503() -> None:
     async with user_agent(accept, max_calls=1) as agent:
         async with sip_phone((HERE, agent.port)) as first, sip_phone((HERE, agent.port)) as second:
             assert await first.call() == 200
@@ -305,7 +305,7 @@ async def test_garbage_is_dropped_and_calls_go_on(caplog: pytest.LogCaptureFixtu
     assert "could not be handled" not in caplog.text
 
 
-async def test_options_are_answered_and_what_is_unknown_is_refused() -> None:
+async def test_options_are_answered_and_unknown_requests_are_refused() -> None:
     async with user_agent(accept) as agent, sip_phone((HERE, agent.port)) as phone:
         answer = await phone.ask(phone.request("OPTIONS"))
         assert answer.status_code == 200 and "INVITE" in (answer.headers.get_first("allow") or "")
@@ -325,13 +325,13 @@ async def test_an_acceptance_without_an_ack_ends_the_call() -> None:
         assert call.transport is not None
         with pytest.raises(NeverConnected):
             await call.transport.receive_frames(lambda frame: None)
-        await asyncio.wait_for(phone.over.wait(), 3)
+        await asyncio.wait_for(phone.over.wait(), 30)
 
 
 async def test_a_call_comes_over_tcp_and_its_sound_by_udp() -> None:
     async with sip_call(tcp=True) as (transport, phone):
         transport.play("a", tone(600, 200))
-        await until(lambda: len(phone.audible()) >= 9, 5)
+        await until(lambda: len(phone.audible()) >= 9)
         assert ";transport=tcp" in (phone.responses[-1].headers.get_first("contact") or "")
         assert await phone.hang_up() == 200
 
@@ -345,12 +345,12 @@ async def test_at_the_end_of_the_server_every_call_gets_a_bye() -> None:
 
 
 def agent_call(agent: Any) -> Any:
-    """The one call there is."""
+    """The only call."""
     [call] = agent._calls.values()
     return call
 
 
-async def test_a_challenge_of_another_peer_than_the_trunk_is_not_answered() -> None:
+async def test_only_the_trunks_challenge_is_answered() -> None:
     trunk: dict[str, Any] = {"trunk": "sip:account@sip.test", "trunk_password": "the-trunk's-password"}
     async with user_agent(accept, **trunk) as agent, sip_phone((HERE, agent.port)) as phone:
         assert await phone.call() == 200

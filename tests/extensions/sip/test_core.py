@@ -1,4 +1,4 @@
-"""The pure parts of SIP: transactions by the clock, digests, descriptions, keys in RTP, and who calls."""
+"""The pure parts of SIP: transactions by the clock, digests, descriptions, keys in RTP, and the caller's identity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ a=rtpmap:96 H264/90000
 
 @dataclass
 class Wire:
-    """A link that keeps what is sent."""
+    """A link that keeps all sent messages."""
 
     reliable: bool = False
     protocol: str = "UDP"
@@ -47,7 +47,7 @@ class Wire:
 
 
 def invite(method: str = "INVITE", **headers: str) -> SipRequest:
-    """A request as it comes."""
+    """An incoming request."""
     lines = {
         "Via": "SIP/2.0/UDP 192.0.2.7:5062;branch=z9hG4bKa;rport",
         "From": "<sip:+15550123456@pbx.test>;tag=1",
@@ -63,7 +63,7 @@ def invite(method: str = "INVITE", **headers: str) -> SipRequest:
 
 
 def moments(transactions: Transactions, wire: Wire, until_s: float) -> list[float]:
-    """The times at which something is sent again."""
+    """The times at which the message is sent again."""
     found, before = [], len(wire.sent)
     for tick in range(int(until_s * 10)):
         for link, data in transactions.expire(tick / 10).repeat:
@@ -74,7 +74,7 @@ def moments(transactions: Transactions, wire: Wire, until_s: float) -> list[floa
     return found
 
 
-def test_a_request_of_ours_is_repeated_ever_more_slowly_and_then_given_up() -> None:
+def test_a_request_of_ours_is_repeated_after_growing_pauses_and_then_fails() -> None:
     transactions, wire, outcome = Transactions(), Wire(), list[object]()
     transactions.ask(invite("BYE"), wire, outcome.append, 0.0)
     assert moments(transactions, wire, 20) == [0.5, 1.5, 3.5, 7.5, 11.5, 15.5, 19.5]
@@ -114,7 +114,7 @@ def test_an_acceptance_without_an_ack_is_known_after_32_seconds() -> None:
     assert transactions.expire(32.0).unacknowledged == [transaction]
 
 
-def test_there_are_only_so_many_transactions() -> None:
+def test_the_number_of_transactions_is_limited() -> None:
     transactions, wire, outcome = Transactions(most=2), Wire(), list[object]()
     for number in range(3):
         request = invite(Call_ID=f"c{number}")
@@ -148,7 +148,7 @@ def test_an_answer_goes_where_the_request_came_from() -> None:
         bytes(invite()) + bytes(70_000),
     ],
 )
-def test_what_is_no_message_is_refused(data: bytes) -> None:
+def test_an_invalid_message_is_refused(data: bytes) -> None:
     with pytest.raises(BadRequest):
         read_message(data)
 
@@ -201,7 +201,7 @@ def test_the_caller_is_the_asserted_identity_unless_it_is_private() -> None:
     assert caller_of(invite(Privacy="id")) == "anonymous"
 
 
-def test_the_answer_takes_one_stream_and_refuses_the_others() -> None:
+def test_the_answer_accepts_one_stream_and_refuses_the_others() -> None:
     description, plan = read_description(OFFER, ALL)
     assert (plan.codec, plan.payload_type, plan.keys_type, plan.address) == ("PCMU", 0, 110, ("192.0.2.7", 4000))
     answer = write_answer(description, plan, Here("192.0.2.1", 12_000, 5, 5))
@@ -238,7 +238,7 @@ def test_hold_is_read_from_an_offer(line: str, sends: bool, receives: bool, answ
         OFFER.replace("m=audio", "m=video"),
     ],
 )
-def test_a_description_that_cannot_be_used_is_refused(text: str) -> None:
+def test_an_unusable_description_is_refused(text: str) -> None:
     with pytest.raises(BadOffer):
         read_description(text, ALL)
 
@@ -248,7 +248,7 @@ def test_an_offer_of_ours_can_be_read_again() -> None:
     assert (plan.address, plan.clock, plan.keys_type) == (("2001:db8::1", 12_000), 48_000, 101)
 
 
-def test_a_key_counts_once_however_many_of_its_packets_come() -> None:
+def test_a_key_counts_once_for_any_number_of_its_packets() -> None:
     reader = KeyReader()
 
     def packet(code: int, timestamp: int, ends: bool = False) -> Packet:

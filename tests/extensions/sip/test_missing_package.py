@@ -1,4 +1,4 @@
-"""Without its package the extension is not there, and the others are."""
+"""Without its package the extension is missing, and the others work."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ print(dict(installed().missing), "sip" in [each.name for each in installed().ext
 """
 
 
-def test_an_extension_without_its_package_is_missing_and_the_others_are_there() -> None:
+def test_an_extension_without_its_package_is_missing_and_the_others_work() -> None:
     printed = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "{'sip': 'aiosipua'} False"

@@ -1,4 +1,4 @@
-"""Whole calls by SIP: the server as a process, baresip and a telephone of ours that speak and listen."""
+"""Whole calls by SIP: the server as a process, baresip and our own telephone that speak and listen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBER = "+15550198765"
 ANSWER = {"text": "It is sunny.", "tone": {"hz": 880, "ms": 600}}
 ASKED: dict[str, Any] = {"turns": [{"hear": "What is the weather in Seattle?", "reply": ANSWER}]}
 HOWTO = Path("docs/howto/telephone.md").read_text()
-"""The guide: its settings, its account and its command are used as they stand, but for the address."""
+"""The guide. Its settings, its account and its command are used unchanged, except for the address."""
 BARESIP = """\
 module_path {modules}
 module g711.so
@@ -70,7 +70,7 @@ def howto_settings() -> dict[str, str]:
 
 
 def address(server: RunningServer) -> tuple[str, int]:
-    """Where the server takes calls, as it says itself."""
+    """The address for calls, as the server prints it."""
     found = re.search(r"SIP +port (\d+)", server.printed)
     assert found, server.printed
     return HERE, int(found[1])
@@ -105,7 +105,7 @@ async def test_baresip_logs_in_speaks_and_hears_the_answer_and_no_password_is_lo
     assert NUMBER.strip("+") not in printed and PASSWORD not in printed
 
 
-async def test_of_two_processes_one_takes_the_calls_and_the_other_its_place(peer: OfflinePeer) -> None:
+async def test_one_of_two_processes_takes_the_calls_and_the_other_follows_it(peer: OfflinePeer) -> None:
     await peer.follow({"turns": [{"reply": ANSWER}], "loop": True})
     port = free_port()
     settings = {"SIP__ENABLED": "true", "SIP__HOST": HERE, "SIP__PORT": str(port), "SIP__PEERS": f"{HERE}/32"}
@@ -134,7 +134,7 @@ async def a_call_is_answered(port: int) -> bool:
 
 
 def configure(folder: Path) -> None:
-    """Write what baresip reads: its settings, its account, and what it says, as 8 kHz."""
+    """Write baresip's files: its settings, its account, and its speech, as 8 kHz."""
     [modules, *_] = [path.parent for path in Path("/usr/lib").glob("**/baresip/modules/g711.so")]
     (folder / "config").write_text(BARESIP.format(folder=folder, modules=modules))
     [account] = re.findall(r"^ +(<sip:kitchen@\S+)$", HOWTO, re.MULTILINE)
@@ -149,7 +149,7 @@ def configure(folder: Path) -> None:
 
 
 def what_was_heard(folder: Path) -> bytes:
-    """Read what baresip decoded, as 24 kHz."""
+    """Read baresip's decoded sound, as 24 kHz."""
     [heard] = folder.glob("dump-*-dec.wav")
     with wave.open(str(heard)) as file:
         return resample(file.readframes(file.getnframes()), file.getframerate(), 24_000)

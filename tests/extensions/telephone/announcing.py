@@ -38,7 +38,7 @@ S = TypeVar("S", bound=MediaStream)
 
 @asynccontextmanager
 async def telephone_world(folder: Path, *, public_url: str = "", **settings: Any) -> AsyncIterator[World]:
-    """A server that takes the calls of every provider; `public_url` is where Twilio calls it."""
+    """A server with the calls of every provider; `public_url` is the address that Twilio calls."""
     async with httpx2.AsyncClient() as http:
         twilio = {"auth_token": TOKEN, "public_url": public_url}
         account = {"twilio": twilio, "telnyx": {"public_key": PUBLIC_KEY}, "plivo": {"auth_token": PLIVO_TOKEN}}
@@ -78,7 +78,7 @@ async def announce(
     signed_for: str = "",
     headers: dict[str, str] | None = None,
 ) -> Twiml:
-    """Call the webhook, signed by Twilio's own library; `signed_for`: the address that Twilio believes to call."""
+    """Call the webhook, signed by Twilio's own library; `signed_for`: the address in Twilio's signature."""
     form = {"CallSid": call, "AccountSid": ACCOUNT, "From": number, "To": "+15550100", "CallStatus": "ringing"}
     webhook = f"{url}/twilio/voice"
     signature = RequestValidator(token).compute_signature(signed_for or webhook, form)
@@ -91,7 +91,7 @@ async def announce(
 async def phone_call(
     url: str, *, number: str = CALLER, call: str = CALL, delay_s: float = 0.0
 ) -> AsyncIterator[TwilioStream]:
-    """A call that is answered, its stream begun; hung up at the end."""
+    """An answered call with a stream; hung up at the end."""
     answer = await announce(url, number=number, call=call)
     assert answer.status == 200, answer.text
     async with begun(TwilioStream(call=call, delay_s=delay_s), *answer.stream) as stream:
@@ -100,7 +100,7 @@ async def phone_call(
 
 @asynccontextmanager
 async def begun(stream: S, address: str, parameters: dict[str, str]) -> AsyncIterator[S]:
-    """A stream that is open; hung up at the end."""
+    """An open stream; hung up at the end."""
     try:
         await stream.connect(address, parameters)
         yield stream

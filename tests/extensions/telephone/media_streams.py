@@ -1,4 +1,4 @@
-"""Media streams as Twilio, Telnyx and Plivo open them, each with the messages that its documents describe."""
+"""Media streams as Twilio, Telnyx and Plivo open them, each with its documented messages."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class TelnyxStream(MediaStream):
 
 @dataclass
 class PlivoStream(MediaStream):
-    """One stream that Plivo opens. Nothing comes back of a checkpoint that was cleared, nor when the stream ends."""
+    """One stream that Plivo opens. A cleared checkpoint is not answered, nor is the end of the stream."""
 
     call: str = PLIVO_CALL
     stops: bool = False

@@ -27,7 +27,7 @@ async def media_stream_rig() -> AsyncIterator[Rig]:
 async def media_stream_call(
     delay_s: float = 0.0, *, api_url: str = "", account: str = ACCOUNT
 ) -> AsyncIterator[tuple[MediaStreamTransport, TwilioStream]]:
-    """A stream that has started; both ends are closed at the end. `delay_s`: what the provider's buffer holds back."""
+    """A started stream; both ends are closed at the end. `delay_s`: the delay of the provider's buffer."""
     stream = TwilioStream(delay_s=delay_s)
     async with httpx2.AsyncClient(trust_env=False) as http:
 

@@ -1,4 +1,4 @@
-"""The telephone providers' REST APIs for calls, played on loopback: they keep what they were ordered."""
+"""The telephone providers' REST APIs for calls, played on loopback: they record their orders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def basic(user: str, password: str) -> str:
 
 @dataclass
 class CallApi:
-    """One provider's API. `orders` are pairs of a call's id and the form that was sent for it."""
+    """One provider's API. `orders` are pairs of a call's id and the form for it."""
 
     authorization: str
     path: str

@@ -1,6 +1,6 @@
 """A telephone provider's side of a media stream, as its documents describe it: it plays from a buffer, in real time.
 
-What arrives is queued; 20 ms of it are played every 20 ms, a mark comes back when all before it was played, and `clear`
+Arriving sound is queued; 20 ms of it are played every 20 ms. A mark comes back when all before it was played. `clear`
 drops the queue and sends its marks back immediately.
 """
 
@@ -27,7 +27,7 @@ BYTES = g711.PACKET_BYTES
 
 
 Understood = tuple[str, Any]
-"""What a message of the server's says: `audio` with its payload, `mark` with its name, or `clear`."""
+"""The parts of a server's message: `audio` with its payload, `mark` with its name, or `clear`."""
 
 
 @dataclass
@@ -37,12 +37,12 @@ class MediaStream(ABC):
     call: str = CALL
     law: g711.Law = g711.Law.MU
     stops: bool = True
-    """Whether the provider says that the stream ends."""
+    """Whether the provider reports the end of the stream."""
     delay_s: float = 0.0
-    """Seconds that the provider's buffer holds back before it begins to play."""
+    """Seconds of the provider's buffer before it begins to play."""
     heard: list[Frame] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
-    """Everything the server sent, in order."""
+    """All messages of the server, in order."""
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     _socket: ClientConnection | None = None
     _queue: deque[bytes | str] = field(default_factory=deque)
@@ -51,21 +51,21 @@ class MediaStream(ABC):
     _sequence: int = 1
 
     async def connect(self, url: str, parameters: dict[str, str] | None = None) -> None:
-        """Open the stream, with the parameters that the webhook's answer named."""
+        """Open the stream, with the parameters in the webhook's answer."""
         self._socket = await connect(url, proxy=None, compression=None)
         for message in self._opening(parameters or {}):
             await self._send(message)
         self._tasks = [asyncio.create_task(work) for work in (self._receive(), self._play(), self._speak())]
 
     def say(self, pcm: bytes) -> None:
-        """Speak 24 kHz PCM16 in real time, after what is being said."""
+        """Speak 24 kHz PCM16 in real time, after the present speech."""
         encoder = g711.Encoder(self.law)
         pcm += bytes(-len(pcm) % FRAME_BYTES)
         for at in range(0, len(pcm), FRAME_BYTES):
             self._outgoing.append(encoder.encode(Frame(pcm[at : at + FRAME_BYTES])))
 
     async def said(self) -> None:
-        """Wait until it has been said."""
+        """Wait until all of it is spoken."""
         await until(lambda: not self._outgoing, 30)
 
     async def press(self, keys: str) -> None:
@@ -159,14 +159,14 @@ class MediaStream(ABC):
 
     @abstractmethod
     def _opening(self, parameters: dict[str, str]) -> list[dict[str, Any]]:
-        """The messages with which a stream begins."""
+        """The first messages of a stream."""
 
     @abstractmethod
     def _understand(self, message: dict[str, Any]) -> Understood:
-        """What a message of the server's says."""
+        """The parts of a server's message."""
 
     async def _mark(self, name: str) -> None:
-        """Say that everything before a mark was played."""
+        """Report that everything before a mark was played."""
         await self._send({"event": "mark", "mark": {"name": name}})
 
     async def _cleared(self, name: str) -> None:
@@ -175,7 +175,7 @@ class MediaStream(ABC):
 
     @abstractmethod
     def _envelope(self) -> dict[str, Any]:
-        """What every message holds."""
+        """The fields of every message."""
 
     def _chunk(self, number: int) -> str | int:
         return number

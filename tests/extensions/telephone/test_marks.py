@@ -1,4 +1,4 @@
-"""What a telephone caller has heard, by the marks that came back: the delay of the provider's buffer is taken off."""
+"""What a telephone caller has heard, by the returned marks, without the delay of the provider's buffer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sent(marks: MarkedPlayback, frames: int, now: float, item: str = "a") -> tup
     return made, now
 
 
-def test_a_mark_is_due_every_100_ms_and_at_the_end_of_what_was_sent() -> None:
+def test_a_mark_is_due_every_100_ms_and_at_the_end_of_the_sound() -> None:
     marks = MarkedPlayback()
     made, now = sent(marks, 2 * EVERY + 1, 0.0)
     assert len(made) == 2
@@ -28,7 +28,7 @@ def test_a_mark_is_due_every_100_ms_and_at_the_end_of_what_was_sent() -> None:
 
 
 @pytest.mark.parametrize("delay_s", [0.04, 0.2, 0.5])
-def test_what_was_sent_within_the_providers_delay_was_not_heard(delay_s: float) -> None:
+def test_sound_within_the_providers_delay_was_not_heard(delay_s: float) -> None:
     marks = MarkedPlayback()
     made, now = sent(marks, 50, 0.0)
     for name, at in made:
@@ -37,7 +37,7 @@ def test_what_was_sent_within_the_providers_delay_was_not_heard(delay_s: float) 
     assert len(marks.unheard(now)) * 0.02 == pytest.approx(delay_s, abs=0.021)
 
 
-def test_a_mark_that_is_overdue_means_that_the_delay_has_grown() -> None:
+def test_an_overdue_mark_means_that_the_delay_has_grown() -> None:
     marks = MarkedPlayback()
     made, now = sent(marks, 10, 0.0)
     marks.came_back(made[0][0], made[0][1] + 0.04)
@@ -54,7 +54,7 @@ def test_everything_was_heard_some_time_after_the_last_frame() -> None:
     assert marks.unheard(now + 0.2) == []
 
 
-def test_marks_of_before_a_clear_say_nothing() -> None:
+def test_marks_of_before_a_clear_do_not_count() -> None:
     marks = MarkedPlayback()
     made, now = sent(marks, 10, 0.0)
     dropped = marks.clear(now)
@@ -65,7 +65,7 @@ def test_marks_of_before_a_clear_say_nothing() -> None:
     assert marks.unheard(now) == []
 
 
-def test_a_provider_that_never_sends_marks_back_is_believed_to_play_immediately() -> None:
+def test_a_provider_that_never_returns_marks_counts_as_playing_immediately() -> None:
     marks = MarkedPlayback()
     _, now = sent(marks, 50 * 20, 0.0)
     assert now > LONGEST_S

@@ -98,7 +98,7 @@ def test_a_plivo_stream_without_a_readable_token_has_none(headers: str) -> None:
 
 
 @pytest.mark.parametrize("message", ["", "{", "[]", '{"event": 5}', '{"event":"start"}', "[" * 5000, "x" * 70_000])
-def test_what_is_no_message_is_refused(message: str) -> None:
+def test_an_invalid_message_is_refused(message: str) -> None:
     framing = TelnyxFraming()
     with pytest.raises(BadRequest):
         framing.started(framing.read(message))
@@ -138,7 +138,7 @@ def telnyx_request(body: str, timestamp: str, signed: str = "") -> WebhookReques
     return WebhookRequest([URL], {"telnyx-signature-ed25519": signature, "telnyx-timestamp": timestamp}, [], body)
 
 
-async def test_a_signature_of_telnyx_is_of_this_body_at_this_time() -> None:
+async def test_a_signature_of_telnyx_is_for_this_body_at_this_time() -> None:
     async with httpx2.AsyncClient() as http:
         telnyx = Telnyx(telnyx_account(), http, clock=lambda: 1_000_000.0)
         assert telnyx.is_signed(telnyx_request("a=b", "1000000"))
@@ -174,7 +174,7 @@ async def test_strangers_are_refused_at_the_webhooks_and_at_the_streams(tmp_path
         assert (await announce_plivo(here.url, token="another")).status == 403
         for stream, path in ((TelnyxStream(), "telnyx"), (PlivoStream(), "plivo")):
             await stream.connect(f"{here.url.replace('http', 'ws')}/{path}/media", {"token": "guessed"})
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(30):
                 await stream.closed.wait()
             await stream.close()
         assert not here.calls and here.registry.live == 0
@@ -205,16 +205,16 @@ async def test_a_whole_call_with_an_interruption_and_keys(
     async with open_call(server.url) as stream:
         await asyncio.sleep(0.8)
         stream.say(speech("Tell me a story."))
-        await until(lambda: len(stream.audible()) > 60, 12)
+        await until(lambda: len(stream.audible()) > 60)
         assert pitch(b"".join(stream.audible()[-20:])) == pytest.approx(440, rel=0.03)
         stream.say(speech("Stop, I would like to know something else instead."))
         cleared = "clearAudio" if isinstance(stream, PlivoStream) else "clear"
-        await until(lambda: stream.events(cleared) != [], 8)
+        await until(lambda: stream.events(cleared) != [])
         before = len(stream.audible())
-        await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800, 12)
+        await until(lambda: pitch(b"".join(stream.audible()[-20:])) > 800)
         assert before < 300
         await stream.press("42#")
-        await asyncio.sleep(1)
+        await asyncio.sleep(3)
         await stream.hang_up()
     printed = "".join(path.read_text(errors="replace") for path in server.folder.glob("*.log"))
     assert CALLER.strip("+") not in printed

@@ -1,4 +1,4 @@
-"""TEN VAD finds words, and where it cannot run Silero does."""
+"""TEN VAD finds words, and Silero replaces it where it cannot run."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_words_are_found_and_noise_is_not() -> None:
 
 
 @pytest.mark.usefixtures("no_library")
-def test_where_it_cannot_run_silero_does_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_silero_replaces_it_where_it_cannot_run_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     assert engine(WANTED) is None and "speech is detected by Silero" in caplog.text
     assert engine(TenSettings.model_validate({})) is None and len(caplog.records) == 1

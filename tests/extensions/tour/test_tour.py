@@ -18,14 +18,14 @@ LABELS = [module.MANIFEST.label for module in package_modules("backend.thinkers"
 
 
 async def toured(*, voice: bool = False, only: tuple[str, ...] = ()) -> tuple[int, str]:
-    """The exit code, and what was printed."""
+    """The exit code, and the output."""
     console = Console(file=io.StringIO(), width=200)
     status = await tour(console, voice=voice, only=only)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
 
-async def test_every_thinker_answers_what_is_typed() -> None:
+async def test_every_thinker_answers_typed_questions() -> None:
     status, printed = await toured()
     assert status == 0, printed
     assert all(f"✓ {label}: " in printed for label in LABELS), printed
@@ -35,7 +35,7 @@ async def test_every_thinker_answers_what_is_typed() -> None:
 
 
 @pytest.mark.long
-async def test_thinkers_answer_what_is_said_in_a_call() -> None:
+async def test_thinkers_answer_spoken_questions_in_a_call() -> None:
     status, printed = await toured(voice=True, only=("stocks", "weather"))
     assert status == 0, printed
     _, _, by_voice = printed.partition("Spoken, in a call")
@@ -50,7 +50,7 @@ async def test_a_thinker_that_does_not_answer_is_named_and_fails_the_tour(monkey
     assert "knowledge answered instead of weather" in printed
 
 
-async def test_a_thinker_that_does_not_exist_cannot_be_toured() -> None:
+async def test_an_unknown_thinker_is_an_error() -> None:
     with pytest.raises(BadRequest, match="cheese"):
         await toured(only=("cheese",))
 

@@ -21,7 +21,7 @@ from backend.testing.services.server import Reply, Request, json_reply, serving
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """A span as it came; times in Unix nanoseconds."""
+    """A received span; times in Unix nanoseconds."""
 
     name: str
     id: str
@@ -41,7 +41,7 @@ class ReceivedSpan:
 
 @dataclass
 class Collector:
-    """The server. `mood` is how it answers: "well", a status, or "hangs"."""
+    """The server. `mood` is its way to answer: "well", a status, or "hangs"."""
 
     mood: str | int = "well"
     delay_s: float = 0.0
@@ -52,7 +52,7 @@ class Collector:
 
     @property
     def asked(self) -> int:
-        """Requests so far, whatever became of them."""
+        """Requests so far, answered or not."""
         return len(self.requests)
 
     async def answer(self, request: Request) -> Reply:
@@ -81,12 +81,12 @@ class Collector:
         return bool(self.named(name))
 
     def children(self, parent: ReceivedSpan) -> list[ReceivedSpan]:
-        """The spans directly within another, as they began."""
+        """The spans directly within another, in the order of their beginnings."""
         return sorted((span for span in self.spans if span.parent == parent.id), key=lambda span: span.began)
 
     @property
     def text(self) -> str:
-        """Everything that came, to be searched for what must not be there."""
+        """All received bytes, to be searched for forbidden text."""
         return repr(self.spans)
 
 

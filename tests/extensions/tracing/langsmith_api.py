@@ -28,12 +28,12 @@ class LangSmith(Collector):
 
     path: str = "/otel/v1/traces"
     project: str = ""
-    """The project the last spans were sent to."""
+    """The project of the last spans."""
     deletes_at_once: bool = True
 
     @property
     def keys(self) -> set[str]:
-        """The keys that were shown."""
+        """The keys of the requests."""
         return {request.headers.get("x-api-key", "") for request in self.requests}
 
     async def answer(self, request: Request) -> Reply:
@@ -54,7 +54,7 @@ class LangSmith(Collector):
         return reply
 
     def _query(self, body: dict[str, Any]) -> Reply:
-        """The outermost runs of the project that have the metadata asked for, a hundred at most."""
+        """The outermost runs of the project with the requested metadata, a hundred at most."""
         assert body["session"] == ["project-1"] and body["is_root"] and body["limit"] <= 100
         matched = re.fullmatch(r'and\(eq\(metadata_key, "(\w+)"\), eq\(metadata_value, "(\w+)"\)\)', body["filter"])
         assert matched
@@ -63,7 +63,7 @@ class LangSmith(Collector):
         return json_reply({"runs": [{"id": str(UUID(int=int(span.id, 16)))} for span in found[: body["limit"]]]})
 
     def _delete(self, body: dict[str, Any]) -> Reply:
-        """Traces of which a run has one of the metadata, from `start_time` on; the real one takes until the weekend."""
+        """Delete traces by the metadata of a run, from `start_time` on; the real API takes until the weekend."""
         if not self.deletes_at_once:
             return json_reply({}, 202)
         assert set(body) == {"metadata", "start_time"}

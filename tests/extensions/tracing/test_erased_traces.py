@@ -16,7 +16,7 @@ ANA, BEN = "user-of-ana", "user-of-ben"
 
 
 def trace(traces: Destinations, user: str, session: str) -> LangSmithTraces:
-    """Trace two runs; return the place they go to."""
+    """Trace two runs; return their destination."""
     span = traces.tracer.session(session, "turn", f"turn of {session}", user=user)
     span.open("model", f"model of {session}").end()
     span.end()
@@ -24,7 +24,7 @@ def trace(traces: Destinations, user: str, session: str) -> LangSmithTraces:
     return traces.langsmith
 
 
-async def test_erasure_deletes_all_traces_of_the_user_even_those_still_waiting() -> None:
+async def test_erasure_deletes_all_traces_of_the_user_even_waiting_ones() -> None:
     async with langsmith() as server, traces_to(server) as traces:
         for user, session in ((ANA, "s1"), (BEN, "s2"), (ANA, "s3")):
             stored = trace(traces, user, session)
@@ -42,7 +42,7 @@ async def test_the_export_says_where_the_traces_are() -> None:
         assert shown["user_hash"] == told(server.span("turn of s1"))["user_hash"]
 
 
-async def test_a_deletion_that_was_taken_and_not_carried_out_is_not_done() -> None:
+async def test_an_accepted_deletion_that_is_not_carried_out_is_not_done() -> None:
     async with langsmith() as server, traces_to(server) as traces:
         server.deletes_at_once = False
         stored = trace(traces, ANA, "s1")
@@ -53,13 +53,13 @@ async def test_a_deletion_that_was_taken_and_not_carried_out_is_not_done() -> No
         await stored.delete_traces(ANA)
 
 
-async def test_a_deletion_that_is_not_taken_is_reported() -> None:
+async def test_a_refused_deletion_is_reported() -> None:
     async with langsmith(mood=500) as server, traces_to(server) as traces:
         with pytest.raises(PeerError):
             await trace(traces, ANA, "s1").delete_traces(ANA)
 
 
-async def test_a_user_who_is_erased_has_no_traces_left() -> None:
+async def test_an_erased_user_has_no_traces_left() -> None:
     async with langsmith() as server:
         settings = {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
         with running_server(None, **settings) as running:

@@ -1,4 +1,4 @@
-"""Traces sent to a server of the test's, as the settings of an operator would have them sent."""
+"""Traces sent to a server of the test's, with an operator's settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.extensions.tracing.langsmith_api import KEY, LangSmith
 
 
 def settings_for(*servers: Collector, **more: Any) -> TracingSettings:
-    """The settings with which traces go to these servers."""
+    """The settings that send traces to these servers."""
     given = dict(more)
     for server in servers:
         if isinstance(server, LangSmith):

@@ -26,7 +26,7 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="needs flite")
 
 PATIENT_S = 20.0
-"""For tests of what is read, on machines however busy."""
+"""Long, so that a busy machine can answer."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -38,7 +38,7 @@ async def reader() -> AsyncIterator[UtteranceClassifier]:
 
 
 def uttered(text: str, voice: str = "slt") -> bytes:
-    """As it comes from endpointing: with the pre-roll, and 140 ms of silence."""
+    """The audio as endpointing gives it: with the pre-roll, and 140 ms of silence."""
     said = samples_of(speech(text, voice)) * 0.5
     room = np.random.default_rng(1).standard_normal(len(said) + 24 * 240) * 5
     room[24 * 100 : 24 * 100 + len(said)] += said
@@ -82,7 +82,7 @@ async def test_an_utterance_is_read_by_telephone(reader: UtteranceClassifier, la
             assert reading and reading.kind is kind, (voice, text)
 
 
-def test_a_telephone_is_told_from_a_microphone() -> None:
+def test_a_telephone_is_distinguished_from_a_microphone() -> None:
     for voice in ("slt", "rms", "awb", "kal16"):
         pcm = uttered("stop it please", voice)
         for sound, expected in ((pcm, False), (by_telephone(pcm), True)):
@@ -91,7 +91,7 @@ def test_a_telephone_is_told_from_a_microphone() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_has_no_voice_is_noise(reader: UtteranceClassifier) -> None:
+async def test_sound_without_a_voice_is_noise(reader: UtteranceClassifier) -> None:
     breath = silence(100) + noise(300, dbfs=-30) + silence(140)
     assert await reader.read(breath) == Reading(UtteranceKind.NOISE)
 
@@ -103,7 +103,7 @@ async def test_silence_and_scraps_are_noise(reader: UtteranceClassifier, pcm: by
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_is_not_short_is_not_read(reader: UtteranceClassifier) -> None:
+async def test_a_long_utterance_is_not_read(reader: UtteranceClassifier) -> None:
     assert await reader.read(silence(LONGEST_MS + 20)) is None
 
 
@@ -116,7 +116,7 @@ async def test_a_finished_sentence_ends_more_probably_than_an_open_one(reader: U
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_one_child_serves_calls_side_by_side(reader: UtteranceClassifier) -> None:
+async def test_one_child_serves_calls_in_parallel(reader: UtteranceClassifier) -> None:
     said = [uttered("yeah"), uttered("stop")]
     readings = await asyncio.gather(*(reader.read(each) for each in said * 3))
     assert [each and each.words for each in readings] == ["yeah", "stop"] * 3
@@ -131,7 +131,7 @@ async def test_a_child_that_is_killed_comes_back() -> None:
         waiting = asyncio.create_task(reader.read(uttered("yeah")))
         await asyncio.sleep(0)
         reader._child.kill()
-        assert await waiting is None  # at once, not after twenty seconds
+        assert await waiting is None  # immediately, not after twenty seconds
         await until(lambda: reader._child.running and reader._child.pid != before)
         await until(lambda: _reads_again(reader))
         await until(lambda: len(reader._waiting) == 0)
@@ -144,13 +144,13 @@ async def _reads_again(reader: UtteranceClassifier) -> bool:
     return await reader.sentence_end("how old is the universe") is not None
 
 
-async def test_a_late_answer_is_given_up_and_the_queue_is_bounded() -> None:
+async def test_a_late_answer_is_dropped_and_the_queue_is_bounded() -> None:
     reader = UtteranceClassifier(within_s=0.05)
     await reader.start()
     try:
         pid = reader._child.pid
         assert pid
-        os.kill(pid, signal.SIGSTOP)  # it takes whatever it is sent, and does nothing
+        os.kill(pid, signal.SIGSTOP)  # it accepts everything and does nothing
         began = time.monotonic()
         assert await asyncio.gather(*(reader.read(silence(1000)) for _ in range(3 * MOST_WAITING))) == [None] * 24
         assert time.monotonic() - began < 10

@@ -41,7 +41,7 @@ def laugh(note_ms: int, notes: int, vowels: tuple[int, ...]) -> Samples:
         (210, 4, CHANGING, False),
     ],
 )
-def test_the_same_note_again_and_again_in_its_rhythm_is_laughter(
+def test_a_note_repeated_in_a_rhythm_is_laughter(
     note_ms: int, notes: int, vowels: tuple[int, ...], laughs: bool
 ) -> None:
     assert is_laughter(laugh(note_ms, notes, vowels)) is laughs

@@ -1,4 +1,4 @@
-"""A whole spoken call with xAI's side of the wire: turns are found and answered there, interruptions, too."""
+"""A whole spoken call with xAI's protocol: the server finds and answers turns, and detects interruptions."""
 
 from __future__ import annotations
 

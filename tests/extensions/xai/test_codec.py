@@ -1,4 +1,4 @@
-"""What xAI does otherwise than OpenAI: it answers turns by itself."""
+"""Differences of xAI from OpenAI: it answers turns by itself."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def wish(codec: XaiCodec, request: str, purpose: Purpose = Purpose.ANSWER) -> di
     return json.loads(sent[0]) if sent else None
 
 
-def test_the_answer_to_a_turn_is_not_asked_for_but_awaited(codec: XaiCodec) -> None:
+def test_the_answer_to_a_turn_is_awaited_and_not_requested(codec: XaiCodec) -> None:
     says(codec, TAKEN)
     assert wish(codec, "answer-1") is None
     assert says(codec, begun(), SOUND) == [ev.ReplyStarted("r1", "answer-1"), HEARD]
     says(codec, ended())
-    assert wish(codec, "answer-2"), "asked for again, it is sent: nothing comes by itself"
+    assert wish(codec, "answer-2"), "requested again, it is sent: nothing comes by itself"
 
 
-def test_an_answer_that_comes_first_is_held_until_it_is_wanted(codec: XaiCodec) -> None:
+def test_an_answer_that_comes_early_is_held_until_it_is_wanted(codec: XaiCodec) -> None:
     assert says(codec, TAKEN, begun(), SOUND, ended())[1:] == []
     assert wish(codec, "answer-1") is None
     started, heard, end = codec.released
@@ -63,24 +63,24 @@ def test_an_answer_that_comes_first_is_held_until_it_is_wanted(codec: XaiCodec) 
 
 
 @pytest.mark.parametrize("other", [do.CreateReply(Purpose.NOTICE, "notice-1"), do.AddUserText("typed")], ids=repr)
-def test_an_answer_that_is_not_wanted_is_forgotten(codec: XaiCodec, other: do.CreateReply | do.AddUserText) -> None:
+def test_an_unwanted_answer_is_dropped(codec: XaiCodec, other: do.CreateReply | do.AddUserText) -> None:
     says(codec, TAKEN, begun(), SOUND)
     assert codec.messages(other)
     assert wish(codec, "answer-2") and codec.released == []
 
 
-def test_an_answer_that_is_not_wanted_takes_no_more_room_than_it_may(codec: XaiCodec) -> None:
+def test_an_unwanted_answer_takes_bounded_room(codec: XaiCodec) -> None:
     says(codec, TAKEN, begun(), *[SOUND] * (HELD_LIMIT + 1))
     assert wish(codec, "answer-1") and codec.released == []
 
 
-def test_replies_that_were_asked_for_are_known_by_their_metadata(codec: XaiCodec) -> None:
+def test_requested_replies_are_known_by_their_metadata(codec: XaiCodec) -> None:
     asked = wish(codec, "result-1", Purpose.RESULT)
     assert asked and asked["response"]["metadata"]["request"] == "result-1"
     assert says(codec, begun(request="result-1")) == [ev.ReplyStarted("r1", "result-1")]
 
 
-def test_a_reply_that_was_talked_over_ends_though_the_provider_does_not_say_so(codec: XaiCodec) -> None:
+def test_a_reply_that_was_interrupted_ends_though_the_provider_does_not_say_so(codec: XaiCodec) -> None:
     says(codec, TAKEN)
     wish(codec, "answer-1")
     says(codec, begun(), SOUND, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 5})
@@ -88,11 +88,11 @@ def test_a_reply_that_was_talked_over_ends_though_the_provider_does_not_say_so(c
     assert says(codec, stopped) == [ev.ReplyFinished("r1", "cancelled"), ev.SpeechStopped(100)]
 
 
-def test_a_wish_that_comes_before_the_turn_is_taken_is_for_its_answer(codec: XaiCodec) -> None:
+def test_a_request_before_the_commit_of_the_turn_is_for_its_answer(codec: XaiCodec) -> None:
     says(codec, {"type": "input_audio_buffer.speech_stopped"})
     assert wish(codec, "answer-1") is None
     assert says(codec, TAKEN, begun()) == [ev.InputCommitted("u", None), ev.ReplyStarted("r1", "answer-1")]
-    assert wish(codec, "answer-2"), "none is due any more"
+    assert wish(codec, "answer-2"), "none is due now"
 
 
 def test_a_caller_who_goes_on_is_answered_once(codec: XaiCodec) -> None:
@@ -103,13 +103,13 @@ def test_a_caller_who_goes_on_is_answered_once(codec: XaiCodec) -> None:
     assert says(codec, begun("r2")) == [ev.ReplyStarted("r2", "answer-2")]
 
 
-def test_words_that_are_not_yet_whole_are_no_transcript(codec: XaiCodec) -> None:
+def test_unfinished_words_are_no_transcript(codec: XaiCodec) -> None:
     done = {"type": "conversation.item.input_audio_transcription.completed", "item_id": "u", "transcript": "hel"}
     assert says(codec, done | {"status": "in_progress"}) == []
     assert says(codec, done | {"status": "completed", "transcript": "hello"}) == [ev.UserTranscribed("u", "hello")]
 
 
-def test_why_a_reply_ended_is_a_word(codec: XaiCodec) -> None:
+def test_the_reason_for_the_end_of_a_reply_is_a_word(codec: XaiCodec) -> None:
     [end] = says(codec, ended(status="incomplete", status_details="max_output_tokens"))
     assert isinstance(end, ev.ReplyFinished) and (end.status, end.detail) == ("incomplete", "max_output_tokens")
 
@@ -120,7 +120,7 @@ def test_the_longest_session_ends_in_another_connection(codec: XaiCodec) -> None
     assert over.value.retryable
 
 
-def test_no_tool_is_called_by_a_nudge_as_far_as_words_can_do_that(codec: XaiCodec) -> None:
+def test_a_nudge_calls_no_tool_as_far_as_words_can_prevent_it(codec: XaiCodec) -> None:
     asked = wish(codec, "nudge-1", Purpose.NUDGE)
     assert asked and "tool_choice" not in asked["response"]
     assert asked["response"]["instructions"].startswith("be kind") and "tool" in asked["response"]["instructions"]

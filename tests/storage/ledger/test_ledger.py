@@ -1,4 +1,4 @@
-"""What goes into the ledger is found again by its owner alone, once, in SQLite and in PostgreSQL."""
+"""Entries of the ledger are stored once and found by their owner only, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def said(
     return Entry(entry_id, user, conversation, at, "message", text, role=role, mode="voice")
 
 
-async def test_a_conversation_is_found_again_in_its_order(ledger: Ledger) -> None:
+async def test_a_conversation_is_read_in_its_order(ledger: Ledger) -> None:
     ledger.write(said("m1", "What is the weather?"), said("m2", "It is sunny.", at=1001, role="assistant"))
     ledger.write(said("m3", "Thank you.", at=1002))
     found = await ledger.messages("ann", "trip", 10)
@@ -43,7 +43,7 @@ async def test_a_conversation_is_found_again_in_its_order(ledger: Ledger) -> Non
     assert (listed.began_at, listed.updated_at) == (1000.0, 1002.0)
 
 
-async def test_what_is_written_twice_is_kept_once(ledger: Ledger) -> None:
+async def test_an_entry_that_is_written_twice_is_kept_once(ledger: Ledger) -> None:
     ledger.write(said("m1", "hello"), said("m1", "hello"))
     assert len(await ledger.entries("ann", "trip")) == 1
     ledger.write(said("m1", "hello"))
@@ -52,7 +52,7 @@ async def test_what_is_written_twice_is_kept_once(ledger: Ledger) -> None:
     assert len(await ledger.export("bob")) == 1, "the same id is another entry of another user"
 
 
-async def test_nobody_finds_what_is_somebody_elses(ledger: Ledger) -> None:
+async def test_a_user_finds_no_other_users_entries(ledger: Ledger) -> None:
     ledger.write(said("m1", "my secret"))
     assert await ledger.messages("bob", "trip", 10) == []
     assert await ledger.entries("bob", "trip") == []
@@ -66,7 +66,7 @@ async def test_conversations_are_searched_by_their_words_and_paged_by_their_time
         ledger.write(said(f"m{index}", f"Tell me about CITY {index}% off", at=1000 + index, conversation=f"c{index}"))
     assert [each.id for each in await ledger.conversations("ann", containing="city 3")] == ["c3"]
     assert [each.id for each in await ledger.conversations("ann", containing="4% off")] == ["c4"]
-    assert await ledger.conversations("ann", containing="4_ off") == [], "what is searched for is no pattern"
+    assert await ledger.conversations("ann", containing="4_ off") == [], "the search text is no pattern"
     assert [each.id for each in await ledger.conversations("ann", containing="city\0 4")] == ["c4"]
     assert await ledger.entries("ann", "c\09") == []
     page = await ledger.conversations("ann", limit=2)
@@ -75,7 +75,7 @@ async def test_conversations_are_searched_by_their_words_and_paged_by_their_time
     assert [each.id for each in older] == ["c2", "c1"]
 
 
-async def test_tools_models_and_cost_stand_beside_the_words_they_led_to(ledger: Ledger) -> None:
+async def test_tools_models_and_cost_are_stored_with_their_message(ledger: Ledger) -> None:
     with working() as work:
         noted = current_work.get()
         assert noted
@@ -100,7 +100,7 @@ async def test_tools_models_and_cost_stand_beside_the_words_they_led_to(ledger: 
     assert [each.content for each in await ledger.messages("ann", "trip", 10)] == ["It is 20 degrees."]
 
 
-def test_what_has_no_words_is_no_message() -> None:
+def test_an_entry_without_words_is_no_message() -> None:
     call = StoredCall("c1", "get_current_weather", "{}")
     assert of_message(Message("assistant", " ", 1000.5, "chat", tool_calls=(call,)), "ann", "trip") is None
     assert of_message(Message("tool", "{}", 1000.7, "chat", tool_call_id="c1"), "ann", "trip") is None
@@ -131,7 +131,7 @@ async def test_any_text_is_kept_as_far_as_a_database_takes_it(ledger: Ledger) ->
     assert (len(first["name"]), len(second["text"])) == (128, 100_000)
 
 
-async def test_a_user_is_erased_and_a_conversation_forgotten(ledger: Ledger) -> None:
+async def test_a_user_is_erased_and_a_conversation_deleted(ledger: Ledger) -> None:
     ledger.write(said("m1", "one"), said("m2", "two", conversation="other"), said("m3", "three", user="bob"))
     await ledger.forget("ann", "other")
     assert [each.id for each in await ledger.conversations("ann")] == ["trip"]
@@ -140,7 +140,7 @@ async def test_a_user_is_erased_and_a_conversation_forgotten(ledger: Ledger) -> 
     assert [each["text"] for each in await ledger.export("bob")] == ["three"]
 
 
-async def test_what_is_older_than_it_may_be_is_deleted_and_the_rest_found_after_a_week(url: str) -> None:
+async def test_expired_entries_are_deleted_and_the_rest_is_found_after_a_week(url: str) -> None:
     now = time.time()
     async with opened(url) as first:
         first.write(said("old", "a month ago", at=now - 30 * 86_400), said("new", "a week ago", at=now - WEEK_S))
@@ -151,7 +151,7 @@ async def test_what_is_older_than_it_may_be_is_deleted_and_the_rest_found_after_
         assert [each["text"] for each in await later.export("ann")] == ["a week ago", "now"]
 
 
-async def test_what_has_become_too_old_is_deleted_though_nothing_is_written(
+async def test_expired_entries_are_deleted_even_if_nothing_is_written(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "SWEEP_EVERY_S", 0.1)
@@ -166,6 +166,6 @@ async def test_what_has_become_too_old_is_deleted_though_nothing_is_written(
 
 
 @pytest.mark.parametrize("url", ["mysql://host/db", "nonsense", "postgresql"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="DATABASE_URL"):
         address(url, Path("var"))

@@ -1,4 +1,4 @@
-"""A database that is slow, gone, or killed with its writer: calls lose no time, and what was kept is kept once."""
+"""A database that is slow, away, or killed with its writer: calls lose no time, and entries are stored once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(number: int) -> Entry:
     return Entry(f"m{number}", "ann", "trip", float(number), "message", f"text {number}", role="user")
 
 
-async def test_what_is_said_while_the_database_is_down_is_written_once_it_is_back(
+async def test_entries_made_while_the_database_is_down_are_written_once_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(write_queue, "REST_S", (0.05, 0.2))
@@ -57,7 +57,7 @@ async def test_what_is_said_while_the_database_is_down_is_written_once_it_is_bac
             for number in range(2, 500):
                 ledger.write(said(number))
             assert time.monotonic() - began < 5, "writing waits for nothing"
-            await until(lambda: bool(ledger.writer.outage), 10)
+            await until(lambda: bool(ledger.writer.outage))
             with pytest.raises(LedgerUnavailable):
                 await ledger.messages("ann", "trip", 10)
             server.start()
@@ -66,19 +66,19 @@ async def test_what_is_said_while_the_database_is_down_is_written_once_it_is_bac
             assert ledger.writer.dropped == 0
 
 
-async def test_a_database_that_was_never_there_costs_the_oldest_entries_only(tmp_path: Path) -> None:
+async def test_without_a_database_only_the_oldest_entries_are_dropped(tmp_path: Path) -> None:
     engine = open_engine(address("postgresql://ledger@localhost:1/none", tmp_path))
     ledger_writer = LedgerWriter(engine, limit=3)
     for number in range(5):
         ledger_writer.write(said(number))
-    await until(lambda: bool(ledger_writer.outage), 10)
+    await until(lambda: bool(ledger_writer.outage))
     with pytest.raises(LedgerUnavailable):
         await Ledger(engine, ledger_writer).erase("ann")
     assert ledger_writer.dropped >= 2 and ledger_writer.depth <= 3
     await ledger_writer.drain(0)
 
 
-async def test_an_entry_that_the_database_refuses_takes_no_other_with_it(url: str) -> None:
+async def test_a_refused_entry_takes_no_other_with_it(url: str) -> None:
     async with opened(url) as ledger:
         unwritable: list[Any] = [None, 2**70, {"set": {1}}]  # refused by the database, its driver, SQLAlchemy
         bad = (Entry(f"b{i}", "ann", "trip", 2.0, "message", "x") for i in range(3))
@@ -96,7 +96,7 @@ async def test_two_processes_write_one_database(url: str) -> None:
         assert len(await first.entries("ann", "trip")) == 300
 
 
-async def test_a_killed_process_loses_nothing_that_was_committed_and_doubles_nothing(url: str) -> None:
+async def test_a_killed_process_loses_no_committed_entry_and_doubles_none(url: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", WRITES, url, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[3]
     )

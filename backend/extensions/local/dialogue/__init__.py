@@ -1,1 +1,1 @@
-"""The dialogue: what the local Responder answers, by a chat model or without any."""
+"""The dialogue makes the local Responder's answers, with a chat model or without."""

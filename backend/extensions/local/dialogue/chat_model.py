@@ -36,12 +36,12 @@ FAILURES = {
     "refused": REFUSED,
     "rate_limited": REFUSED,
 }
-"""What the caller hears, by the reason; `BROKE_OFF` for any other."""
+"""The words that the caller hears for each reason; `BROKE_OFF` for any other."""
 HINT = "look at LOCAL_MODEL_URL, LOCAL_MODEL and LOCAL_MODEL_KEY, and whether it runs (Ollama: `ollama serve`)"
 LIMITS = ModelLimits(attempts=1, silence_s=30.0)
 """A server may have to load the model before its first word."""
 NO_KEY = "none"
-"""What is sent where no key is set."""
+"""Stands for the key where none is set."""
 SHORT_S = 6.0
 """Seconds for all of a short purpose, before fixed words take its place."""
 

@@ -1,4 +1,4 @@
-"""A conversation until it is our turn, from the Realtime API's items or from chat messages. Pure."""
+"""A conversation up to the assistant's turn, from the Realtime API's items or from chat messages. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the text that a language model streams to what is spoken and called. Pure.
+"""The streamed text of a language model becomes spoken words and tool calls. Pure.
 
 Models write more than is to be heard: thoughts between tags, code, and, where their server does not read calls, tool
 calls as text. The forms read here are those that the chat templates of Qwen and Hermes (`<tool_call>`), Mistral
@@ -27,7 +27,7 @@ _CLOSING = (
     | {"[TOOL_CALLS]": "", "<|python_tag|>": "<|eom_id|>", "```": "```"}
     | {f"</{name}>": None for name in _THOUGHTS}
 )
-"""What opens a part that is not spoken → what closes it; empty: the end of the answer, None: it closes by itself."""
+"""The opening tag of an unspoken part → its closing tag; empty: the end of the answer; None: it closes by itself."""
 _OPENING = re.compile("|".join(re.escape(tag) for tag in _CLOSING), re.IGNORECASE)
 _LONGEST_TAG = max(map(len, _CLOSING))
 _LABEL = re.compile(r"^\s*(?:json|python)?\s*", re.IGNORECASE)

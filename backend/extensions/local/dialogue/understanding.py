@@ -1,4 +1,4 @@
-"""A sentence is small talk, or a question for one of those who may be asked. Pure but for the vectors."""
+"""A sentence is either small talk or a question for a specialist. Pure except for the vectors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEANS = re.compile(
 )
 """Words by which a question cannot stand without the one before it."""
 _THAT = re.compile(r"^\w+ (?:about )?(?:that|it|this)\W*$")
-"""What is to be done with what was said last: "Forget that."."""
+"""An order about what was said last: "Forget that."."""
 _HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGNORECASE)
 """A question without its verb, as it is heard before a pause: "How much paint? Do I need"."""
 

@@ -52,7 +52,7 @@ class Wish:
 
     kind: Kind
     subject: str
-    """What is to be made, or which of those that are there is meant."""
+    """The thing to create, or the words that name an existing one."""
     time: Timed
     target: str = ""
     """To when something is moved."""

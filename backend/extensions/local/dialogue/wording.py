@@ -23,7 +23,7 @@ _COURTESIES = re.compile(
 )
 _ABBREVIATIONS = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])(?<!^\d)"
 SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATIONS}\.|[!?…]+)[\"'”’)\]*_]*\s+|\n+)", re.MULTILINE)
-"""Where a sentence has ended, and the next one may begin."""
+"""The end of a sentence, after which the next one may begin."""
 _DICTATED = re.compile(r"[Ss]ay exactly(?: this)?[^\"]*(\"(?:[^\"\\]|\\.)*\")\s*\.?\s*$")
 
 

@@ -1,4 +1,4 @@
-"""Beam search: several transcripts are followed side by side, and the one that is likeliest as a whole wins. Pure.
+"""Beam search follows several transcripts in parallel, and returns the likeliest as a whole. Pure.
 
 The likeliest token at each place, taken immediately (greedy search), is often wrong where another one is nearly as
 likely and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow

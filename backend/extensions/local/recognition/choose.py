@@ -32,7 +32,7 @@ def open_recognizer() -> tuple[PooledRecognizer, SpeechPool]:
 
 
 def limits(cores: int) -> PoolLimits:
-    """Return the processes and threads of recognition for so many cores.
+    """Return the processes and threads of recognition for a number of cores.
 
     On two cores one thread decodes, and the other core is left to everything else.
     """
@@ -41,7 +41,7 @@ def limits(cores: int) -> PoolLimits:
 
 
 def usual_calls(cores: int) -> int:
-    """Return how many parallel local calls suit so many cores: the default of LOCAL_CALLS."""
+    """Return how many parallel local calls suit a number of cores: the default of LOCAL_CALLS."""
     return max(1, round(cores * CALLS_A_CORE))
 
 

@@ -1,4 +1,4 @@
-"""The Moonshine engine of a recognition process: audio in, words out, and nothing where nothing was said."""
+"""The Moonshine engine of a recognition process: audio in, words out, and no words for audio without speech."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def is_believable(decoded: Decoded) -> bool:
 
 
 def is_repetitive(tokens: Sequence[int]) -> bool:
-    """Return whether the same few tokens follow each other again and again."""
+    """Return whether the same few tokens keep repeating."""
     for length in range(1, 9):
         same = 0
         for before, token in zip(tokens, tokens[length:], strict=False):

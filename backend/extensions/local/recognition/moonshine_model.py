@@ -47,7 +47,7 @@ SHORTEST = RATE // 2
 """Samples below which silence is added: the encoder was not trained with less."""
 LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
 WEIGHTS, PAGE = "session.optimized_model_external_initializers", 4096
-"""Where onnxruntime saves weights of at least so many bytes."""
+"""The name under which onnxruntime saves large weights, and the least bytes of those."""
 
 Samples = NDArray[np.float32]
 Values = Sequence[ort.OrtValue]

@@ -9,7 +9,7 @@ from backend.extensions.local.speech_pool import SpeechPool
 from backend.extensions.local.synthesis.jobs import Piece, decode_piece, encode
 
 ENGINE = "backend.extensions.local.synthesis.jobs"
-"""What a process of the pool loads."""
+"""The module that a process of the pool loads."""
 
 
 class PooledSynthesizer:

@@ -1,4 +1,4 @@
-"""The local voice in this very process, for programs that speak a text as a whole."""
+"""The local voice within this process, for programs that speak a text as a whole."""
 
 from __future__ import annotations
 

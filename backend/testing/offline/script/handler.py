@@ -1,7 +1,7 @@
-"""A handler that does exactly what a script says, turn by turn.
+"""A handler that follows a script exactly, turn by turn.
 
-Each commit takes a turn; if turns state their length of sound, a voice that goes on takes none. So does each reply to
-typed text without an answer; several items, such as a restored history, take one together.
+Each commit takes a turn, except a voice that goes on, if turns state their length of sound. Each reply to typed text
+without an answer takes a turn, too; several items, such as a restored history, take one together.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from backend.testing.offline.script.schema import ConnectionScript, HearingSpec,
 from backend.testing.offline.script.sound import Sound, sound_of
 
 RESULT = "function_call_output"
-"""The type of items after which a reply tells a result."""
+"""The type of items after which a reply speaks a result."""
 CHUNK_MS = 100
-"""Milliseconds of sound in one delta."""
+"""The milliseconds of sound in one delta."""
 GOES_ON_WITHIN_S = 1.1
 WHOLE = 0.9
 """The share of a turn's sound that must arrive: networks lose some."""
 MOST = 1.2
 """The most of a turn's sound with a detector's margins; more is the next sentence."""
 LOUD = 800
-"""A sample (of 32,767) that is more than noise."""
+"""The sample value (of 32,767) above which a sample is more than noise."""
 
 
 class ScriptedHandler(Handler):
@@ -64,18 +64,18 @@ class ScriptedHandler(Handler):
         self._first_asked_at = 0.0
 
     def feed(self, pcm: bytes) -> None:
-        """Note when a voice sounds and for how long, where pieces of a sentence are put together."""
+        """Note when a voice sounds and for how long, if turns state their length of sound."""
         if self._joins and (loud := loud_ms(pcm)):
             self._piece_ms += loud
             self._voice_at = time.monotonic()
             self._voice_began = self._voice_began or self._voice_at
 
     def discard(self) -> None:
-        """Forget the piece."""
+        """Forget the present segment."""
         self._piece_ms, self._voice_began = 0, 0.0
 
     def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
-        """Take the next turn, or a further piece of this one, and say what it heard."""
+        """Take the next turn, or a further segment of this one, and return its words."""
         turn = self._turn if self._turn and self._goes_on(self._turn.hear) else self._take_turn()
         words = self._words_of_piece(turn.hear)
         self._voice_ended = self._voice_at
@@ -85,12 +85,12 @@ class ScriptedHandler(Handler):
         return _hear(words)
 
     def _goes_on(self, hearing: HearingSpec) -> bool:
-        """Return whether a piece belongs to the sentence before: it comes soon, and the sentence has room for it."""
+        """Return whether a segment belongs to the sentence before: it comes soon, and the sentence has room for it."""
         has_room = 0 < self._heard_ms + self._piece_ms <= MOST * hearing.voiced_ms
         return has_room and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
 
     def _words_of_piece(self, hearing: HearingSpec) -> str:
-        """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
+        """Return the words of a segment: all that were not given yet, or their share while more is to come."""
         if not hearing.voiced_ms:
             return hearing.text
         self._heard_ms += self._piece_ms
@@ -107,7 +107,7 @@ class ScriptedHandler(Handler):
         return self._play(order, reply)
 
     def lateness_s(self, order: Order) -> float:
-        """Return what the reply says."""
+        """Return the reply's `late_ms`, in seconds."""
         return self._chosen[order.response_id].late_ms / 1000
 
     # --- choosing -----------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class ScriptedHandler(Handler):
             return reply
         special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
-            return special or self._script.fallback
+            return special or self._script.fallback  # a turn's own reply is for answers and results only
         if order.purpose == "notice":
             return ScriptedReply(text=notices_spoken(order.instructions, order.items))
         self._take_typed(order)
@@ -131,14 +131,14 @@ class ScriptedHandler(Handler):
             self._answered = True
             return ScriptedReply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type == RESULT:
-            return self._after_results(turn) or special or self._script.fallback
+            return self._after_results(turn) or special or self._script.fallback  # the newest item is a result
         if turn and turn.reply and not self._answered:
-            self._answered = True
+            self._answered = True  # each turn is answered once, however often a reply is asked for
             return turn.reply
         return special or self._script.fallback
 
     def _when_told(self, order: Order) -> ScriptedReply | None:
-        """Return the reply for words of the instructions, or of what was typed since; it takes no turn."""
+        """Return the reply for words of the instructions, or of messages typed since; it takes no turn."""
         typed = [item for item in order.items if item.role == "user" and not item.turn and item.kind == "input_text"]
         for words, reply in self._script.when_told.items():
             if words in order.instructions or any(words in item.words for item in typed):
@@ -190,7 +190,7 @@ class ScriptedHandler(Handler):
 
 
 def loud_ms(pcm: bytes) -> int:
-    """Return how many milliseconds of 24 kHz PCM16 are more than noise."""
+    """Return the milliseconds of 24 kHz PCM16 that are more than noise."""
     whole = len(pcm) - len(pcm) % FRAME_BYTES
     pieces = (memoryview(pcm)[at : at + FRAME_BYTES].cast("h") for at in range(0, whole, FRAME_BYTES))
     return FRAME_MS * sum(max(piece) > LOUD or min(piece) < -LOUD for piece in pieces)

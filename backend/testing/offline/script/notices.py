@@ -1,4 +1,4 @@
-"""The scripted peer's words when it is asked for notices: those noted, as the server numbers them."""
+"""The words of the scripted peer when it is asked for notices: those of the notes, by the server's numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def notices_spoken(instructions: str, items: Sequence[Item]) -> str:
 
 
 def _text(note: str) -> str:
-    """Return what stands below a note's first line: text, as JSON or as it is."""
+    """Return the text below a note's first line, which may be JSON."""
     text = note.partition("\n")[2]
     try:
         return str(json.loads(text))

@@ -42,7 +42,7 @@ def _json(value: Any) -> Any:
 
 
 Arguments = Annotated[str, BeforeValidator(_json)]
-"""An object is sent as JSON, a string exactly as it stands."""
+"""Arguments of a call: an object is sent as JSON, a string as it is."""
 
 
 class CallSpec(_Strict):
@@ -53,28 +53,28 @@ class CallSpec(_Strict):
 
 
 class ScriptedReply(_Strict):
-    """One reply. Its sound is its `tone`; text alone gets one."""
+    """One reply. Its sound is its `tone`; text without a tone gets a usual one."""
 
     text: str = ""
     tone: Tone | None = None
     first_audio_delay_ms: Ms = 0
     pace: float = Field(default=0.0, ge=0, le=1000)
-    """Times real time; 0 is as fast as possible."""
+    """The pace of the sound, as a multiple of real time; 0: as fast as possible."""
     messages: list[ReplySpec] = []
     """Further messages of this reply; only their words, sound and delays count."""
     calls: list[CallSpec] = []
     late_ms: Ms = 0
-    """After a cancellation the reply goes on for so long before `response.done`."""
+    """The time for which a cancelled reply goes on before `response.done`."""
     hang: bool = False
     """Nothing ever comes, not even `response.created`."""
     stall_after_ms: Ms | None = None
-    """After so much audio nothing more comes."""
+    """The audio after which nothing more comes."""
     drop_after_ms: Ms | None = None
-    """After so much audio the connection breaks."""
+    """The audio after which the connection breaks."""
     expire_after_ms: Ms | None = None
-    """After so much audio the session expires."""
+    """The audio after which the session expires."""
     garbled: list[str] = []
-    """Messages sent as they stand before the first sound: what is not JSON, or not what the API says."""
+    """Messages that are sent as they are before the first sound, e.g. no JSON, or no event of the API."""
     status: Literal["completed", "failed", "incomplete"] = "completed"
     status_details: dict[str, Any] = {}
 
@@ -92,8 +92,8 @@ class HearingSpec(_Strict):
 
     text: str = ""
     voiced_ms: Ms = 0
-    """The sound that all of it takes: where a voice goes on within a second, what it adds is a piece of this turn, and
-    each piece has its share of the words. 0: every commit is a turn of its own."""
+    """The sound of the whole turn: a voice that goes on within a second adds a segment to this turn, and each segment
+    gets its share of the words. 0: every commit is a turn of its own."""
 
 
 def _hearing(value: Any) -> Any:
@@ -106,7 +106,7 @@ class TurnSpec(_Strict):
     hear: Annotated[HearingSpec, BeforeValidator(_hearing)] = HearingSpec()
     reply: ReplySpec | None = None
     after_results: list[ReplySpec] = []
-    """Replies asked for when function call outputs are the newest items; the last repeats."""
+    """The replies when function call outputs are the newest items; the last repeats."""
 
 
 class ConnectionScript(_Strict):
@@ -114,13 +114,13 @@ class ConnectionScript(_Strict):
 
     turns: list[TurnSpec] = []
     loop: bool = False
-    """Begin again after the last turn; else the last turn repeats."""
+    """True: begin again after the last turn; False: the last turn repeats."""
     purposes: dict[str, ReplySpec] = {}
     """Replies for `metadata.purpose` values; they win over a turn's reply for all but answer and result."""
     when_told: dict[str, ReplySpec] = {}
-    """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
+    """Replies for requests with these words, for providers with requests that have no purpose; they win over others."""
     fallback: ReplySpec = ScriptedReply(text="Yes.")
-    """The reply used when nothing else is written for it."""
+    """The reply if no other fits."""
     mute_ms: Ms = 0
     """Milliseconds after the first request in which no reply comes; the first one never does."""
 
@@ -137,9 +137,9 @@ class Script(ConnectionScript):
     """The whole file: one behaviour for every connection, or one each."""
 
     connections: list[ConnectionScript] = []
-    """By order of connection; the last repeats. Empty: this very object."""
+    """The scripts by order of connection; the last repeats. Empty: this object is the script of all."""
     chat: list[ChatSpec] | None = None
-    """Consumed one a request, the last repeating; absent: the demonstration answers."""
+    """The answers to chat completions, one a request, the last repeating; absent: an extension answers."""
 
     def for_connection(self, number: int) -> ConnectionScript:
         """Return the part that connection `number` (from 1) follows."""

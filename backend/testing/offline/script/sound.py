@@ -1,6 +1,6 @@
-"""The sounds a script can ask for, made chunk by chunk: 24 kHz mono PCM16.
+"""The sounds of scripted replies, made chunk by chunk: 24 kHz mono PCM16.
 
-Chunks are kept: under a load test a hundred connections say the same ones over and over.
+Chunks are kept, since the connections of a load test use the same ones.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from backend.media.frame import SAMPLE_RATE
 from backend.testing.offline.script.schema import ScriptedReply
 
 MS_PER_CHARACTER = 60
-"""How long text without a sound of its own 'speaks'."""
+"""The milliseconds of sound for each character of text without a tone."""
 USUAL_HZ = 440.0
 SAMPLES_PER_MS = SAMPLE_RATE // 1000
 AMPLITUDE = 0.3
 CHUNKS_KEPT = 512
-"""A few megabytes at most in chunks of 100 ms."""
+"""The most chunks of 100 ms that are kept: a few megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Sound:
 
 
 def sound_of(reply: ScriptedReply) -> Sound:
-    """Return the sound a reply asks for."""
+    """Return the sound of a reply."""
     if tone := reply.tone:
         return Sound(tone.hz, tone.to_hz or tone.hz, tone.ms)
     return Sound(USUAL_HZ, USUAL_HZ, len(reply.text) * MS_PER_CHARACTER)

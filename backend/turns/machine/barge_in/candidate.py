@@ -1,4 +1,4 @@
-"""The rules of a barge-in candidate: a short utterance said over a reply, of which not all is known yet."""
+"""The rules of a barge-in candidate: a short utterance over a reply that may be a murmur, a command or a turn."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from backend.turns.machine.state import Deadlines, State
 from backend.turns.utterances import UtteranceKind, kind_of
 
 MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
-"""What a listener utters without wanting the floor."""
+"""The kinds of utterances with which a listener does not want the floor."""
 LIKE_A_MURMUR = tuple(ENGLISH.words("barge_in", "like_a_murmur"))
-"""The command that the beginning of some murmurs sounds like: "oh okay"."""
+"""The command that the beginning of some murmurs, like "oh okay", sounds like."""
 IN_DOUBT = ENGLISH.words("barge_in", "in_doubt")
-"""Commands that are seldom said alone, and that the reader finds in "hmm", in laughter and in "er": the transcript
-decides."""
+"""Commands that are seldom said alone, and that the utterance classifier finds in "hmm", in laughter and in "er": the
+transcript decides."""
 UNSURE_READINGS = 3
-"""Readings of a continuing voice before such a command is believed."""
+"""Readings of a continuing voice before a command is believed that may be the beginning of a murmur."""
 REACTION_S = 0.5
 """Seconds after a reply's first sound before which no caller reacts to it."""
 DECIDE_WITHIN_S = 0.7
@@ -41,7 +41,7 @@ DECIDE_WITHIN_S = 0.7
 
 
 def commit(s: State, now: float) -> None:
-    """Commit what was said over the reply, to have it transcribed."""
+    """Commit the speech over the reply, so that the provider transcribes it."""
     utterance = s.floor.voice
     if utterance is None or utterance.paused_at is None:
         return
@@ -56,16 +56,16 @@ def commit(s: State, now: float) -> None:
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Act on what was read of a voice over the reply."""
+    """Act on the class of a voice over the reply."""
     voice = s.floor.voice
     if voice is not None and (event.partial or voice.paused_at is None):
-        _on_read_partly(s, voice, event, now)  # the voice goes on: what was read is not all of it
+        _on_read_partly(s, voice, event, now)  # the voice goes on: not all of it was classified
     elif not event.partial:
         _on_read_whole(s, event, now)
 
 
 def _on_read_whole(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Act on what was read of the utterance under way, or of one that has just ended."""
+    """Act on the class of the utterance that pauses, or of one that has just ended."""
     utterance, kind = s.floor.voice, _believed(event)
     if kind in MURMURS:
         if utterance and not utterance.committed and _is_transcribed(s):
@@ -77,13 +77,13 @@ def _on_read_whole(s: State, event: ev.UtteranceRead, now: float) -> None:
     elif kind is UtteranceKind.COMMAND:
         _adopt_command(s, now)
     elif kind is not None and s.barge_in.candidate is None and not _is_transcribed(s):
-        adopt(s, now)
+        adopt(s, now)  # words, and no transcript to come that could correct the reading
 
 
 def _on_read_partly(s: State, voice: Utterance, event: ev.UtteranceRead, now: float) -> None:
-    """Act on the reading of a continuing voice: a command takes the floor, a murmur is given longer.
+    """Act on the class of a continuing voice: a command takes the floor, a murmur is given longer.
 
-    Other words take it where they go on with a turn after its answer has just begun.
+    Other words take the floor where they go on with a turn that was answered too soon.
     """
     kind = _believed(event)
     if kind is UtteranceKind.COMMAND:
@@ -101,38 +101,38 @@ def _on_read_partly(s: State, voice: Utterance, event: ev.UtteranceRead, now: fl
 
 
 def on_transcribed(s: State, words: TurnWords, now: float) -> None:
-    """Let the transcript of what was said over the reply decide."""
+    """Let the transcript of the speech over the reply decide."""
     candidate = s.barge_in.candidate
     if candidate is None or candidate.words is not words or not words.complete:
-        return
+        return  # other words, or not all of them
     if words.failed and s.floor.holder is Floor.HELD and candidate.voiced_ms >= s.limits.cough_max_ms:
-        return
+        return  # longer than a cough, and nothing is known of it: `_decide` will
     kind = kind_of(words.text)
     if kind in MURMURS:
-        _forget(s)
+        _forget(s)  # and the reply goes on, unless a voice sounds over it again
         if s.floor.holder is Floor.HELD and not (s.floor.voice and s.floor.voice.running_since is not None):
             _note_murmur(s, kind, words.text)
             release_hold(s)
         elif not candidate.noted:
             _note_murmur(s, kind, words.text)
     elif s.floor.holder is Floor.HELD or (s.floor.holder is Floor.ASSISTANT and s.floor.playing and s.may_interrupt):
-        adopt(s, now)
+        adopt(s, now)  # the reply still plays, or waits: it is interrupted
     else:
         _forget(s)
 
 
 def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
-    """Take back a turn if it cut a reply and was only a murmur; return whether it was."""
+    """Take back a turn that cut a reply, if it was only a murmur; return whether it was."""
     turn = s.pending.open
     if s.barge_in.suspended is None or not s.barge_in.suspended.items:
         return False  # nothing can be brought back: even "yes" is answered
     if turn is None or turn.segments == 0 or turn.words is not words or not words.complete:
-        return False
+        return False  # other words, or not all of them
     said = words.since(turn.segments_answered)
     spoken = " ".join(text for text in said.values() if text)
     kind = kind_of(spoken)
     if kind not in MURMURS or words.failed or s.floor.voice or s.floor.holder not in (Floor.PAUSING, Floor.LISTENING):
-        return False
+        return False  # the caller said more, may be saying more, or hears an answer already
     discard_prepared(s, now)
     s.replies.wanted.pop(Purpose.ANSWER, None)
     if turn.segments_answered:  # the turn before the false start stands
@@ -152,15 +152,15 @@ def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
 
 
 def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
-    """Give the caller the floor, with what was said and committed over the reply as the first segment of a turn.
+    """Give the caller the floor, with the speech over the reply as the first segment of a turn.
 
-    Where the utterance is over already, so is the segment: with `ended`, or with what was committed.
+    If the utterance is over already, so is the segment: by `ended`, or by the candidate's last sound.
     """
     candidate, spoken = s.barge_in.candidate, s.barge_in.candidate or s.floor.voice
     said_ms = ended.voiced_ms + ended.hangover_ms if ended else 0
     take_over(s, now, spoken.began if spoken else now - said_ms / 1000)
     if candidate and s.pending.open and s.floor.voice is None:
-        s.pending.open.quiet_since = candidate.quiet_since
+        s.pending.open.quiet_since = candidate.quiet_since  # the utterance ended before the floor was theirs
     if s.floor.voice is None:
         if ended is None and candidate:
             ended = ev.SpeechStopped(candidate.voiced_ms, round((now - candidate.quiet_since) * 1000))
@@ -168,20 +168,21 @@ def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
 
 
 def _believed(event: ev.UtteranceRead) -> UtteranceKind | None:
-    """Return the kind that a reading counts as."""
+    """Return the kind that a reading counts as; a command in `IN_DOUBT` counts as other words."""
     return UtteranceKind.OTHER if event.words in IN_DOUBT else event.kind
 
 
 def _is_unsure(utterance: Utterance, words: str) -> bool:
-    """Return whether a command in a continuing voice may be part of a murmur; then the voice is read again."""
+    """Return whether a command in a continuing voice may be part of a murmur; then the voice is classified again."""
     if words.startswith(LIKE_A_MURMUR):
         return utterance.partial_readings < UNSURE_READINGS
     before = utterance.sounded_like
+    # The new words contradict an agreement that was read before.
     return before is not None and before.kind is UtteranceKind.AGREEMENT and not words.startswith(before.words)
 
 
 def _adopt_command(s: State, now: float) -> None:
-    """Give the floor to "stop" or "no", said to the reply, or just after its start to correct the turn before."""
+    """Give the floor to a command. Just after the reply's start it corrects the caller's turn, and goes on with it."""
     spoken = s.barge_in.candidate or s.floor.voice
     if not follows_false_start(s, spoken.began if spoken else now, REACTION_S):
         s.pending.answered = None
@@ -189,7 +190,7 @@ def _adopt_command(s: State, now: float) -> None:
 
 
 def leave(s: State) -> None:
-    """Keep what is not decided yet as words of the caller: typed words have taken the floor."""
+    """Keep the candidate as words of the caller: typed words have taken the floor."""
     candidate, s.barge_in.candidate = s.barge_in.candidate, None
     if candidate:
         candidate.words.standing = Standing.OVER
@@ -208,16 +209,16 @@ def deadlines(s: State) -> Deadlines:
 
 
 def _is_transcribed(s: State) -> bool:
-    """Return whether what is said over the reply is committed in a pause: then its transcript has the last word."""
+    """Return whether the speech over the reply is committed in a pause: then its transcript has the last word."""
     utterance = s.floor.voice
     reached = s.line.lost_at is None and s.limits.endpointing == "local"
     if utterance is None or not reached or s.barge_in.phase is not BargeIn.DUCKED:
-        return False
+        return False  # a provider that endpoints, or cannot be reached, commits nothing for us
     return utterance.voiced_ms - utterance.murmured_ms >= TURN_MIN_MS
 
 
 def _decide(s: State, now: float) -> None:
-    """Decide without a transcript: it is a turn, if it was longer than a cough."""
+    """Decide without a transcript: the candidate is a turn if it was longer than a cough."""
     if s.barge_in.candidate and s.barge_in.candidate.voiced_ms < s.limits.cough_max_ms:
         release_hold(s)
     else:
@@ -225,7 +226,7 @@ def _decide(s: State, now: float) -> None:
 
 
 def _forget(s: State) -> None:
-    """Delete the committed item: it was no turn."""
+    """Delete the items of the candidate, which was no turn."""
     candidate, s.barge_in.candidate = s.barge_in.candidate, None
     if candidate:
         forget_words(s, candidate.words)

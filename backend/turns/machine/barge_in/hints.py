@@ -1,4 +1,4 @@
-"""Playback is turned down for a voice that sounds or may be beginning, but not for another person's voice."""
+"""The rules that turn playback down for a voice that sounds or may be beginning, but not for another person's."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ ASIDE = "aside"
 
 
 def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
-    """Turn down what is being played for a voice that may be beginning, and up again where none began.
-
-    While the caller pauses, nothing is played yet: the reply is kept back for a moment longer.
-    """
+    """Turn playback down for a voice that may be beginning, and up again where none began."""
     if not event.hinted:
         end_hint(s)
     elif s.floor.holder is Floor.ASSISTANT and s.may_interrupt and s.may_duck and s.floor.voice is None:
@@ -37,7 +34,7 @@ def on_off_axis(s: State, event: ev.VoiceOffAxis, now: float) -> None:
     """Hold the reply again when the voice is the caller's after all; its words until then do not count."""
     voice = s.floor.voice
     if not _note(s, event) or event.off_axis or voice is None or voice.running_since is None:
-        return
+        return  # still another person's voice, or none that sounds
     if s.floor.holder is Floor.ASSISTANT and s.may_interrupt:
         voice.voiced_ms += round((now - voice.running_since) * 1000)
         voice.running_since, voice.murmured_ms = now, voice.voiced_ms
@@ -45,7 +42,7 @@ def on_off_axis(s: State, event: ev.VoiceOffAxis, now: float) -> None:
 
 
 def _note(s: State, event: ev.VoiceOffAxis) -> bool:
-    """Note how a voice over our reply sounds; return whether there is one."""
+    """Note whether the voice over our reply is off-axis; return False where no voice sounds over a reply."""
     if s.floor.voice is None or not s.floor.playing:
         return False
     s.floor.voice.off_axis = event.off_axis

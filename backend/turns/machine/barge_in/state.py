@@ -1,4 +1,4 @@
-"""The state of the barge-in machine: what a voice does to playback, what it said, and the reply that it cut."""
+"""The state of the barge-in machine: the effect of a voice on playback, the candidate, and the suspended reply."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class BargeIn(StrEnum):
 
     NONE = "none"
     HINTED = "hinted"
-    """It is turned down for a voice that may be beginning."""
+    """Playback is turned down for a voice that may be beginning."""
     DUCKED = "ducked"
-    """It is turned down for a voice that sounds."""
+    """Playback is turned down for a voice that sounds."""
     HELD = "held"
-    """It is silent for a voice that sounds."""
+    """Playback is silent for a voice that sounds."""
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A short utterance said over a reply, committed to be transcribed: see `candidate`."""
+    """A short utterance over a reply, committed so that the provider transcribes it: see `candidate`."""
 
     words: TurnWords
     began: float
-    """The moment of its onset."""
+    """The moment of the utterance's onset."""
     voiced_ms: int = 0
     quiet_since: float = 0.0
-    """The moment of its last sound."""
+    """The moment of the utterance's last sound."""
     noted: bool = False
     """The utterance was reported as a murmur."""
 
@@ -42,17 +42,17 @@ class SuspendedReply:
     cut_short: bool
     """The provider had not sent all of the reply."""
     false_start: bool = False
-    """The reply began to sound before the caller had finished: it counts as not said."""
+    """The reply began to sound before the caller had finished: it counts as unsaid."""
     items: list[SpokenItem] = field(default_factory=list)
     """The part of the reply that was not heard."""
 
 
 @dataclass(slots=True)
 class BargeInState:
-    """The speech over a reply, until it is known what it was."""
+    """The speech over a reply, until it is known whether it wants the floor."""
 
     phase: BargeIn = BargeIn.NONE
     candidate: Candidate | None = None
-    """What was said over a reply, and is not decided yet."""
+    """The utterance over a reply that is not decided yet."""
     suspended: SuspendedReply | None = None
-    """The reply that was cut for what the caller is saying."""
+    """The reply that the caller's present speech cut."""

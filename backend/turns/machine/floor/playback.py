@@ -1,4 +1,4 @@
-"""Playback reports what the caller hears, item by item; only that counts as said."""
+"""The rules for what playback reports: only what the caller has heard of an item counts as said."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from backend.turns.machine.state import State
 from backend.turns.spoken import BYTES_PER_MS, SpokenItem
 
 CUT_SHORT = "(and there you stopped)"
-"""The text in place of words that the provider had not sent yet."""
+"""The text in place of words that the provider had not sent when the reply was cut."""
 
 
 def on_started(s: State, event: ev.PlaybackStarted, now: float) -> None:
-    """Note that the first frame of an item was sent: the items before it have been heard."""
+    """Note that an item begins to sound: the items before it have been heard."""
     s.silence.owed_since = None
     turn = s.pending.open
     if turn is None:
@@ -40,7 +40,7 @@ def on_started(s: State, event: ev.PlaybackStarted, now: float) -> None:
 
 
 def on_drained(s: State, event: ev.PlaybackDrained, now: float) -> None:
-    """Note that nothing is left to play: a reply that still streams may go on, any other has been heard."""
+    """Note that the playback queue is empty: a reply that still streams may go on, any other has been heard."""
     s.floor.playback = Playback.SILENT
     s.floor.last_sound_at = now
     if s.replies.in_flight and s.replies.in_flight.phase is Phase.STREAMING:
@@ -52,7 +52,7 @@ def on_drained(s: State, event: ev.PlaybackDrained, now: float) -> None:
 
 
 def heard_out(s: State, now: float) -> None:
-    """Settle what was heard to its end: the floor is free, idling counts from here, a goodbye ends the call."""
+    """Settle the items that were heard to their end: the floor is free, idling begins, a goodbye ends the call."""
     over = s.replies.items.take_finished()
     s.notices.opened |= bool(over)
     for spoken in over:
@@ -63,26 +63,26 @@ def heard_out(s: State, now: float) -> None:
         s.pass_floor(Floor.LISTENING)
     _let_speaker_go_on(s)
     if s.farewell.reason and not s.farewell.last_word and s.replies.in_flight is None and not s.replies.wanted:
-        close(s, s.farewell.reason)
+        close(s, s.farewell.reason)  # the goodbye was heard, and nothing is to be said before it
 
 
 def on_flushed(s: State, event: ev.PlaybackFlushed, now: float) -> None:
-    """Tell the provider, item by item, how much was heard of what was cut."""
+    """Report to the provider, item by item, how much was heard of the audio that was cut."""
     played = {heard.item: heard.played_ms for heard in event.items}
     for spoken in s.replies.items.take_all():
         played_ms = played.get(spoken.item, spoken.heard_before_ms + spoken.audio_ms) - spoken.heard_before_ms
         played_ms = max(0, min(played_ms, spoken.audio_ms))
         if spoken.finished and spoken.audio_bytes and spoken.item not in played:
-            _heard_whole(s, spoken)
+            _heard_whole(s, spoken)  # it was played to its end before the flush
         else:
             _heard_partly(s, spoken, played_ms)
 
 
 def bring_back(s: State) -> None:
-    """Go on with the reply from where it was cut: the speech that cut it was not meant for us."""
+    """Go on with the suspended reply from where it was cut: the speech that cut it was not meant for us."""
     suspended, s.barge_in.suspended = s.barge_in.suspended, None
     if suspended is None or not suspended.items or s.floor.playing or s.floor.holder is not Floor.LISTENING:
-        return
+        return  # nothing of the reply is left, or something else has begun meanwhile
     for spoken in suspended.items:
         s.replies.items.put_back(spoken)
     last = suspended.items[-1]
@@ -94,10 +94,10 @@ def bring_back(s: State) -> None:
 
 
 def _let_speaker_go_on(s: State) -> None:
-    """Give the floor to a caller who began to speak over the end of a reply: it is an answer, not an interruption."""
+    """Give the floor to a caller who began to speak over the end of a reply: they answer it, and do not interrupt."""
     utterance = s.floor.voice
     if utterance is None or s.floor.holder not in (Floor.LISTENING, Floor.HELD) or s.something_to_interrupt:
-        return
+        return  # nothing is said, or more of ours is to come
     if utterance.murmured_ms and not s.pending.our_words.endswith("?"):
         return
     if s.floor.holder is Floor.HELD:
@@ -148,6 +148,6 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
 
 
 def _note_restored(s: State, heard: str) -> None:
-    """Tell the provider what was said of an item it knows as cut."""
+    """Note for the provider what was said of an item that it knows as cut."""
     if heard and s.line.lost_at is None and s.floor.holder is not Floor.CLOSED:
         s.commands.append(do.AddNote(f"The caller had not meant you, so you went on and said: {json.dumps(heard)}"))

@@ -1,4 +1,4 @@
-"""The caller's voice: an utterance may be a cough, a murmur, an interruption, noise, or a segment of a turn."""
+"""The rules for the caller's voice: a cough, a murmur, an interruption, noise, or a segment of a turn."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from backend.turns.machine.pending_turn.waiting import (
 from backend.turns.machine.state import IDLE, Deadlines, State
 
 READABLE_MS = {Floor.HELD: 1200, Floor.USER: 700}
-"""Speech longer than this is not a short utterance, and is not read. A reading costs 20 to 30 ms of a processor: while
-the caller has the floor only what may be "yes" or "um" is worth it."""
+"""The longest speech that is a short utterance, and is classified. A reading costs 20 to 30 ms of a processor: while
+the caller has the floor, only an utterance that may be "yes" or "um" is worth it."""
 READ_WITHIN_S = 0.06
-"""The time a reading may take before a segment is committed without it."""
+"""The time that a reading may take before a segment is committed without it."""
 FRAME_S = 0.02
-"""A pause is reported with its first silent frame."""
+"""The length of a frame: a pause is reported with its first silent frame."""
 
 
 # --- the onset ------------------------------------------------------------------------------------------
 
 
 def on_onset(s: State, event: ev.SpeechStarted, now: float) -> None:
-    """Take the floor where it is free, or hold the reply that is on its way."""
+    """Give the voice the floor if it is free, or hold the reply that is on its way."""
     _begin(s, now)
 
 
@@ -49,12 +49,12 @@ def on_onset_over_reply(s: State, event: ev.SpeechStarted, now: float) -> None:
 
 
 def on_onset_in_pause(s: State, event: ev.SpeechStarted, now: float) -> None:
-    """Note a voice that may or may not go on with the turn."""
+    """Note a voice in a pause, which may or may not go on with the turn."""
     _note_voice(s, now)
 
 
 def _begin(s: State, now: float, murmured_ms: int = 0) -> None:
-    """Hear a voice and let it have the floor or hold the reply; `murmured_ms` of it do not count."""
+    """Note a voice and give it the floor, or hold the reply for it; `murmured_ms` of it do not count."""
     if not _note_voice(s, now, murmured_ms):
         return
     if not s.something_to_interrupt:
@@ -71,7 +71,7 @@ def _begin_over_reply(s: State, now: float, murmured_ms: int = 0) -> None:
 
 
 def _note_voice(s: State, now: float, murmured_ms: int = 0) -> bool:
-    """Note that a voice sounds; return False where the call is over, whatever it says."""
+    """Note that a voice sounds; return False if the call is about to end, when no voice counts."""
     if s.farewell.reason not in (None, IDLE):
         return False
     s.floor.voice = Utterance(now, now, voiced_ms=murmured_ms, murmured_ms=murmured_ms)
@@ -82,7 +82,7 @@ def _note_voice(s: State, now: float, murmured_ms: int = 0) -> bool:
 
 
 def on_paused(s: State, event: ev.SpeechPaused, now: float) -> None:
-    """Note how long the voice has sounded: it fell silent, perhaps for a breath."""
+    """Note how long a voice has sounded that fell silent, perhaps for a breath."""
     voice = s.floor.voice
     if voice:
         voice.running_since = None
@@ -92,7 +92,7 @@ def on_paused(s: State, event: ev.SpeechPaused, now: float) -> None:
 
 
 def on_paused_in_turn(s: State, event: ev.SpeechPaused, now: float) -> None:
-    """Note the same, and that the turn may be over."""
+    """Note how long the voice has sounded, and that the turn may be over."""
     on_paused(s, event, now)
     if s.pending.open:
         s.pending.open.quiet_since = now - FRAME_S
@@ -128,7 +128,7 @@ def on_resumed_over_reply(s: State, event: ev.SpeechResumed, now: float) -> None
 
 
 def _goes_on(s: State, voiced_ms: int, now: float) -> bool:
-    """Note that the voice sounds again, and since when; return False if it was taken as over: see `_commit`."""
+    """Note that the voice sounds again, and since when; return False if `_commit` has ended its segment already."""
     voice = s.floor.voice
     if voice is None:
         return False
@@ -143,7 +143,7 @@ def _goes_on(s: State, voiced_ms: int, now: float) -> bool:
 
 
 def on_stopped_in_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """End a segment of the turn; what is too short to be one was noise."""
+    """End a segment of the turn; speech that is too short for a segment was noise."""
     s.floor.voice, s.floor.last_voice_at = None, now
     if event.voiced_ms < TURN_MIN_MS and not (s.pending.open and s.pending.open.begun):
         forget_input(s)
@@ -154,19 +154,19 @@ def on_stopped_in_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def on_stopped_over_held_reply(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Let the reply go on after a cough; anything else takes the floor, unless its transcript is to decide."""
+    """Let the reply go on after a cough; other speech takes the floor, unless its transcript is to decide."""
     voice, s.floor.voice, s.floor.last_voice_at = s.floor.voice, None, now
     counted_ms = event.voiced_ms - (voice.murmured_ms if voice else 0)
-    unread = voice is None or voice.reading is None or voice.reading.kind is None
+    unread = voice is None or voice.reading is None or voice.reading.kind is None  # then its length decides
     if unread and counted_ms < min(s.limits.interruption_min_ms, s.limits.cough_max_ms):
         forget_input(s)
         release_hold(s)
-    elif not (s.barge_in.candidate and voice and voice.committed):
+    elif not (s.barge_in.candidate and voice and voice.committed):  # a committed one has a transcript to come
         candidate.adopt(s, now, event)
 
 
 def on_stopped_in_pause(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Go on with the turn, unless it was noise."""
+    """Go on with the turn, unless the sound was noise."""
     counted_ms = _stop(s, event, now)
     if counted_ms is None:
         return
@@ -178,7 +178,7 @@ def on_stopped_in_pause(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def on_stopped_over_reply(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Answer words said over a protected reply after its end; forget anything else."""
+    """Keep speech over a protected reply as a turn that is answered after it; forget all other speech."""
     counted_ms = _stop(s, event, now)
     if counted_ms is None:
         return
@@ -190,13 +190,13 @@ def on_stopped_over_reply(s: State, event: ev.SpeechStopped, now: float) -> None
 
 
 def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Forget what was said and took no floor."""
+    """Forget speech that has not taken the floor."""
     if _stop(s, event, now) is not None:
         forget_input(s)
 
 
 def _stop(s: State, event: ev.SpeechStopped, now: float) -> int | None:
-    """Note the end of the voice; return how long it has sounded without murmurs, or None if none was heard."""
+    """Note the end of the voice; return how long it has sounded without murmurs, or None if no voice was noted."""
     voice, s.floor.voice = s.floor.voice, None
     if voice is None:
         return None
@@ -215,12 +215,12 @@ def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when a continuing voice takes the floor or goes on with the turn, and what is done in its pauses."""
+    """Yield when a continuing voice takes the floor or goes on with the turn, and what becomes due in its pauses."""
     voice, holder, turn = s.floor.voice, s.floor.holder, s.pending.open
     if voice is None:
         unheard = holder is Floor.PAUSING and turn and not turn.begun and turn.segments
         if unheard and turn and not turn.words.complete:
-            yield turn.over_at, answer_hesitation
+            yield turn.over_at, answer_hesitation  # classified as "um", and its transcript does not come
         return
     if holder is Floor.HELD:
         yield from _deadlines_over_reply(s, voice)
@@ -242,7 +242,7 @@ def _deadlines_over_reply(s: State, voice: Utterance) -> Deadlines:
     for read_at_ms in READ_PARTLY_AT_MS[voice.partial_readings :][:1]:
         read_at = voice.reaches(read_at_ms)
         if read_at is not None and s.barge_in.phase is BargeIn.DUCKED and limits.reader:
-            yield read_at, _read_partly
+            yield read_at, _read_partly  # while the reply plays on, turned down, "stop" must not wait
 
 
 def _deadlines_in_pause(s: State, voice: Utterance, paused_at: float) -> Deadlines:
@@ -252,7 +252,7 @@ def _deadlines_in_pause(s: State, voice: Utterance, paused_at: float) -> Deadlin
         yield paused_at + after_ms / 1000 - FRAME_S, _read
     turn = s.pending.open
     if s.floor.holder is not Floor.USER or turn is None or not turn.uncommitted or not is_early(s):
-        return
+        return  # nothing more to commit, or not before the utterance is over
     if voice.voiced_ms >= TURN_MIN_MS:
         after_s = COMMIT_AFTER_MS / 1000 - FRAME_S
         if read and turn.segments == 0 and voice.reading is None:  # the reading may say that it was "um"
@@ -265,14 +265,14 @@ def _commit(s: State, now: float) -> None:
     commit_segment(s)
     voice = s.floor.voice
     if s.barge_in.suspended is not None and voice and voice.paused_at is not None:
-        quiet_ms = round((now - voice.paused_at + FRAME_S) * 1000)
+        quiet_ms = round((now - voice.paused_at + FRAME_S) * 1000)  # since the last frame that sounded
         s.floor.voice, s.floor.last_voice_at = None, now
         end_segment(s, ev.SpeechStopped(voice.voiced_ms, quiet_ms), now)
 
 
 def _is_readable(s: State, voice: Utterance) -> bool:
-    """Return whether the utterance is short, and the first thing that is said."""
-    voiced_ms = voice.voiced_ms - voice.murmured_ms
+    """Return whether the utterance is to be classified: it is short, and begins a turn or sounds over a reply."""
+    voiced_ms = voice.voiced_ms - voice.murmured_ms  # a murmur was classified already
     begins = s.floor.holder is Floor.HELD or (s.pending.open is not None and s.pending.open.segments == 0)
     return s.limits.reader and begins and TURN_MIN_MS <= voiced_ms <= READABLE_MS[s.floor.holder]
 

@@ -18,7 +18,7 @@ class Floor(StrEnum):
     """The caller has paused, and the turn may be over: a reply is prepared, and nothing sounds."""
     ASSISTANT = "assistant"
     HELD = "held"
-    """A voice sounds over the reply, and its intent is not clear yet: see `barge_in`."""
+    """A voice sounds over the reply, and may or may not want the floor: see `barge_in`."""
     CLOSED = "closed"
 
 
@@ -36,29 +36,29 @@ class Utterance:
     """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
     began: float
-    """The moment of its onset."""
+    """The moment of the utterance's onset."""
     running_since: float | None
-    """The moment the voice last began; None while it is paused."""
+    """The moment at which the voice last began or resumed; None while it pauses."""
     voiced_ms: int = 0
-    """The speech before that."""
+    """The speech before `running_since`."""
     paused_at: float | None = None
     """The moment the voice fell silent; None while it sounds."""
     asked_to_read: bool = False
-    """The reader was asked for the words before this pause."""
+    """The utterance classifier was asked for the words before this pause."""
     reading: UtteranceRead | None = None
-    """Its answer."""
+    """The utterance classifier's answer in this pause."""
     murmured_ms: int = 0
-    """The speech that was read as a murmur: it does not count towards an interruption."""
+    """The speech that was a murmur by the classifier, and does not count towards an interruption."""
     off_axis: bool = False
     """The voice sounds like another person's."""
     committed: bool = False
     """The whole utterance, said over a reply, was committed."""
     partial_readings: int = 0
-    """Times the reader was asked for the words so far while the voice sounds."""
+    """Times the utterance classifier was asked for the words so far while the voice sounds."""
     sounded_like: UtteranceRead | None = None
-    """The latest of their answers."""
+    """The utterance classifier's latest answer while the voice sounds."""
     may_last_ms: int = 0
-    """After a murmur: the speech with which the voice takes the floor nevertheless."""
+    """The length at which the voice takes the floor although it began like a murmur."""
     committed_ms: int | None = None
     """The part of the utterance that was committed while it sounded."""
 
@@ -88,19 +88,19 @@ class FloorState:
     typed: int = 0
     """Messages typed so far."""
     typed_waiting: list[AddUserText] = field(default_factory=list)
-    """Words typed while the caller spoke: each is a turn once what was said is answered."""
+    """Messages typed while the caller spoke: each is a turn of its own after the answer to the speech."""
 
     @property
     def playing(self) -> bool:
-        """True while something of ours sounds, or is queued to."""
+        """True while audio of ours sounds or is queued."""
         return self.playback is not Playback.SILENT
 
     @property
     def may_speak(self) -> bool:
-        """True while the floor is free, or ours."""
+        """True while the floor is free, or the assistant's."""
         return self.holder is Floor.LISTENING or self.holder is Floor.ASSISTANT
 
     def begin_playback(self) -> None:
-        """Note that something of ours plays; a protected reply stays protected."""
+        """Note that audio of ours plays; a protected reply stays protected."""
         if self.playback is Playback.SILENT:
             self.playback = Playback.PLAYING

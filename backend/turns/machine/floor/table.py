@@ -17,9 +17,9 @@
     ASSISTANT   PlaybackDrained, reply finished         LISTENING   Remember what was heard; idling counts from here
     any         TransportClosed, HangUpRequested, ...   CLOSED      CancelThinker, HangUp
 
-What a voice that was heard over a reply must say to have the floor is the business of `barge_in`. While interruptions
-are off, or something is read out that must be heard to its end, speech over it is answered after it. Typed words are a
-turn of their own; those that are typed while the caller speaks wait for the answer to that.
+The barge-in machine decides whether a voice over a reply takes the floor. While interruptions are off, or a reply must
+be heard to its end, speech over the reply is answered after it. Typed words are a turn of their own; words typed while
+the caller speaks wait for the answer to the speech.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Typed words are a turn of their own: immediately, or after the answer to what the caller is saying meanwhile."""
+"""The rules for typed words: a turn of their own, immediately or after the answer to the caller's present speech."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from backend.turns.machine.pending_turn.waiting import begin_pending_turn, close
 from backend.turns.machine.state import Deadlines, State
 
 WAITING_LIMIT = 16
-"""The most messages that wait while the caller speaks; more are joined to the newest."""
+"""The most messages that wait while the caller speaks; further ones are joined to the newest."""
 PICTURES_LIMIT = 4
-"""Pictures of such messages, the newest."""
+"""The most pictures of messages that were joined; the newest are kept."""
 
 
 def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
-    """Answer typed words immediately, stopping what is spoken; while the caller speaks, after the answer to that."""
+    """Answer typed words immediately, and stop the present reply. While the caller speaks, the words wait."""
     message = AddUserText(event.text, event.pictures)
     s.floor.typed += 1
     s.publish(page.TranscriptCompleted("user", f"typed-{s.floor.typed}", message.words))
     speaking = s.floor.holder is Floor.USER or (s.floor.holder is Floor.HELD and s.floor.voice is not None)
-    if s.floor.holder is not Floor.USER:
+    if s.floor.holder is not Floor.USER:  # over a reply the speech may not want the floor: the typed words do
         take_floor(s, now)
     if not speaking:
         _begin(s, message, now)
@@ -40,7 +40,7 @@ def on_typed(s: State, event: ev.TextTyped, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when words typed during speech are answered: once the answer to the speech was heard."""
+    """Yield when words typed during speech are answered: after the answer to the speech was heard."""
     free = s.floor.holder is Floor.LISTENING and not s.floor.voice
     if free and not s.something_to_interrupt and not s.farewell.reason:
         yield 0.0, _take_next
@@ -51,7 +51,7 @@ def _take_next(s: State, now: float) -> None:
 
 
 def take_floor(s: State, now: float) -> None:
-    """Stop what is spoken or prepared; a voice that has just begun over it has the floor."""
+    """Stop the reply that is spoken or prepared; a voice that has just begun over it takes the floor."""
     if s.floor.holder is Floor.PAUSING:
         discard_prepared(s, now)
     if s.floor.holder is Floor.HELD or s.something_to_interrupt:

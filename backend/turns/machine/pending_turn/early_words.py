@@ -1,7 +1,7 @@
-"""The words of what is being said, before it is committed: shown as they come, and taken back if it was no turn.
+"""The rules for early words: transcribed before their audio is committed, shown as they come, perhaps taken back.
 
-A provider that transcribes while the caller speaks names the item that the sound is to become. Whether that is a
-segment of a turn, and of which, is known once the caller has the floor: until then the words are kept, and not shown.
+A provider that transcribes while the caller speaks names the item that the audio will become. The words are kept, and
+not shown, until the caller has the floor: only then is it known to which turn they belong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from backend.turns.machine.state import State
 
 
 def on_grew(s: State, item: str, delta: str) -> None:
-    """Note more words of an item that is not committed."""
+    """Note more words of an item that is not committed yet."""
     if s.pending.early_words is None or s.pending.early_words.item != item:
         take_back(s)
         s.pending.early_words = EarlyWords(item)
@@ -21,10 +21,10 @@ def on_grew(s: State, item: str, delta: str) -> None:
 
 
 def show(s: State) -> None:
-    """Show the words not shown yet, if the caller has the floor and the turn's earlier items are known."""
+    """Show the early words not shown yet, if the caller has the floor and the turn's earlier items are known."""
     early, turn = s.pending.early_words, s.pending.open
     if early is None or turn is None or s.floor.holder is not Floor.USER or len(turn.words.items) < turn.segments:
-        return
+        return  # to which turn the words belong, or after which, is not known yet
     more = early.text[early.shown :]
     if not more:
         return
@@ -36,11 +36,11 @@ def show(s: State) -> None:
 
 
 def on_committed(s: State, item: str, words: TurnWords) -> str:
-    """Give the words to the committed item, one of `words`; return the words that are still to be shown."""
+    """Move the early words to `item`, which was committed as one of `words`; return those that are not shown yet."""
     early = s.pending.early_words
     in_doubt = words.standing is Standing.IN_DOUBT
     if early is None or early.item != item or in_doubt or (early.shown and early.entry != words.id):
-        take_back(s)
+        take_back(s)  # the words are of another item, are not to be shown, or stand in another entry
         return ""
     s.pending.early_words = None
     if early.shown:
@@ -49,7 +49,7 @@ def on_committed(s: State, item: str, words: TurnWords) -> str:
 
 
 def take_back(s: State) -> None:
-    """Forget the early words; remove the page's entry if it holds nothing else."""
+    """Forget the early words, and remove the page's entry if it holds nothing else."""
     early, s.pending.early_words = s.pending.early_words, None
     if early and early.shown and early.entry == early.item:
         s.publish(page.TranscriptCompleted("user", early.item, ""))

@@ -1,4 +1,4 @@
-"""A segment of the caller's turn takes the floor, and ends at the first moment of the turn."""
+"""The rules for a segment of the caller's turn, which takes the floor and ends at the turn's first moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from backend.turns.machine.thinkers import overtake
 
 
 def take_over(s: State, now: float, onset: float) -> None:
-    """Give the floor to the caller, who speaks since `onset`: the reply is cut, or had not sounded and is forgotten."""
+    """Give the floor to the caller, who speaks since `onset`; a reply is cut, or forgotten if it had not sounded."""
     if s.farewell.reason == IDLE:
         s.farewell.reason = None
     if can_reopen(s, now):
@@ -45,7 +45,7 @@ def take_over(s: State, now: float, onset: float) -> None:
 
 
 def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """End an utterance: the first moment of the turn, which may be over."""
+    """End a segment: this is the first moment of the turn, which may be over."""
     turn = s.pending.open or begin_pending_turn(s)
     turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
@@ -85,7 +85,7 @@ def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
 
 
 def answer_hesitation(s: State, now: float) -> None:
-    """Take what was read as "um" as a turn: its transcript says otherwise, or does not come."""
+    """Make a turn of an utterance classified as "um": its transcript says otherwise, or does not come."""
     turn = s.pending.open
     if turn:
         turn.reading = None
@@ -93,7 +93,7 @@ def answer_hesitation(s: State, now: float) -> None:
 
 
 def begin_turn(s: State, now: float, hangover_ms: int) -> None:
-    """Begin a new turn: the work for the last one is stale from now on."""
+    """Begin a new turn; the work for the last one is stale from now on."""
     s.floor.turn += 1
     s.pending.answered = None
     s.notices.opened = True

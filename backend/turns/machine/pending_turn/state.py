@@ -1,4 +1,4 @@
-"""The state of the pending-turn machine: the caller's turn while it may go on, and earlier words."""
+"""The state of the pending-turn machine: the caller's turn while it may go on, and the words of earlier turns."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ class Standing(Enum):
     """The kinds of words that were said."""
 
     IN_DOUBT = 1
-    """The words were said over a reply, and are perhaps no turn."""
+    """The words were said over a reply, and may be no turn."""
     TURN = 2
     """The words belong to a turn that may go on."""
     OVER = 3
-    """The turn is believed over: no segment will follow."""
+    """The words belong to a turn that is believed over: no segment will follow."""
 
 
 @dataclass(slots=True, eq=False)
 class TurnWords:
-    """The words of one spoken turn, of which the provider makes an item for each segment."""
+    """The words of one spoken turn. The provider makes an item of each segment."""
 
     segments: int = 0
-    """The segments committed."""
+    """The number of committed segments."""
     items: dict[str, str | None] = field(default_factory=dict)
-    """Each item's transcript, in order; None until it is there."""
+    """The transcript of each item, in order; None until it arrives."""
     shown: set[str] = field(default_factory=set)
-    """Items of which words were shown as they came."""
+    """The items with words that were shown as they came."""
     standing: Standing = Standing.TURN
     failed: bool = False
     """A segment could not be transcribed."""
     unsure: bool = False
     """The transcript of a segment is doubtful."""
     remembered: int = 0
-    """The items with words that were shown and remembered."""
+    """The number of items with words that were shown and remembered."""
 
     @property
     def id(self) -> str:
-        """The item under which the turn is shown: its first."""
+        """The id of the turn's first item, under which the turn is shown."""
         return next(iter(self.items))
 
     @property
@@ -69,11 +69,11 @@ class TurnWords:
         return len(self.items) >= self.segments and None not in self.items.values()
 
     def since(self, segment: int) -> dict[str, str | None]:
-        """Return the items from that segment on, with their transcripts."""
+        """Return the items from `segment` on, with their transcripts."""
         return dict(list(self.items.items())[segment:])
 
     def leave_out(self, items: Iterable[str]) -> None:
-        """Drop these items."""
+        """Drop `items` and their words."""
         for item in items:
             del self.items[item]
         self.segments = len(self.items)
@@ -89,7 +89,7 @@ class TurnWords:
 
 @dataclass(slots=True)
 class EarlyWords:
-    """The words of what is being said, as far as they are known before it is committed: see `early_words`."""
+    """Words that are known before their audio is committed: see `early_words`."""
 
     item: str
     """The item that the words will become."""
@@ -102,16 +102,16 @@ class EarlyWords:
 
 @dataclass(slots=True)
 class PreparedReply:
-    """The reply that was asked for while the turn may go on; the caller has noticed nothing of it."""
+    """A reply that was asked for while the turn may go on, and of which nothing is played or shown yet."""
 
     deferred: list[Event] = field(default_factory=list)
-    """What it has sent."""
+    """The events of the prepared reply, kept until the turn is believed over."""
     deferred_bytes: int = 0
     discarded: int = 0
-    """Replies prepared in this turn's pauses and thrown away."""
+    """The number of replies that were prepared in this turn's pauses and discarded."""
 
     def take(self) -> list[Event]:
-        """Return what was deferred, once."""
+        """Remove and return the deferred events."""
         deferred, self.deferred, self.deferred_bytes = self.deferred, [], 0
         return deferred
 
@@ -122,16 +122,16 @@ UNJUDGED = TurnWait(0, "")
 
 @dataclass(slots=True)
 class PendingTurn:
-    """The caller's spoken turn, from its first sound until the first sound of its answer: it may still go on."""
+    """The caller's spoken turn, which may go on from its first sound until the first sound of its answer."""
 
     words: TurnWords = field(default_factory=TurnWords)
-    """What was said and committed."""
+    """The words of the committed segments."""
     stage: TurnStage = TurnStage.COLLECTING
     """COLLECTING or BEGUN."""
     uncommitted: bool = True
     """The caller has said something that is not committed yet."""
     voiced_ms: int = 0
-    """How much was said in the segments that have ended."""
+    """The speech in the segments that have ended."""
     quiet_since: float = 0.0
     """The moment of the caller's last sound."""
     over_at: float = 0.0
@@ -141,53 +141,53 @@ class PendingTurn:
     wait: TurnWait = UNJUDGED
     """The wait from the last sound to the second moment, and why."""
     reading: UtteranceRead | None = None
-    """What was read of a turn that is one short utterance."""
+    """The utterance classifier's answer for a turn that is one short utterance."""
     sentence_end: float | None = None
     """The log10 probability that a sentence ends after the turn's words."""
     prepared: PreparedReply = field(default_factory=PreparedReply)
     sounded_at: float | None = None
-    """The moment its answer began to sound."""
+    """The moment at which the turn's answer began to sound."""
     segments_answered: int = 0
-    """The segments before the answer sounded, if the caller has gone on nevertheless."""
+    """The number of segments before a false start, after which the caller has gone on."""
 
     @property
     def segments(self) -> int:
-        """The segments committed."""
+        """The number of committed segments."""
         return self.words.segments
 
     @property
     def begun(self) -> bool:
-        """True once the turn has its number."""
+        """True from the turn's first moment on: it has its number."""
         return self.stage is TurnStage.BEGUN
 
 
 @dataclass(slots=True)
 class PendingState:
-    """The caller's turns, as far as they may go on or their words are not all known."""
+    """The caller's turns that may go on, or of which not all words are known."""
 
     open: PendingTurn | None = None
     """The turn that may still go on."""
     answered: PendingTurn | None = None
-    """The last turn, once its answer sounds; the caller may still not have finished."""
+    """The last turn, when its answer has begun to sound; the caller may still not have finished."""
     words: list[TurnWords] = field(default_factory=list)
-    """The words of turns that are not all known yet, oldest first."""
+    """The turns of which not all words are known yet, oldest first."""
     early_words: EarlyWords | None = None
     pauses_ms: deque[int] = field(default_factory=lambda: deque(maxlen=16))
     """The caller's own pauses within turns, newest last."""
     our_words: str = ""
-    """What the caller last heard from us."""
+    """The words that the caller last heard from the assistant."""
     expected: AskedFor = AskedFor.NOTHING
-    """What that asked for."""
+    """The kind of answer that `our_words` ask for."""
     credit: float = 2.0
     """Replies that may be prepared before the words show that the turn is over: see `waiting`."""
     whole_turns: int = 3
-    """The number of latest turns in one piece, without a pause inside; a call begins with a count above 0."""
+    """The number of latest turns without a pause inside; a call begins with a count above 0."""
     replay: list[Event] = field(default_factory=list)
     """Deferred events that are to be handled now."""
     discard_commit: bool = False
-    """The provider will commit what was no turn."""
+    """The provider will commit audio that was no turn."""
     discarded: str | None = None
-    """The item that came of the discarded audio."""
+    """The item that the provider made of audio that was no turn."""
 
     @property
     def stage(self) -> TurnStage:
@@ -197,5 +197,5 @@ class PendingState:
         return TurnStage.NONE if self.answered is None else TurnStage.ANSWERED
 
     def note_our_words(self, words: str) -> None:
-        """Note what the caller has heard from us."""
+        """Note the words that the caller has heard from the assistant."""
         self.our_words, self.expected = words, expected_answer(words)

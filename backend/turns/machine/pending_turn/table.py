@@ -1,4 +1,4 @@
-"""The pending-turn machine: the caller's turn as long as it may go on. Think early, speak late.
+"""The pending-turn machine: the caller's turn as long as it may go on. The server thinks early and speaks late.
 
     turn         event                                  becomes
     ----------   ------------------------------------   --------------------------------------------------
@@ -18,22 +18,21 @@ reply is cancelled and deleted, and what follows is another segment of the same 
 turn is open until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to
 all that was said has the results that are there when it is asked for; `turns.turn` says what becomes of the others.
 
-An answer may still begin to sound into a pause, a *false start*. A caller who speaks again within
+An answer may still begin to sound into a pause: a *false start*. A caller who speaks again within
 `FALSE_START_WITHIN_S` has not heard enough of it to react to: it is cut and deleted as if nothing of it had been said,
 and what follows is another segment of the same turn.
 
-Where a voice may just be beginning at the second moment, but the detector is not sure of it, that moment comes when it
-has come to nothing, `HINTED_S` later at most.
+If an onset hint stands at the second moment, that moment is put off until the hint is withdrawn, by `HINTED_S` at most.
 
-How long to wait is the verdict of `turns.end_of_turn`, reached again whenever more is known: the words of a segment,
-what was read of a short utterance, how likely a sentence ends here.
+`turns.end_of_turn` decides how long to wait. It is called again whenever more is known: the words of a segment, the
+class of a short utterance, how likely a sentence ends here.
 
-A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
+A reply that is prepared and discarded costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
 discarded reply takes 1. Before its words are known, a turn's reply is asked for if the turn is likely to be over: much
 was said, we have asked something, or it has cut a reply that may come back. The credit must not be overdrawn. With a
-credit of 1 it is also asked for if this caller's latest turns had no pause (`WHOLE_TURNS`). Words are worth more: where
-they may be all, the reply is asked for immediately (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
-`DISCARDED_PER_TURN`.
+credit of 1 the reply is also asked for if this caller's latest turns had no pause (`WHOLE_TURNS`). Known words that may
+be all need no credit: the reply is asked for immediately (`PREPARE_WAIT_MS`). A turn discards `DISCARDED_PER_TURN`
+replies at most.
 """
 
 from __future__ import annotations

@@ -22,40 +22,40 @@ CREDIT_PER_TURN = 0.4
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
 WHOLE_TURNS = 3
-"""After so many turns in a row without a pause the next one is expected to have none; a call begins with that many."""
+"""Turns in a row without a pause after which the next one is expected to have none; a call begins with that many."""
 LONG_TURN_MS = 2700
-"""Speech after which a pause is more likely to be the end of a turn than not."""
+"""The speech after which a pause is more likely the end of a turn than not."""
 PREPARE_WAIT_MS = 960
-"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
+"""The longest wait for which a reply is prepared; a turn with a longer one will probably go on."""
 RELEASE_MS = 15
-"""A prepared reply is released so long before the end of the wait: the next media slot comes within 20 ms."""
+"""The time before the end of the wait at which a prepared reply is released: the next media slot comes within 20 ms."""
 HINTED_S = 0.1
-"""A turn is held open so much longer at most while a voice may be beginning. Of 456 segments that followed a pause half
-began with a frame near the caller's level 5 ms after the onset, and the detector was sure of half after 34 ms, of
-95 % after 103. Nothing sounded so near in the 795 silences around them."""
+"""The most by which an onset hint keeps a turn open. Of 456 segments that followed a pause half began with a frame near
+the caller's level 5 ms after the onset, and the detector was sure of half after 34 ms, of 95 % after 103. Nothing
+sounded so near in the 795 silences around them."""
 RESUME_WITHIN_S = 2.0
 """Seconds after the caller's last sound in which speech goes on with a turn that has no audible answer yet."""
 FALSE_START_WITHIN_S = 1.2
 """Seconds after the answer's first sound in which speech goes on with the turn; reactions come later."""
 HESITATION_WAIT_MS = 2500
-"""The time that a caller who has only said "um" has to go on."""
+"""The time in which a caller who has only said "um" may go on."""
 SHORTEST_PAUSE_MS = 150
-"""Shorter silences belong to words."""
+"""Silences shorter than this belong to words."""
 MAX_DEFERRED_BYTES = 60 * 48_000
-"""The most of a prepared reply that is kept, a minute; a longer reply is asked for again."""
+"""The most audio of a prepared reply that is kept, a minute; a longer reply is asked for again."""
 NOT_WORDS = frozenset({UtteranceKind.HESITATION, UtteranceKind.NOISE})
 THROWN_AWAY = json.dumps({"error": "cancelled: the caller went on speaking"})
 """The result for a tool call of a prepared reply."""
 
 
 def begin_pending_turn(s: State) -> PendingTurn:
-    """Begin a turn of the caller's: from here on it is collected, segment by segment."""
+    """Begin a spoken turn of the caller, which is collected segment by segment."""
     s.pending.open = PendingTurn()
     return s.pending.open
 
 
 def note_pause(s: State, now: float) -> None:
-    """Note how long the caller has paused, having gone on."""
+    """Note the length of a pause after which the caller has gone on."""
     if s.pending.open and s.pending.open.quiet_since:
         pause_ms = round((now - s.pending.open.quiet_since) * 1000)
         if pause_ms >= SHORTEST_PAUSE_MS:
@@ -63,7 +63,7 @@ def note_pause(s: State, now: float) -> None:
 
 
 def commit_segment(s: State) -> None:
-    """Commit what was said since the last segment, so that its words are known early."""
+    """Commit the speech since the last segment, so that its words are known early."""
     turn = s.pending.open
     if turn is None or not turn.uncommitted:
         return
@@ -76,7 +76,7 @@ def commit_segment(s: State) -> None:
 
 
 def note_rest(s: State, sounded_ms: int) -> None:
-    """Note the length of a partly committed voice: is there more to commit?"""
+    """Note how long a partly committed voice has sounded; enough new speech is to be committed, too."""
     voice = s.floor.voice
     if s.pending.open and voice and voice.committed_ms is not None and sounded_ms - voice.committed_ms >= TURN_MIN_MS:
         voice.committed_ms = None
@@ -84,7 +84,7 @@ def note_rest(s: State, sounded_ms: int) -> None:
 
 
 def join_candidate(s: State) -> None:
-    """Take what was committed over a reply as a segment of the open turn."""
+    """Make the candidate that was committed over a reply a segment of the open turn."""
     candidate, s.barge_in.candidate, turn = s.barge_in.candidate, None, s.pending.open
     if candidate is None or turn is None:
         return
@@ -102,13 +102,13 @@ def join_candidate(s: State) -> None:
 def only_hesitated(s: State, turn: PendingTurn) -> bool:
     """Return whether the turn is only "um" as far as is known; a transcript has the last word."""
     if turn.begun or turn.reading is None or turn.reading.kind not in NOT_WORDS:
-        return False
+        return False  # more was said before, or words were found
     words = _words_known(s, turn)
     return words is None or kind_of(words) in NOT_WORDS
 
 
 def assess(s: State, now: float) -> None:
-    """Reach a verdict on when the turn is over, with all that is known now."""
+    """Decide when the turn is believed over, with all that is known now."""
     turn = s.pending.open
     if turn is None:
         return
@@ -136,30 +136,30 @@ def _words_known(s: State, turn: PendingTurn) -> str | None:
 
 
 def reassess(s: State, now: float) -> None:
-    """Reach a verdict once more, while the turn may be over."""
+    """Decide again when the turn is believed over, if it may be."""
     if s.floor.holder is Floor.PAUSING and s.pending.open:
         assess(s, now)
         s.pending.open.over_at = max(s.pending.open.over_at, now)
 
 
 def may_prepare(s: State) -> bool:
-    """Return whether a reply may be asked for though the turn may go on."""
+    """Return whether a reply may be asked for although the turn may go on: `table` says why."""
     turn = s.pending.open
     if turn is None or s.floor.voice or only_hesitated(s, turn) or turn.prepared.discarded >= DISCARDED_PER_TURN:
-        return False
-    likely_over = (
-        turn.voiced_ms >= LONG_TURN_MS or s.pending.our_words.endswith("?") or s.barge_in.suspended is not None
-    )
+        return False  # the caller speaks or has said nothing yet, or has discarded enough replies
+    has_asked = s.pending.our_words.endswith("?")
+    likely_over = turn.voiced_ms >= LONG_TURN_MS or has_asked or s.barge_in.suspended is not None
+    # A turn that is not likely over needs a whole credit, and a caller whose latest turns had no pause.
     affordable = s.pending.credit >= (0 if likely_over else 1) and (likely_over or s.pending.whole_turns >= WHOLE_TURNS)
-    goes_on = turn.wait.wait_ms > PREPARE_WAIT_MS
+    goes_on = turn.wait.wait_ms > PREPARE_WAIT_MS  # its reply would probably be discarded
     return not goes_on and (affordable or _words_known(s, turn) is not None)
 
 
 def defer(s: State, event: ev.Event, now: float) -> bool:
-    """Keep back what the prepared reply sends, while the turn may go on; return whether it was kept back."""
+    """Keep an event of the prepared reply while the turn may go on; return whether it was kept."""
     turn, reply = s.pending.open, s.replies.in_flight
     if s.floor.holder is not Floor.PAUSING or turn is None or reply is None:
-        return False
+        return False  # no reply is being prepared
     match event:
         case ev.ReplyAudio(reply_id, _, pcm):
             if reply_id != reply.id or not reply.wanted:
@@ -184,7 +184,7 @@ def defer(s: State, event: ev.Event, now: float) -> bool:
 
 
 def discard_prepared(s: State, now: float) -> None:
-    """Throw away the reply that was prepared: the caller goes on, and has heard nothing of it."""
+    """Discard the prepared reply, of which the caller has heard nothing."""
     s.replies.wanted.pop(Purpose.ANSWER, None)
     turn, reply = s.pending.open, s.replies.in_flight
     if turn is None:
@@ -211,12 +211,12 @@ def discard_prepared(s: State, now: float) -> None:
 
 
 def report_discarded(s: State, finished: ev.ReplyFinished) -> None:
-    """Report what a discarded reply has cost."""
+    """Report the tokens that a discarded reply has cost."""
     s.publish(page.ReplyDiscarded(s.floor.turn, finished.input_tokens, finished.output_tokens))
 
 
 def reopen(s: State, now: float) -> None:
-    """Go on with the turn: the caller has resumed before its answer sounded."""
+    """Go on with a turn that the caller has resumed before its answer sounded."""
     note_pause(s, now)
     discard_prepared(s, now)
     if s.floor.holder is Floor.HELD:  # after the second moment: something may be queued, though nothing was heard
@@ -228,7 +228,7 @@ def reopen(s: State, now: float) -> None:
 
 
 def reopen_answered(s: State, onset: float) -> bool:
-    """Go on with a turn when its answer has begun to sound in a pause; return whether `onset` was soon enough."""
+    """Go on with a turn after a false start; return False if `onset` was too late after the answer's first sound."""
     turn = s.pending.answered
     if not follows_false_start(s, onset) or turn is None:
         return False
@@ -240,7 +240,7 @@ def reopen_answered(s: State, onset: float) -> bool:
 
 
 def follows_false_start(s: State, onset: float, within_s: float = FALSE_START_WITHIN_S) -> bool:
-    """Return whether a voice that began at `onset` goes on with the turn that is being answered."""
+    """Return whether a voice that began at `onset` goes on with the turn that is being answered: a false start."""
     turn = s.pending.answered
     if turn is None or turn.sounded_at is None or s.limits.endpointing != "local":
         return False  # a provider that endpoints has made another turn of it already
@@ -262,7 +262,7 @@ def can_reopen(s: State, now: float) -> bool:
 
 
 def close_turn(s: State, now: float) -> None:
-    """Believe the turn over: what was deferred happens now."""
+    """Close a turn that is believed over: the deferred events of its reply are handled now."""
     turn = s.pending.open
     s.pass_floor(Floor.LISTENING)
     if turn is None:
@@ -278,7 +278,7 @@ def close_turn(s: State, now: float) -> None:
 
 
 def _drop_hesitation(s: State, turn: PendingTurn) -> None:
-    """Let the floor be free: the caller has said nothing but "um"."""
+    """Drop a turn in which the caller has said nothing but "um"."""
     if turn.reading:
         s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
     if turn.segments:
@@ -288,21 +288,21 @@ def _drop_hesitation(s: State, turn: PendingTurn) -> None:
 
 
 def on_hint(s: State, event: ev.OnsetHinted, now: float) -> None:
-    """Hold the prepared reply for a moment longer while a voice may be beginning."""
+    """Keep the prepared reply for a moment longer while a voice may be beginning."""
     if s.pending.open:
         s.pending.open.hinted = event.hinted and s.floor.holder is Floor.PAUSING
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Note what was read of a turn that is one short utterance, once that is over or pauses."""
+    """Note the class of a turn that is one short utterance, when the utterance is over or pauses."""
     turn, voice = s.pending.open, s.floor.voice
     if turn is None or event.partial:
         return
     if voice is None and s.floor.holder is Floor.PAUSING and turn.segments <= 1:
-        turn.reading = event
+        turn.reading = event  # over: the class may change the wait
         reassess(s, now)
     elif voice is not None and voice.paused_at is not None and s.floor.holder is Floor.USER:
-        turn.reading = event
+        turn.reading = event  # in a pause: the end of the utterance will ask for the class
 
 
 def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> None:
@@ -313,7 +313,7 @@ def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> Non
 
 
 def deadlines(s: State) -> Deadlines:
-    """Yield when the turn is believed over; a voice that sounds meanwhile is waited for."""
+    """Yield when the turn is believed over, unless a voice sounds."""
     turn = s.pending.open
     if s.floor.holder is Floor.PAUSING and turn and s.floor.voice is None:
         yield turn.over_at + (HINTED_S if turn.hinted else 0.0), close_turn

@@ -1,4 +1,4 @@
-"""The words of what the caller says: an item of the provider's for every segment, transcribed sooner or later."""
+"""The rules for the caller's words: the provider makes an item of every segment, and transcribes it in time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def on_committed(s: State, event: ev.InputCommitted, now: float) -> None:
 
 
 def on_transcript_grew(s: State, event: ev.UserTranscriptGrew, now: float) -> None:
-    """Show more words of an item of the caller's, which may not be committed yet."""
+    """Show more words of a user item, which may not be committed yet."""
     if event.item != s.pending.discarded:
         _show(s, event.item, event.delta)
 
@@ -54,7 +54,7 @@ def _show(s: State, item: str, delta: str) -> None:
 
 
 def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
-    """Note the whole transcript of an item; once the turn is over, show and remember its words."""
+    """Note the whole transcript of an item; if its turn is over, show and remember the words."""
     item, text = event.item, event.text.strip()
     if item == s.pending.discarded:
         return
@@ -80,10 +80,10 @@ def on_transcribed(s: State, event: ev.UserTranscribed, now: float) -> None:
     if text and item not in words.shown:
         _show(s, item, text)
     if words.complete and words.text and s.limits.reader:
-        s.commands.append(do.EstimateSentenceEnd(words.text))
+        s.commands.append(do.EstimateSentenceEnd(words.text))  # by the model that the classifier has loaded
     turn = s.pending.open
     if s.floor.holder is Floor.PAUSING and turn and not turn.begun and not only_hesitated(s, turn):
-        answer_hesitation(s, now)
+        answer_hesitation(s, now)  # classified as "um", but the transcript has more words
         return
     reassess(s, now)
 

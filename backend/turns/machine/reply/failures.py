@@ -1,4 +1,4 @@
-"""Replies that do not come whole: the caller hears them again, hears the rest, or hears that they will not come.
+"""The rules for replies that fail or break off: the server asks again, has them continued, or apologises.
 
 what happened                           sounded   remedy
 -------------------------------------   -------   --------------------------------------------------------
@@ -29,17 +29,17 @@ from backend.turns.promises import is_promise
 from backend.turns.value_object import ValueObject
 
 MAX_ATTEMPTS = 2
-"""The number of attempts for a reply that comes to nothing, or breaks off."""
+"""The most attempts for a reply that comes to nothing or breaks off."""
 MAX_WAITS = 3
-"""Times in a row a rate limit is waited out."""
+"""The most times in a row that a rate limit is waited out."""
 LONGEST_WAIT_S = 20.0
-"""A rate limit that takes longer is apologised for."""
+"""The longest wait for a rate limit; for a longer one the server apologises."""
 MOMENT_FROM_S = 1.5
-"""A wait this long is spoken about immediately."""
+"""The shortest wait before which the caller hears that it takes a moment."""
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 BROKE_OFF = "Your reply broke off after you had said: {words} Go on from there, briefly, and repeat nothing."
 BROKE_OFF_SOMEWHERE = "Your reply broke off while it was heard; it is not known where. Answer once more, briefly."
-"""Where the provider tells a reply's words only when it has ended."""
+"""The note for the model where the provider sends a reply's words only at its end."""
 PROMISED = "You said {words} but called no tool. Do it now: call the tool, or answer. Do not announce it again."
 FILTERED = "content_filter"
 
@@ -55,14 +55,12 @@ class Failure(ValueObject):
 def came_to_nothing(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> None:
     """Retry, apologise or say goodbye ourselves for a reply without sound or tool call."""
     _report(s, reply, failure, _replace(s, reply, failure, now))
-    if (
-        not s.floor.playing and s.floor.holder is Floor.ASSISTANT
-    ):  # what was said while it was waited for has been heard
-        heard_out(s, now)
+    if not s.floor.playing and s.floor.holder is Floor.ASSISTANT:
+        heard_out(s, now)  # what was played while the reply was awaited has been heard
 
 
 def broke_off(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> None:
-    """Have a reply continued that was partly heard and ended too soon."""
+    """Ask the model to continue a reply that was partly heard and ended too soon."""
     remedy: ReplyRemedy = "none"
     if reply.purpose in ASKED_FOR and not reply.called:
         words = " ".join(reply.messages.values()).strip()
@@ -79,7 +77,7 @@ def broke_promise(s: State, reply: ReplyInFlight) -> bool:
 
 
 def follow_up(s: State, reply: ReplyInFlight, now: float) -> None:
-    """Have the model do what it has promised."""
+    """Ask the model to do the work that its reply has announced."""
     note = PROMISED.format(words=_quoted(list(reply.messages.values())[-1].strip()))
     failure = Failure("completed", "promise")
     _report(s, reply, failure, _go_on(s, reply, note, failure, now))
@@ -109,9 +107,9 @@ def _replace(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> Re
 
 
 def _go_on(s: State, reply: ReplyInFlight, note: str, failure: Failure, now: float) -> ReplyRemedy:
-    """Ask for more, with a note of what was said; without one, or again, apologise."""
+    """Ask for another reply after `note`; apologise without a note, after the last attempt, or for a long wait."""
     if not note or reply.attempt >= MAX_ATTEMPTS or failure.retry_after_s > LONGEST_WAIT_S:
-        apologise(s, failure.reason)
+        apologise(s, failure.reason)  # a filter would stop the same again, and more would be too late or too much
         return "apologised"
     s.commands.append(do.AddNote(note))
     s.replies.not_before = now + failure.retry_after_s

@@ -1,4 +1,4 @@
-"""Replies, also those that speak notices: asked for on a free floor, played while they stream, retried on failure."""
+"""The rules for replies: asked for on a free floor, played while they stream, retried on failure."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ALLOWED = {
     Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT),
     Floor.PAUSING: (Purpose.ANSWER,),
 }
-"""The purposes that may be asked for by floor, most urgent first. Speech of ours may queue behind speech of ours, and
-an answer is prepared while the caller may still go on."""
+"""The purposes that may be asked for, by floor, the most urgent first. A reply may queue behind another, and an answer
+is prepared while the caller may still go on."""
 ACTIVE_REPLY = "conversation_already_has_active_response"
 """The provider's code for a second reply at the same time."""
 MAX_REFUSALS = 20
-"""Refusals in a row after which a reply has come to nothing."""
+"""The most refusals in a row; after one more a reply has come to nothing."""
 
 
 def next_wanted(s: State) -> Purpose | None:
-    """Return the most urgent purpose that may be asked for now, pauses between retries aside."""
+    """Return the most urgent purpose that may be asked for now, apart from pauses between retries."""
     if not s.replies.wanted or s.replies.in_flight is not None or s.line.lost_at is not None:
-        return None
+        return None  # one reply at a time, over a connection
     allowed = ALLOWED.get(s.floor.holder, ())
     if s.floor.holder is Floor.PAUSING and not may_prepare(s):
         return None
@@ -44,7 +44,7 @@ def next_wanted(s: State) -> Purpose | None:
 
 
 def ask_next(s: State, now: float) -> None:
-    """Ask for the most urgent reply that is wanted, if one may be asked for; otherwise notices may have their turn."""
+    """Ask for the most urgent reply that is wanted, if one may be asked for; otherwise for one that speaks notices."""
     if s.calls.asked_for and s.farewell.reason is None:
         s.replies.wanted.setdefault(Purpose.RESULT, 1)
     purpose = next_wanted(s)
@@ -75,7 +75,7 @@ def ask_next(s: State, now: float) -> None:
 
 
 def on_started_unasked(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """Let a model speak that begins by itself, if it may."""
+    """Accept a reply that the model begins by itself, if the floor is free and no reply was asked for."""
     if not event.unasked or not _may_speak_unasked(s):
         on_started_too_many(s, event, now)
         return
@@ -101,7 +101,7 @@ def on_started_late(s: State, event: ev.ReplyStarted, now: float) -> None:
     """Cancel a reply that is no longer wanted, now that its id is known."""
     reply = s.replies.in_flight
     if reply and reply.id is None and event.request in (None, reply.request):
-        reply.id = event.reply
+        reply.id = event.reply  # from now on its end is recognised
     on_started_too_many(s, event, now)
 
 
@@ -111,17 +111,17 @@ def on_started_too_many(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def _may_speak_unasked(s: State) -> bool:
-    """Return whether a model may begin to speak by itself: the floor is free, and nothing was asked for."""
+    """Return whether a model may begin to speak by itself: the floor is free, and no reply was asked for."""
     free = s.floor.may_speak and s.floor.voice is None
     return free and s.replies.in_flight is None and s.farewell.reason is None and s.line.lost_at is None
 
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
-    """Play the sound of the reply in flight, keep back that of a prepared reply, and drop any other."""
+    """Play the audio of the reply in flight, keep that of a prepared reply, and drop any other."""
     floor, replies = s.floor, s.replies
     if floor.holder is Floor.PAUSING and defer(s, event, now):
         return
-    reply = replies.in_flight  # 50 times a second and call: without the call of `streaming`
+    reply = replies.in_flight  # the checks of `streaming`, which would cost too much 50 times a second and call
     if reply is None or reply.phase is not Phase.STREAMING or reply.id != event.reply or not event.pcm:
         return
     if reply.first_item is None:
@@ -146,7 +146,7 @@ def _on_first_audio(s: State, reply: ReplyInFlight, event: ev.ReplyAudio, now: f
 
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
-    """Show words of the reply in flight; drop those of any other."""
+    """Show words of the reply in flight; drop those of any other reply."""
     reply = s.replies.streaming(event.reply)
     if reply is None:
         return
@@ -157,7 +157,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
 
 
 def on_message_finished(s: State, event: ev.MessageFinished, now: float) -> None:
-    """Note that all of a message was sent: it counts as whole though its reply goes on."""
+    """Note that all of a message was sent: the message is whole although its reply goes on."""
     if s.replies.streaming(event.reply):
         finish_items(s, event.item)
 
@@ -218,7 +218,7 @@ def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
     """Note that a reply that is no longer wanted has not begun."""
     reply = s.replies.in_flight
     if reply and reply.request == event.request and reply.id is None:
-        s.replies.in_flight = None
+        s.replies.in_flight = None  # a reply with an id had begun before
 
 
 def want_again(s: State, reply: ReplyInFlight) -> None:
@@ -228,7 +228,7 @@ def want_again(s: State, reply: ReplyInFlight) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """Return when the provider has taken too long over the reply in flight."""
+    """Return when the provider has taken too long for the reply in flight."""
     reply = s.replies.in_flight
     if reply is None:
         return ()
@@ -265,21 +265,21 @@ def _stalled(s: State, now: float) -> None:
 
 
 def notices_due_at(s: State) -> float | None:
-    """Return when notices may be spoken; None while something else comes first, or none wait."""
-    kept = not s.notices.waiting or s.notices.reply or not s.notices.opened
+    """Return when notices may be spoken; None if none wait, or while something else comes first."""
+    kept = not s.notices.waiting or s.notices.reply or not s.notices.opened  # none waits, or none may begin yet
     if kept or s.floor.holder is not Floor.LISTENING or s.floor.voice:
         return None
     speaking = s.replies.in_flight or s.floor.playing or s.replies.wanted or s.farewell.reason
     owing = s.calls.running(s.floor.turn) or s.silence.owed_since is not None
     if speaking or owing or s.line.lost_at is not None:
-        return None
+        return None  # the caller hears or is owed something else
     quiet_since = max(s.floor.last_sound_at, s.floor.last_voice_at)
     return max(quiet_since + s.limits.notice_after_s, s.notices.not_before)
 
 
 def begin_notices(s: State, now: float) -> None:
     """Ask for a reply that speaks the notices that wait, if it may be asked for now."""
-    if not s.notices.waiting:  # this is asked with every event
+    if not s.notices.waiting:  # the usual case, and this runs with every event
         return
     s.notices.drop_expired(now)
     due = notices_due_at(s)
@@ -290,16 +290,16 @@ def begin_notices(s: State, now: float) -> None:
     notes, hint = s.notices.begin(s.replies.in_flight.request)
     s.replies.in_flight.interruptible = s.notices.interruptible
     s.commands += [*notes, do.CreateReply(Purpose.NOTICE, s.replies.in_flight.request, hint)]
-    s.clock.drop()  # what it sounds like is no part of a turn
+    s.clock.drop()  # this reply is no answer to a turn, so its times are not measured
 
 
 def settle_notices(s: State, now: float) -> None:
-    """Settle the notices of a finished reply once all of it was heard or thrown away."""
+    """Settle the notices of a finished reply when all of it was heard or discarded."""
     spoken, reply = s.notices.reply, s.replies.in_flight
     if spoken is None or s.replies.items.sounding(Purpose.NOTICE):
         return
     if reply and reply.request == spoken.request and reply.wanted:
-        return
+        return  # more of this reply is to come
     if spoken.heard_ms == 0:
         s.notices.not_before = now + NOTICE_RETRY_S
     s.commands += s.notices.settle()

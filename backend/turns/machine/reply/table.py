@@ -1,4 +1,4 @@
-"""The reply machine: what the provider does for us. There is one reply in flight at most.
+"""The reply machine: the reply that the provider gives. At most one reply is in flight.
 
     reply        event                                  becomes
     ----------   ------------------------------------   --------------------------------------------------
@@ -7,7 +7,7 @@
     REQUESTED    ReplyStarted                           STREAMING
     REQUESTED    ReplyRefused                           NONE; asked for again in RETRY_AFTER_S
     REQUESTED    no sound in FIRST_AUDIO_WITHIN_S       NONE (CancelReply); asked for once more, then an apology
-    STREAMING    ReplyFinished                          NONE; what of it is missing: see `failures`
+    STREAMING    ReplyFinished                          NONE; one that is not whole: see `failures`
     STREAMING    no sound in STALL_AFTER_S              NONE (CancelReply); continued, or apologised for
     either       the floor is taken                     CANCELLING
     either       ... in a pause of the caller's         DISCARDING: nothing of it was heard
@@ -16,8 +16,8 @@
 Audio, words and calls are accepted only from the reply that is STREAMING, by its id: what a cancelled reply still sends
 is dropped. A call of a cancelled reply is answered immediately, since the provider waits for that too.
 
-A reply is asked for by its purpose, the most urgent first. Speech of ours may queue behind speech of ours, and an
-answer is prepared while the caller may still go on; everything else waits for a free floor.
+Replies are asked for by purpose, the most urgent first. A reply may queue behind another, and an answer is prepared
+while the caller may still go on; everything else waits for a free floor.
 """
 
 from __future__ import annotations

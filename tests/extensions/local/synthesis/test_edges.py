@@ -1,4 +1,4 @@
-"""The ends of a piece of speech, and where long sentences are cut."""
+"""The ends of a piece of speech, and the cuts of long sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_sound_that_begins_and_ends_at_its_peak_is_faded() -> None:
     assert np.abs(samples[-24:]).max() < 0.01
 
 
-def test_offset_is_removed() -> None:
+def test_an_offset_is_removed() -> None:
     assert abs(float(trimmed(loud(500) + 0.25).mean())) < 0.01
 
 
@@ -57,12 +57,12 @@ def test_silence_alone_leaves_nothing() -> None:
     assert trimmed(silence(0)).size == 0
 
 
-def test_short_sentence_is_not_cut() -> None:
+def test_a_short_sentence_is_not_cut() -> None:
     assert clauses(words("Sure, let me check that for you.")) == [7]
     assert clauses([]) == []
 
 
-def test_long_sentence_is_cut_at_its_clauses_and_the_first_piece_is_short() -> None:
+def test_a_long_sentence_is_cut_at_its_clauses_and_the_first_piece_is_short() -> None:
     sentence = words(
         "I found three trains to Boston tomorrow morning; the first one leaves at six fifteen, arrives at ten, and "
         "costs forty-nine dollars, while the second leaves at seven."
@@ -71,7 +71,7 @@ def test_long_sentence_is_cut_at_its_clauses_and_the_first_piece_is_short() -> N
     assert " ".join(sentence[:first]) == "I found three trains to Boston tomorrow morning;"
 
 
-def test_sentence_without_marks_is_cut_before_a_joining_word() -> None:
+def test_a_sentence_without_marks_is_cut_before_a_joining_word() -> None:
     sentence = words(
         "The museum of modern art in the old harbor opens tomorrow at nine because the whole building was painted again"
     )
@@ -91,6 +91,6 @@ def test_pieces_hold_all_words_and_stay_short(said: list[str]) -> None:
     )
 
 
-def test_pause_is_long_after_a_sentence_short_after_a_comma_and_none_inside_a_clause() -> None:
+def test_a_pause_is_long_after_a_sentence_short_after_a_comma_and_none_inside_a_clause() -> None:
     assert pause_ms("Yes.") > pause_ms("Yes,") > pause_ms("Yes") == 0
     assert pause_ms('"Really?"') == pause_ms("Really?")

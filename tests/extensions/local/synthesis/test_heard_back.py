@@ -1,4 +1,4 @@
-"""What the voice says is understood: the recogniser gets its sound, and hears the words again."""
+"""The voice can be understood: the recogniser gets its sound, and hears the words again."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ SPOKEN = (
     "The CEO of NASA uses an API & HTML.",
 )
 MOST_WRONG = 0.1
-"""Of the words; the recogniser writes some of them in its own way."""
+"""Share of the words; the recogniser writes some of them in its own way."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("moonshine_cpp") is None, reason="the recogniser has no package for this machine")
-def test_words_that_are_spoken_are_heard_again() -> None:
+def test_spoken_words_are_recognised_again() -> None:
     from backend.extensions.local.recognition.moonshine import load
 
     recognise = load()
     pairs = [(words(text), words(heard(recognise, speak(text)))) for text in SPOKEN]
     wrong = sum(distance(said, again) for said, again in pairs)
     assert wrong <= MOST_WRONG * sum(len(said) for said, _ in pairs), pairs
-    assert words(heard(recognise, speak(SAMPLE))) == words(SAMPLE), "nobody misses that it is sample data"
+    assert words(heard(recognise, speak(SAMPLE))) == words(SAMPLE), "the words about sample data are heard"
 
 
 def heard(recognise: Callable[[bytes], Iterator[bytes]], pcm: bytes) -> str:
@@ -57,7 +57,7 @@ def words(text: str) -> list[str]:
 
 
 def distance(said: list[str], again: list[str]) -> int:
-    """How many words are wrong, missing or too many."""
+    """The number of words that are wrong, missing or too many."""
     row = list(range(len(again) + 1))
     for number, word in enumerate(said, 1):
         before, row[0] = row[:], number

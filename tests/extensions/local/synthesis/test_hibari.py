@@ -1,4 +1,4 @@
-"""The voice itself: its sound measured."""
+"""Measurements of the voice's sound."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def heard(piece: Piece) -> Samples:
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_sentence_is_as_loud_as_any_other_and_does_not_clip(sentence: str) -> None:
+def test_a_sentence_is_as_loud_as_any_other_and_does_not_clip(sentence: str) -> None:
     whole = np.concatenate([heard(piece) for piece in spoken(sentence)])
     assert 10 * np.log10(np.square(whole).mean()) == pytest.approx(-23, abs=2)
     assert np.abs(whole).max() < 0.9
@@ -65,20 +65,20 @@ def test_no_piece_begins_or_ends_in_a_click(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_sound_begins_within_a_tenth_of_a_second_of_its_piece(sentence: str) -> None:
+def test_the_sound_begins_within_a_tenth_of_a_second_of_its_piece(sentence: str) -> None:
     for piece in spoken(sentence):
         level = np.sqrt(np.square(heard(piece)[: 240 * 10].reshape(-1, 240)).mean(axis=1))
         assert level.max() > 0.005
 
 
-def test_long_sentence_comes_in_pieces_with_pauses_between() -> None:
+def test_a_long_sentence_comes_in_pieces_with_pauses_between() -> None:
     pieces = spoken(SENTENCES[6])
     assert len(pieces) >= 3
     assert all(100 <= piece.pause_ms <= 400 for piece in pieces)
 
 
 @pytest.mark.alone
-def test_first_sound_is_there_within_150_ms_of_the_text() -> None:
+def test_the_first_sound_is_there_within_150_ms_of_the_text() -> None:
     voice()
     slowest = 0.0
     for sentence in SENTENCES:
@@ -89,7 +89,7 @@ def test_first_sound_is_there_within_150_ms_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("strange", ["", "\n", "😀", "日本", "...", "—", "'", "()", "\x00\ufffd", "\u202e"])
-def test_text_that_cannot_be_pronounced_is_silence(strange: str) -> None:
+def test_unpronounceable_text_is_silence(strange: str) -> None:
     assert spoken(strange) == ()
 
 
@@ -103,14 +103,14 @@ def test_the_same_sentence_sounds_the_same() -> None:
     assert list(voice().pieces("Okay.")) == list(voice().pieces("Okay."))
 
 
-def test_whole_text_rests_between_its_sentences() -> None:
+def test_a_whole_text_has_rests_between_its_sentences() -> None:
     both, one, other = (len(speak(text)) // 48 for text in ("Yes. No.", "Yes.", "No."))
     assert 250 <= both - one - other <= 450
     assert speak("") == b""
 
 
 def test_nothing_is_fetched() -> None:
-    """In a process where a socket cannot even be made, the voice loads and speaks."""
+    """In a process without any sockets, the voice loads and speaks."""
     program = (
         "import socket\n"
         "def refuse(*_, **__): raise AssertionError('a socket was asked for')\n"
@@ -122,7 +122,7 @@ def test_nothing_is_fetched() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_missing_package_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "NEEDED", {"onnxruntime": "onnxruntime", "no_such_module": "hibari-tts"})
     with pytest.raises(MissingLibrary, match="needs hibari-tts") as missing:
         installed_voice()

@@ -33,7 +33,7 @@ async def pieces_of(voice: PooledSynthesizer, sentence: str) -> list[Piece]:
     return [piece async for piece in voice.speak(sentence)]
 
 
-async def test_pieces_come_as_they_are_made_and_stop_when_nobody_wants_them() -> None:
+async def test_pieces_come_as_they_are_made_and_stop_when_the_reader_stops() -> None:
     async with pooled_voice() as voice:
         pieces = await pieces_of(voice, LONG)
         assert len(pieces) > 2
@@ -41,11 +41,11 @@ async def test_pieces_come_as_they_are_made_and_stop_when_nobody_wants_them() ->
             await anext(unwanted)
         began = time.monotonic()
         assert await pieces_of(voice, "Okay.")
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 3
         assert await pieces_of(voice, " ") == []
 
 
-async def test_more_sentences_at_once_than_may_wait_are_refused() -> None:
+async def test_more_sentences_than_the_queue_holds_are_refused() -> None:
     async with pooled_voice() as voice:
         ended = await asyncio.gather(*(pieces_of(voice, LONG) for _ in range(12)), return_exceptions=True)
         assert any(isinstance(each, SpeechPoolFailed) for each in ended)

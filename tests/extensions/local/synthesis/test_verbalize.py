@@ -1,4 +1,4 @@
-"""From written text to the words that are spoken."""
+"""From written text to spoken words."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ TABLE = Path(__file__).with_name("verbalized.txt")
 
 
 def rows() -> list[tuple[str, str]]:
-    """What is written and how it is spoken, from the table."""
+    """Written texts and their spoken forms, from the table."""
     lines = [line for line in TABLE.read_text().splitlines() if " =>" in line and not line.startswith("# T")]
     pairs = [line.split(" =>", 1) for line in lines]
     return [(written.replace("\\n", "\n"), spoken.strip()) for written, spoken in pairs]
 
 
-def test_table_has_two_hundred_rows() -> None:
+def test_the_table_has_two_hundred_rows() -> None:
     assert len(rows()) >= 200
     assert len(dict(rows())) == len(rows())
 
 
 @pytest.mark.parametrize(("written", "expected"), rows(), ids=[written for written, _ in rows()])
-def test_row_of_the_table_is_spoken_as_it_says(written: str, expected: str) -> None:
+def test_a_row_of_the_table_is_spoken_as_it_says(written: str, expected: str) -> None:
     assert verbalize(written) == expected
 
 
@@ -47,13 +47,13 @@ def test_any_text_becomes_words(text: str) -> None:
     "repeated",
     ["1", "1 ", "1.", "1-", "1/", "+1 ", "1 000", "A ", "a.", "[a](", "<a", "*", "| ", " ", "http://", "a@", "$"],
 )
-def test_text_made_to_be_slow_is_not(repeated: str) -> None:
+def test_text_made_to_be_slow_is_quick(repeated: str) -> None:
     began = time.process_time()
     verbalize((repeated * 2000)[:2000])
     assert time.process_time() - began < 2.0
 
 
-def test_link_in_an_answer_is_spoken_as_its_site() -> None:
+def test_a_link_in_an_answer_is_spoken_as_its_site() -> None:
     sentence = spoken("See https://www.example.com/a/b_c?d=1#e, or [this page](https://example.org/x).")
     assert sentence == "See example.com, or this page."
     assert verbalize(sentence) == "See example dot com, or this page."

@@ -1,4 +1,4 @@
-"""`livekit-plugins-openai`: an `AgentSession` with the `RealtimeModel`; a line of ours stands in place of a room."""
+"""`livekit-plugins-openai`: an `AgentSession` with the `RealtimeModel`. Our own audio takes the place of a room."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Microphone(io.AudioInput):
 
 
 class Speaker(io.AudioOutput):
-    """Plays into nothing at the pace of sound."""
+    """Counts played sound in real time."""
 
     def __init__(self) -> None:
         super().__init__(label="speaker", capabilities=io.AudioOutputCapabilities(pause=False), sample_rate=RATE)

@@ -1,4 +1,4 @@
-"""`pipecat-ai`: a pipeline with the OpenAI Realtime service, its transport replaced by frames of ours."""
+"""`pipecat-ai`: a pipeline with the OpenAI Realtime service. Our own frames take the place of its transport."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ seen = Seen()
 
 
 class Speaker(FrameProcessor):
-    """Notes what would be heard."""
+    """Records the sound for the user."""
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)
@@ -45,7 +45,7 @@ class Speaker(FrameProcessor):
 
 
 class Listener(FrameProcessor):
-    """Notes what was understood: transcripts travel upstream."""
+    """Records the transcripts, which travel upstream."""
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
         await super().process_frame(frame, direction)

@@ -1,4 +1,4 @@
-"""What the programs share: speech at the pace of a microphone, and what was seen, printed at the end as a line of JSON.
+"""What the programs share: speech at the pace of a microphone, and a record, printed at the end as a line of JSON.
 
 The programs run in an environment of their own, without this project: they are given files of 24 kHz mono PCM16.
 """
@@ -32,7 +32,7 @@ class Seen:
         self.errors: list[str] = []
 
     def tell(self) -> None:
-        """Write it out."""
+        """Print it."""
         sys.stdout.write(json.dumps(vars(self)) + "\n")
 
     def give_up(self, what: str) -> NoReturn:
@@ -51,7 +51,7 @@ class Seen:
 
 
 async def speak(send: Callable[[bytes], Awaitable[object]], name: str, seen: Seen, is_so: Callable[[], bool]) -> None:
-    """Say what the file holds, then go on in silence, as a microphone does, until `is_so`."""
+    """Speak the file, then go on in silence, as a microphone does, until `is_so`."""
     audio = (Path(sys.argv[1]) / f"{name}.pcm").read_bytes()
     began, sent = time.monotonic(), 0
     while sent < len(audio) or not is_so():

@@ -1,1 +1,1 @@
-"""From text as it is written to the words that are spoken: numbers, prices, times, abbreviations, links."""
+"""This package turns written text into spoken words: numbers, prices, times, abbreviations, links."""

@@ -1,4 +1,4 @@
-"""Text as it is written → the words that are spoken. Pure.
+"""The verbalizer turns written text into spoken words. Pure.
 
     verbalize("It is 7:30 and 21 °C.") == "It is seven thirty and twenty-one degrees Celsius."
 

@@ -1,4 +1,4 @@
-"""The table of entries."""
+"""Migration 1 creates the table of entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table and its indexes."""
+    """Create the table and its indexes."""
     op.create_table(
         "ledger_entries",
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
@@ -40,5 +40,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, and all that it holds."""
+    """Drop the table with all its rows."""
     op.drop_table("ledger_entries")
