@@ -79,8 +79,6 @@ class Opened:
     """Reads short utterances by their sound; None: this extension does not."""
     echo_guard: Callable[[], EchoGuard] | None = None
     """Makes the echo guard of each call; None: this extension has none."""
-    vad_engine: type[VadEngine] | None = None
-    """Detects speech in place of Silero; None: this extension does not."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None
@@ -118,6 +116,8 @@ class Extension:
     """The heading of its settings; empty: its name."""
     settings: tuple[type[PluginSettings], ...] = ()
     """Read at the start, and handed out by `Settings.of`; to tools and steps, by their type."""
+    former: Mapping[str, str] = field(default_factory=dict)
+    """Former setting → the setting that took its place, or a sentence that says what to do."""
     open: OpenExtension | None = None
     """Called once Redis and the ledger are open, before Thinkers and calls."""
     responders: Mapping[str, OpenProvider] = field(default_factory=dict)
@@ -127,6 +127,8 @@ class Extension:
     share: Callable[[Settings, AsyncExitStack], Awaitable[Mapping[str, str]]] | None = None
     """Opens what the processes of one server share (WORKERS), where its `fallback` converses; returns the environment
     in which they find it. Closed with the stack."""
+    vad_engine: Callable[[Settings], type[VadEngine] | None] = lambda settings: None
+    """Returns what detects speech in place of Silero; None: it is not wanted, or cannot run here."""
     embedder: Callable[[], Embedder | None] = lambda: None
     """Makes what embeds texts where no model for it is set; None: it cannot be used here."""
     routes: tuple[APIRouter, ...] = ()

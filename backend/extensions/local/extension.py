@@ -16,4 +16,5 @@ EXTENSION = Extension(
     share=share_local,
     embedder=local_embeddings,
     thinkers=("backend.extensions.local.phrases",),
+    former=dict.fromkeys(("LOCAL_VOICE", "LOCAL_VOICES_FOLDER", "OFFLINE_SCRIPT"), "Remove it."),
 )

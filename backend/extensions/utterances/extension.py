@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 @asynccontextmanager
 async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
     """Offer a reader until the block ends; the first call starts its child."""
-    if not (ground.serves and ground.settings.of(UtteranceSettings).utterance_classifier):
+    if not (ground.serves and ground.settings.of(UtteranceSettings).enabled):
         yield Opened()
         return
     if find_spec("pocketsphinx") is None:
@@ -31,4 +31,10 @@ async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
         await reader.close()
 
 
-EXTENSION = Extension(name="utterances", title="Short utterances", settings=(UtteranceSettings,), open=open_utterances)
+EXTENSION = Extension(
+    name="utterances",
+    title="Short utterances",
+    settings=(UtteranceSettings,),
+    open=open_utterances,
+    former={"UTTERANCE_CLASSIFIER": "UTTERANCES__ENABLED", "UTTERANCE_READER": "UTTERANCES__ENABLED"},
+)
