@@ -25,7 +25,5 @@ async def open_echo(ground: Ground) -> AsyncIterator[Opened]:
 
 
 EXTENSION = Extension(
-    name="echo",
-    open=open_echo,
-    former={"ECHO_CANCELLATION": "Remove it: calls with echo are recognised."},
+    name="echo", open=open_echo, former={"ECHO_CANCELLATION": "Remove it: calls with echo are recognised."}
 )

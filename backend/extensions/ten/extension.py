@@ -34,9 +34,5 @@ def engine(settings: Settings) -> type[TenEngine] | None:
 
 
 EXTENSION = Extension(
-    name="ten",
-    title="TEN VAD",
-    settings=(TenSettings,),
-    former={"VAD__ENGINE": "TEN__ENABLED"},
-    vad_engine=engine,
+    name="ten", title="TEN VAD", settings=(TenSettings,), former={"VAD__ENGINE": "TEN__ENABLED"}, vad_engine=engine
 )

@@ -7,11 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
+from pydantic import Field
+
 from backend.extension import Extension, Ground, Opened
 from backend.extensions.utterances.classifier import UtteranceClassifier
-from backend.extensions.utterances.settings import UtteranceSettings
+from backend.settings.plugin import PluginSettings
 
 log = logging.getLogger(__name__)
+
+
+class UtteranceSettings(PluginSettings, env_prefix="UTTERANCES__"):
+    """The reading of short utterances by their sound."""
+
+    enabled: bool = Field(
+        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
+    )
 
 
 @asynccontextmanager
