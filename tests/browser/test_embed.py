@@ -81,15 +81,16 @@ async def captions(page: Page, role: str) -> str:
 
 
 async def test_a_spoken_question_is_asked_and_answered_through_the_embed(tmp_path: Path) -> None:
-    wav = microphone_wav(tmp_path / "call.wav", 4.0, WEATHER, 40.0)
+    question = microphone_wav(tmp_path / "question.wav", WEATHER)
     async with (
         real_server(**KEYED) as server,
-        chromium(speaks=wav) as tab,
+        chromium(microphone="asked") as tab,
         shop(server, snippet("html", server)) as site,
     ):
         await tab.page.goto(site)
         await tab.page.get_by_role("button", name="Ask us").click()
-        await tab.page.get_by_role("button", name="Hang up").wait_for()
+        await tab.page.locator("voice-call").get_by_text("Listening").wait_for()
+        await tab.say(question)
         await tab.page.locator("voice-call p.assistant", has_text="Seattle").wait_for(timeout=60_000)
         assert "weather in Seattle" in await captions(tab.page, "user")
         await assert_accessible(tab.page, "a call through the embed")

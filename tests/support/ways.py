@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import re
@@ -99,6 +100,7 @@ def _file_of(code: CodeType) -> str:
 
 @contextmanager
 def _profiled(note: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    gc.collect()  # so that no object of an earlier test is destroyed on this way
     before = sys.getprofile()
     assert threading.current_thread() is threading.main_thread()
     sys.setprofile(note)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NoReturn
 
 PIECE = 960
 """Bytes of 20 ms."""
@@ -33,12 +35,18 @@ class Seen:
         """Write it out."""
         sys.stdout.write(json.dumps(vars(self)) + "\n")
 
+    def give_up(self, what: str) -> NoReturn:
+        """Say what did not come, and end the process: a library's tasks may resist an exception."""
+        sys.stderr.write(f"did not happen: {what}; seen: {json.dumps(vars(self))}\n")
+        sys.stderr.flush()
+        os._exit(1)
+
     async def until(self, is_so: Callable[[], bool], what: str) -> None:
         """Wait for it, or say what did not come."""
         deadline = time.monotonic() + WITHIN_S
         while not is_so():
             if time.monotonic() > deadline:
-                sys.exit(f"did not happen: {what}; seen: {json.dumps(vars(self))}")
+                self.give_up(what)
             await asyncio.sleep(0.02)
 
 
@@ -50,5 +58,5 @@ async def speak(send: Callable[[bytes], Awaitable[object]], name: str, seen: See
         await send(audio[sent : sent + PIECE].ljust(PIECE, b"\0"))
         sent += PIECE
         if sent / 48_000 > WITHIN_S + len(audio) / 48_000:
-            sys.exit(f"did not happen after {name}; seen: {json.dumps(vars(seen))}")
+            seen.give_up(f"what follows {name}")
         await asyncio.sleep(max(0.0, began + sent / 48_000 - time.monotonic()))
