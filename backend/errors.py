@@ -76,7 +76,7 @@ class NotFound(CallerError):
     status = 404
 
 
-class NotTheirs(NotFound):
+class NotOwner(NotFound):
     """The thing is another user's. Its words are those of `NotFound`; only the security log tells the two apart."""
 
 
@@ -234,5 +234,5 @@ class NoAnswer(PeerError):
     """A Thinker produced no answer."""
 
 
-class TookTooLong(NoAnswer):
+class ThinkerTimeout(NoAnswer):
     """A Thinker was still at work when its deadline came."""

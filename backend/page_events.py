@@ -135,7 +135,7 @@ class TurnMeasured(PageEvent, frozen=True, tag="turn_metrics"):
     commit_ms: int
     reply_started_ms: int
     first_audio_ms: int
-    patience_ms: int
+    end_of_turn_ms: int
     """How long the reply was kept back until the turn was believed over."""
     played_ms: int
     first_sound_ms: int
@@ -145,8 +145,8 @@ class TurnMeasured(PageEvent, frozen=True, tag="turn_metrics"):
     """The silence after which this turn was believed over."""
     reason: str = ""
     """Why that long: a reason of `turns.end_of_turn`, empty for a typed turn."""
-    pieces: int = 1
-    """The pieces of this turn, between which the caller paused."""
+    segments: int = 1
+    """The segments of this turn, between which the caller paused."""
     discarded: int = 0
     """Replies prepared in those pauses and thrown away."""
 

@@ -20,8 +20,8 @@ from backend.transports.webrtc.srtp import HEADER_BYTES
 from benchmarks.chirp import CODEC_DELAY
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
+from benchmarks.measurements import CallMeasurements, Kind, Utterance
 from benchmarks.microphone import Microphone, Spoken
-from benchmarks.record import CallRecord, Kind, Utterance
 from responder_thinker.signalling import Signalling, Ticket
 
 CONNECT_WITHIN_S = 10.0
@@ -39,7 +39,7 @@ class MeasuredCaller:
 
     def __init__(self, *, soak: bool = False) -> None:
         """`soak`: keep the newest packets only."""
-        self.record = CallRecord(setup_s=0.0)
+        self.record = CallMeasurements(setup_s=0.0)
         self.heard = Heard(SOAK_PACKETS if soak else None)
         self.answers: deque[tuple[float, float]] = deque(maxlen=4 if soak else None)
         """From when to when an answer was listened to, on the steady clock."""

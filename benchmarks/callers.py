@@ -25,10 +25,10 @@ from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
+from benchmarks.measurements import CallersReport, CallMeasurements, Packets, encode
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.phone import PhoneCaller, spoken_by_telephone
-from benchmarks.record import CallersReport, CallRecord, Packets, encode
 from responder_thinker.signalling import Signalling
 
 SETTLE_S = 1.0
@@ -97,7 +97,7 @@ class Call:
         self.page.close()
         await self.caller.close()
 
-    def judged(self, soak: bool) -> CallRecord:
+    def judged(self, soak: bool) -> CallMeasurements:
         """What it leaves behind, its sound decoded."""
         judge(self.caller)
         self.caller.record.told, self.caller.record.discarded = self.page.told(), self.page.discarded

@@ -147,7 +147,7 @@ def _options() -> argparse.Namespace:
         "--endpointing",
         choices=list(EndpointingStyle),
         default=EndpointingStyle.BALANCED,
-        help="the server's ENDPOINTING; eager: the latency without its patience",
+        help="the server's ENDPOINTING; eager: the latency without its end-of-turn wait",
     )
     parser.add_argument(
         "--by",

@@ -17,8 +17,8 @@ from typing import Any
 from backend.errors import TransportLost
 from benchmarks.caller import MeasuredCaller
 from benchmarks.chirp import Chirp, wholeness
+from benchmarks.measurements import Kind
 from benchmarks.microphone import Spoken
-from benchmarks.record import Kind
 
 HEARD = "Who is it?"
 PROVIDER_DELAY_MS = 100

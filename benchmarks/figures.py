@@ -6,7 +6,7 @@ Definitions, all at the caller's end of the wire:
   that this sample is the last one of its packet: a microphone would have captured it just then;
 - *first reply audio*: the arrival of the first packet after that which decodes to more than silence (`AUDIBLE`);
 - *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay. With
-  ENDPOINTING=eager that is the server's doing; otherwise it contains what its patience adds;
+  ENDPOINTING=eager that is the server's doing; otherwise it contains what its end-of-turn wait adds;
 - *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
   of `QUIET_PACKETS` packets in a row that decode to silence;
 - *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderCall, Utterance
+from benchmarks.measurements import CallersReport, CallMeasurements, Kind, Packets, ProviderCall, Utterance
 
 AUDIBLE = 200
 """Sample value above which a packet is not silence; what the codec rings on with stays below."""
@@ -143,13 +143,13 @@ def media_figures(report: CallersReport, provider: Sequence[ProviderCall], setti
     )
 
 
-def added_latencies(call: CallRecord, settings: Settings) -> list[float]:
+def added_latencies(call: CallMeasurements, settings: Settings) -> list[float]:
     """Seconds, for every utterance that was answered before the caller spoke again."""
     heard = [(said, first_audible(call, said)) for said in call.said]
     return [at - said.ended - settings.hangover_s - settings.provider_delay_s for said, at in heard if at is not None]
 
 
-def first_audible(call: CallRecord, said: Utterance) -> float | None:
+def first_audible(call: CallMeasurements, said: Utterance) -> float | None:
     """When the reply to `said` was first heard; None if the caller spoke again before."""
     following = [other.began for other in call.said if other.began > said.began]
     limit = min(following, default=math.inf)
@@ -162,13 +162,13 @@ def first_audible(call: CallRecord, said: Utterance) -> float | None:
     return None
 
 
-def barge_ins(call: CallRecord, kind: Kind) -> list[float]:
+def barge_ins(call: CallMeasurements, kind: Kind) -> list[float]:
     """Seconds from speech to silence, for every interruption of that kind that silenced the reply."""
     silenced = [(said, silenced_at(call, said)) for said in call.said if said.kind is kind]
     return [call.packets.at[index] - said.began for said, index in silenced if index is not None]
 
 
-def silenced_at(call: CallRecord, said: Utterance) -> int | None:
+def silenced_at(call: CallMeasurements, said: Utterance) -> int | None:
     """The index of the first packet of the silence that `said` caused; None if there was none, or no reply before."""
     packets = call.packets
     start = bisect_left(packets.at, said.began)
@@ -182,7 +182,7 @@ def silenced_at(call: CallRecord, said: Utterance) -> int | None:
     return None
 
 
-def leaks(call: CallRecord) -> int:
+def leaks(call: CallMeasurements) -> int:
     """Audible packets between the silence an interruption caused and its own end."""
     found = 0
     for said in call.said:
@@ -198,7 +198,7 @@ def spacing(packets: Packets) -> list[float]:
     return [later - earlier for earlier, later in _followed(packets, packets.at)]
 
 
-def legs(calls: Sequence[CallRecord], provider: Sequence[ProviderCall], settings: Settings) -> Legs | None:
+def legs(calls: Sequence[CallMeasurements], provider: Sequence[ProviderCall], settings: Settings) -> Legs | None:
     """The parts of added latency, each the median over all answers that the Responder's log can be matched with."""
     parts: list[tuple[float, float, float]] = []
     for call, log in zip(calls, provider, strict=False):
@@ -253,5 +253,5 @@ def _heard_s(packets: Iterable[Packets]) -> float:
     return PACKET_S * sum(peak > AUDIBLE for each in packets for peak in each.peak)
 
 
-def _spoken_s(calls: Sequence[CallRecord], began: float, ended: float) -> float:
+def _spoken_s(calls: Sequence[CallMeasurements], began: float, ended: float) -> float:
     return sum(max(0.0, min(said.ended, ended) - max(said.began, began)) for call in calls for said in call.said)

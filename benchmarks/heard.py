@@ -17,7 +17,7 @@ from backend.media.frame import SILENCE
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
 from backend.transports.webrtc.srtp import read_packet
 from benchmarks.figures import AUDIBLE
-from benchmarks.record import Packets
+from benchmarks.measurements import Packets
 
 SOUNDING_BYTES = 52
 """RTP packets of so many bytes are taken for sound while the call lasts: a voice has about 110, silence 30 to 34."""

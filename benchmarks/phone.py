@@ -25,8 +25,8 @@ from backend.media.frame import FRAME_BYTES
 from backend.testing.speech import frames_of
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.heard import Decoded, Heard
+from benchmarks.measurements import Packets
 from benchmarks.microphone import Speech, Spoken
-from benchmarks.record import Packets
 
 TOKEN = "benchmark-auth-token"
 SETTINGS = {"TWILIO__AUTH_TOKEN": TOKEN}

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.record import ProviderCall, ProviderTurn
+from benchmarks.measurements import ProviderCall, ProviderTurn
 
 FETCH_WITHIN_S = 60.0
 

@@ -12,9 +12,9 @@ import msgspec
 from benchmarks import conversation, phone, processes, yardstick
 from benchmarks.callers import FINISH_WITHIN_S, By, Plan
 from benchmarks.figures import MediaFigures, Settings, media_figures
+from benchmarks.measurements import CallersReport, decode
 from benchmarks.processes import Child, Cores, Usage, usage
 from benchmarks.provider_log import provider_calls
-from benchmarks.record import CallersReport, decode
 from benchmarks.yardstick import Yardstick
 
 HANGOVER_FRAMES = 15

@@ -24,8 +24,8 @@ from rich.console import Console
 
 from benchmarks import conversation, processes
 from benchmarks.callers import Plan
+from benchmarks.measurements import CallersReport
 from benchmarks.processes import Cores
-from benchmarks.record import CallersReport
 from benchmarks.run import SERVER_SETTINGS, place
 
 EVERY_S = 10.0

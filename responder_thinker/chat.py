@@ -51,7 +51,7 @@ async def chat(
         try:
             await Signalling(http).config()
             save_cookie(http)
-            await Conversation(http, conversation, console).run(stdin or sys.stdin)
+            await TypedConversation(http, conversation, console).run(stdin or sys.stdin)
             save_cookie(http)
         except VoiceError as error:
             Narrator(console).failed(error)
@@ -59,7 +59,7 @@ async def chat(
     return 0
 
 
-class Conversation:
+class TypedConversation:
     """One conversation with one server."""
 
     def __init__(self, http: httpx2.AsyncClient, conversation_id: str | None, console: Console) -> None:

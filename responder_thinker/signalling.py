@@ -146,12 +146,12 @@ async def page_events(http: httpx2.AsyncClient, ticket: Ticket) -> AsyncGenerato
                         return
         except httpx2.TransportError:
             pass  # broken: what was missed is asked for again
-        except _Over:
+        except _SessionGone:
             return
         await asyncio.sleep(RECONNECT_AFTER_S)
 
 
-class _Over(Exception):
+class _SessionGone(Exception):
     """The session is over or unknown."""
 
 
@@ -162,7 +162,7 @@ async def _connection(http: httpx2.AsyncClient, ticket: Ticket, after: int) -> A
         if source.response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
             return  # its process does not answer just now, or a Redis between
         if source.response.status_code != httpx2.codes.OK:
-            raise _Over
+            raise _SessionGone
         async for event in source:
             if event.data:
                 yield ReceivedEvent(int(event.id), event.event, json.loads(event.data))

@@ -1,8 +1,8 @@
 """The names for the author of a tool: a function under `@tool(name, description)`."""
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
 from backend.tools.base import Clock, Result, ToolContext, tool
 
-__all__ = ["BadRequest", "Citation", "Clock", "Result", "Tier", "ToolContext", "ToolFailed", "tool"]
+__all__ = ["BadRequest", "Citation", "Clock", "Result", "ToolContext", "ToolFailed", "ToolScope", "tool"]

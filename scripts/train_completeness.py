@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.turns.completeness import completeness, features
-from backend.turns.end_of_turn import EndpointingStyle, Expected, PauseContext, end_of_turn_wait
+from backend.turns.end_of_turn import AskedFor, EndpointingStyle, PauseContext, end_of_turn_wait
 from backend.turns.grammar import words_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -198,7 +198,7 @@ def wait(name: str, judged: Sequence[Cut]) -> None:
     """Print what the balanced waits make of it, without punctuation: pauses spoken into, and waits of whole turns."""
     waits = []
     for cut, end in zip(judged, sentence_ends([cut.words for cut in judged]), strict=True):
-        context = PauseContext(cut.words.lower().rstrip(".?"), expected=Expected(cut.expected), sentence_end=end)
+        context = PauseContext(cut.words.lower().rstrip(".?"), expected=AskedFor(cut.expected), sentence_end=end)
         waits.append(max(WORDS_KNOWN_MS, end_of_turn_wait(context, EndpointingStyle.BALANCED).wait_ms))
     whole = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete]
     questions = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete and cut.kind == "q"]

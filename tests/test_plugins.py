@@ -83,8 +83,8 @@ async def test_two_files_in_a_folder_answer_a_call_as_they_were_saved_last(tmp_p
                 headers = {"Authorization": f"Bearer {call.ticket.token}"}
                 url = f"/api/sessions/{call.ticket.session_id}/messages"
                 assert (await call.http.post(url, json={"text": QUERY}, headers=headers)).status_code == 202
-                done = await call.told("thinker", event="complete")
-                await until(lambda: any("full" in each["content"] for each in call.all_told("transcript_done")))
+                done = await call.event("thinker", event="complete")
+                await until(lambda: any("full" in each["content"] for each in call.events_of("transcript_done")))
             (connection,) = await peer.connections()
     assert "moon" in server.printed
     shown = {"domain": "moon", "label": "Moon", "description": "the phases of the moon", "example": "Is the moon full?"}

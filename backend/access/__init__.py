@@ -1,1 +1,1 @@
-"""The room decides who may do what, and how much of it: principals, keys, credentials, rates, permits and budgets."""
+"""The room decides who may do what, and how much: principals, keys, credentials, rates, concurrency and budgets."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.access.addresses import is_loopback
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import SetupError
 from backend.settings.access import AccessMode
 from backend.settings.settings import Settings
@@ -17,8 +17,8 @@ class Access:
     """How callers without a credential are admitted."""
 
     modes: frozenset[AccessMode] = frozenset({"open"})
-    tier_here: Tier = Tier.ANONYMOUS
-    """The tier of a visitor on this very machine. OPERATOR where no other machine reaches the server."""
+    scope_here: ToolScope = ToolScope.ANONYMOUS
+    """The scope of a visitor on this very machine. OPERATOR where no other machine reaches the server."""
 
 
 def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()) -> Access:
@@ -34,7 +34,7 @@ def decide_access(settings: Settings, host: str, credentials: Iterable[str] = ()
             f"Anyone who can reach {host} could use {', '.join(names)}: ACCESS=open admits everyone.",
             hint="Set ACCESS=key or ACCESS=oidc, listen on 127.0.0.1, or allow it with ACCESS_OPEN_ANYWHERE=true.",
         )
-    return Access(modes, Tier.OPERATOR if "open" in modes and is_loopback(host) else Tier.ANONYMOUS)
+    return Access(modes, ToolScope.OPERATOR if "open" in modes and is_loopback(host) else ToolScope.ANONYMOUS)
 
 
 def access_summary(settings: Settings, host: str, credentials: Iterable[str] = ()) -> str:

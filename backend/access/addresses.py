@@ -21,7 +21,7 @@ class Networks:
     def __repr__(self) -> str:
         return f"Networks({', '.join(map(str, self._networks))})"
 
-    def hold(self, address: str) -> bool:
+    def contain(self, address: str) -> bool:
         """Return whether `address` belongs to one of them."""
         try:
             asked = ipaddress.ip_address(address)

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 import msgspec
 from redis.asyncio import Redis
 
-from backend.access.usage import EVERYBODY, Scope, Subject
+from backend.access.usage import EVERYBODY, Subject, SubjectKind
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import RedisStore
 from backend.storage.memory import briefly
@@ -48,22 +48,22 @@ class BillingSubject(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def subjects(self) -> tuple[Subject, ...]:
         """Everyone who is charged."""
-        charged = [Subject(Scope.USER, _hashed(self.user)), EVERYBODY]
+        charged = [Subject(SubjectKind.USER, _hashed(self.user)), EVERYBODY]
         if self.address and not self.proven:
             charged.insert(1, self.at_address)
         if self.key:
-            charged.insert(1, Subject(Scope.KEY, self.key))
+            charged.insert(1, Subject(SubjectKind.KEY, self.key))
         return tuple(charged)
 
     @property
     def at_address(self) -> Subject:
         """The address alone."""
-        return Subject(Scope.ADDRESS, _hashed(self.address))
+        return Subject(SubjectKind.ADDRESS, _hashed(self.address))
 
     @property
     def with_address(self) -> tuple[Subject, ...]:
         """The user and the address, by which permits are limited."""
-        user = Subject(Scope.USER, _hashed(self.user))
+        user = Subject(SubjectKind.USER, _hashed(self.user))
         return (user, self.at_address) if self.address and not self.key else (user,)
 
 

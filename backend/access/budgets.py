@@ -19,9 +19,9 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client import Counter as Count
 
 from backend.access.billing import BillingSubject, BillingSubjects
-from backend.access.permits import Permits
+from backend.access.concurrency import ConcurrencyLimits
 from backend.access.prices import price_table
-from backend.access.usage import EVERYBODY, DayCounts, Resource, Scope, Subject, Usage
+from backend.access.usage import EVERYBODY, DayCounts, Resource, Subject, SubjectKind, Usage
 from backend.errors import CeilingReached, MemoryUnavailable, OverBudget
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.json_objects import Json
@@ -38,47 +38,47 @@ WORDS = {
     Resource.NEW_USERS: "new users",
 }
 OWNERS = {
-    Scope.USER: ("Your budget", "It begins again at midnight UTC."),
-    Scope.ADDRESS: ("The budget of your address", "It begins again at midnight UTC; users who sign in have their own."),
-    Scope.KEY: ("The budget of this API key", "It begins again at midnight UTC; the operator can raise it."),
-    Scope.TOTAL: ("This server's budget", "It begins again at midnight UTC; the operator can raise BUDGETS__TOTAL__…."),
+    SubjectKind.USER: ("Your budget", "It begins again at midnight UTC."),
+    SubjectKind.ADDRESS: ("Your address's budget", "It begins again at midnight UTC; signed-in users have their own."),
+    SubjectKind.KEY: ("The budget of this API key", "It begins again at midnight UTC; the operator can raise it."),
+    SubjectKind.TOTAL: ("This server's budget", "It begins again at midnight UTC, or raise BUDGETS__TOTAL__…."),
 }
-"""Of each scope, the owner of its budget, and what to do about it."""
-RANKED = (Scope.USER, Scope.ADDRESS, Scope.KEY)
+"""Of each kind, the owner of its budget, and what to do about it."""
+RANKED = (SubjectKind.USER, SubjectKind.ADDRESS, SubjectKind.KEY)
 """Of these the operator is shown who used most."""
 
 
-Limits: TypeAlias = Mapping[Scope, Mapping[Resource, int]]
-"""Of each scope, the most that may be used in a day; what is missing, or 0, has no limit."""
+Limits: TypeAlias = Mapping[SubjectKind, Mapping[Resource, int]]
+"""Of each kind, the most that may be used in a day; what is missing, or 0, has no limit."""
 
 
 class Excess(NamedTuple):
     """The budget that is used up."""
 
-    scope: Scope
+    kind: SubjectKind
     resource: Resource
     limit: int
 
 
 def limits_of(settings: BudgetSettings) -> Limits:
     """Return the limits that the settings set, in the units of `Resource`."""
-    scopes = {
-        Scope.USER: settings.user,
-        Scope.ADDRESS: settings.address,
-        Scope.KEY: settings.key,
-        Scope.TOTAL: settings.total,
+    kinds = {
+        SubjectKind.USER: settings.user,
+        SubjectKind.ADDRESS: settings.address,
+        SubjectKind.KEY: settings.key,
+        SubjectKind.TOTAL: settings.total,
     }
     limits = {
-        scope: {
+        kind: {
             Resource.MODEL_TOKENS: budget.model_tokens,
             Resource.VOICE_SECONDS: round(budget.voice_minutes * 60),
             Resource.TASKS: budget.tasks,
             Resource.KEPT_BYTES: budget.kept_kilobytes * 1000,
             Resource.MICRO_USD: round(budget.usd * 1_000_000),
         }
-        for scope, budget in scopes.items()
+        for kind, budget in kinds.items()
     }
-    limits[Scope.ADDRESS][Resource.NEW_USERS] = settings.new_users_per_day
+    limits[SubjectKind.ADDRESS][Resource.NEW_USERS] = settings.new_users_per_day
     return limits
 
 
@@ -89,7 +89,7 @@ class Budgets:
         self,
         day_counts: DayCounts,
         billing: BillingSubjects,
-        permits: Permits,
+        concurrency: ConcurrencyLimits,
         settings: BudgetSettings,
         *,
         clock: Callable[[], float] = time.time,
@@ -97,16 +97,16 @@ class Budgets:
         """`clock` gives Unix time in seconds."""
         self.day_counts = day_counts
         self.billing = billing
-        self.permits = permits
+        self.concurrency = concurrency
         self.settings = settings
         self.prices = price_table(settings.prices)
         self._limits = limits_of(settings)
         self._clock = clock
-        self.refusals: Counter[tuple[Scope, Resource]] = Counter()
+        self.refusals: Counter[tuple[SubjectKind, Resource]] = Counter()
         self._refused: Count | None = None
 
     def __repr__(self) -> str:
-        return f"Budgets({self.day_counts!r}, {self.permits!r})"
+        return f"Budgets({self.day_counts!r}, {self.concurrency!r})"
 
     async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Charge `wanted`, if the billing subject's budgets have room for it, and a little of each of `needs`.
@@ -149,19 +149,19 @@ class Budgets:
             for resource in sorted(needs):
                 limit = limits.get(resource)
                 if limit is not None and used[resource] + max(1, wanted[resource]) > limit:
-                    return Excess(subject.scope, resource, limit)
+                    return Excess(subject.kind, resource, limit)
         return None
 
     async def admits_new_user(self, billed: BillingSubject) -> bool:
         """Count one more new user of the billing subject's address, and return whether it may have that many."""
-        address = [subject for subject in billed.subjects if subject.scope is Scope.ADDRESS]
+        address = [subject for subject in billed.subjects if subject.kind is SubjectKind.ADDRESS]
         limit = self.settings.new_users_per_day
         if billed.exempt or not limit or not address:
             return True
         with suppress(MemoryUnavailable):
             await self.day_counts.read(address)
         if self.day_counts.known(address[0])[Resource.NEW_USERS] >= limit:
-            self.stop(billed, Excess(Scope.ADDRESS, Resource.NEW_USERS, limit))
+            self.stop(billed, Excess(SubjectKind.ADDRESS, Resource.NEW_USERS, limit))
             return False
         self.day_counts.charge(address, Counter({Resource.NEW_USERS: 1}))
         return True
@@ -173,7 +173,7 @@ class Budgets:
         return {
             "resets_in_s": self._left_s(),
             "limited": not billed.exempt,
-            **{subject.scope.value: self._shown(subject, self.day_counts.known(subject)) for subject in own},
+            **{subject.kind.value: self._shown(subject, self.day_counts.known(subject)) for subject in own},
         }
 
     async def total(self) -> Json:
@@ -182,26 +182,26 @@ class Budgets:
         Raises `MemoryUnavailable`.
         """
         await self.day_counts.read([EVERYBODY])
-        refused = {f"{scope}.{resource}": count for (scope, resource), count in self.refusals.items()}
+        refused = {f"{kind}.{resource}": count for (kind, resource), count in self.refusals.items()}
         used = self._shown(EVERYBODY, self.day_counts.known(EVERYBODY))
         shown = {"resets_in_s": self._left_s(), "refused": refused, **used}
-        return shown | {"top": {scope.value: await self._top(scope) for scope in RANKED}}
+        return shown | {"top": {kind.value: await self._top(kind) for kind in RANKED}}
 
     def stop(self, billed: BillingSubject, found: Excess) -> None:
         """Count and log that something under way is stopped for a used-up budget."""
-        self.refusals[found.scope, found.resource] += 1
+        self.refusals[found.kind, found.resource] += 1
         if self._refused is not None:
-            self._refused.labels(found.scope.value, found.resource.value).inc()
-        budget = f"{found.scope.value}.{found.resource.value}"
+            self._refused.labels(found.kind.value, found.resource.value).inc()
+        budget = f"{found.kind.value}.{found.resource.value}"
         security_event(SecurityEvent.BUDGET_STOPPED, billed, "a budget is used up", budget=budget, limit=found.limit)
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the use of all together, the ceiling and the refusals in `/metrics`."""
         used = Gauge("voice_budget_used", "What all users have used today.", ["resource"], registry=registry)
         limits = Gauge(
             "voice_budget_limit", "What all users may use in a day; 0: no limit.", ["resource"], registry=registry
         )
-        for resource, limit in self._limits[Scope.TOTAL].items():
+        for resource, limit in self._limits[SubjectKind.TOTAL].items():
             used.labels(resource.value).set_function(partial(self._used_by_all, resource))
             limits.labels(resource.value).set(limit)
         self._refused = Count(
@@ -213,24 +213,24 @@ class Budgets:
 
     def _limits_of(self, subject: Subject) -> dict[Resource, int]:
         """Return what the subject may use in a day."""
-        return {resource: limit for resource, limit in self._limits.get(subject.scope, {}).items() if limit}
+        return {resource: limit for resource, limit in self._limits.get(subject.kind, {}).items() if limit}
 
-    async def _top(self, scope: Scope) -> list[Json]:
-        used = await self.day_counts.top(scope)
-        return [{"name": name, **self._shown(Subject(scope, name), usage)} for name, usage in used.items()]
+    async def _top(self, kind: SubjectKind) -> list[Json]:
+        used = await self.day_counts.top(kind)
+        return [{"name": name, **self._shown(Subject(kind, name), usage)} for name, usage in used.items()]
 
     def _shown(self, subject: Subject, used: Usage) -> Json:
         limits = self._limits_of(subject)
         return {
-            "used": {resource.value: used[resource] for resource in self._limits[subject.scope]},
+            "used": {resource.value: used[resource] for resource in self._limits[subject.kind]},
             "limits": {resource.value: limit for resource, limit in limits.items()},
         }
 
     def _refusal(self, billed: BillingSubject, found: Excess) -> OverBudget | CeilingReached:
         self.stop(billed, found)
-        owner, hint = OWNERS[found.scope]
+        owner, hint = OWNERS[found.kind]
         message = f"{owner} of {WORDS[found.resource]} is used up for today."
-        error = CeilingReached if found.scope is Scope.TOTAL else OverBudget
+        error = CeilingReached if found.kind is SubjectKind.TOTAL else OverBudget
         return error(message, retry_after_s=self._left_s(), hint=hint)
 
     def _used_by_all(self, resource: Resource) -> int:

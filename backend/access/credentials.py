@@ -22,8 +22,8 @@ from starlette.types import Scope
 
 from backend.access.access import Access
 from backend.access.addresses import address_key, is_from_here
-from backend.access.keys import ApiKeys, Signed, looks_signed
-from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
+from backend.access.keys import ApiKeys, VerifiedToken, looks_signed
+from backend.access.principal import USER_GRANTS, Grant, Principal, ToolScope
 from backend.runtime.json_objects import Json
 from backend.settings.settings import Settings
 
@@ -260,7 +260,7 @@ class Credentials:
             known = None
         principal = Principal(
             user=known.user if known else new_user(),
-            tier=self.access.tier_here if is_from_here(connection) else Tier.ANONYMOUS,
+            scope=self.access.scope_here if is_from_here(connection) else ToolScope.ANONYMOUS,
             grants=USER_GRANTS if "open" in self.access.modes else frozenset(),
             tools=None,
             address=address,
@@ -310,18 +310,18 @@ def token_socket(scope: Scope) -> WriteRefusal | None:
 
 def _signed_in(known: KnownUser, address: str) -> Identity:
     """Return the user who has signed in at the OpenID provider."""
-    tier = Tier.OPERATOR if known.admin else Tier.SIGNED_IN
+    scope = ToolScope.OPERATOR if known.admin else ToolScope.SIGNED_IN
     grants = USER_GRANTS | {Grant.ADMIN} if known.admin else USER_GRANTS
-    principal = Principal(known.user, tier, grants, None, address, "oidc")
+    principal = Principal(known.user, scope, grants, None, address, "oidc")
     return Identity(principal, known=True, announce=False, age_s=known.age_s, account=known.account, epoch=known.epoch)
 
 
-def _key_principal(signed: Signed, address: str) -> Principal:
-    """Return the principal of a token. It may use the tools it names, whatever their tier."""
+def _key_principal(signed: VerifiedToken, address: str) -> Principal:
+    """Return the principal of a token. It may use the tools it names, whatever their scope."""
     named = signed.tools is not None or Grant.ADMIN in signed.grants
     return Principal(
         user=signed.user,
-        tier=Tier.OPERATOR if named else Tier.SIGNED_IN,
+        scope=ToolScope.OPERATOR if named else ToolScope.SIGNED_IN,
         grants=signed.grants,
         tools=signed.tools,
         address=address,
@@ -332,4 +332,4 @@ def _key_principal(signed: Signed, address: str) -> Principal:
 
 def _session_principal(address: str) -> Principal:
     """Return the principal of one who holds a session's token only: it opens the call, not its owner's life."""
-    return Principal(new_user(), Tier.ANONYMOUS, frozenset({Grant.CALL}), frozenset(), address, "session")
+    return Principal(new_user(), ToolScope.ANONYMOUS, frozenset({Grant.CALL}), frozenset(), address, "session")

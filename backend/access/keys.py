@@ -75,7 +75,7 @@ class Claims(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class VerifiedToken:
     """The claims of a valid token, and the key that signed it."""
 
     key: str
@@ -127,7 +127,7 @@ class ApiKeys:
         times = {"iat": now, "exp": now + life_s}
         return jwt.encode({**claims, **times}, secrets[key_id], algorithm="HS256", headers={"kid": key_id})
 
-    def read(self, token: str) -> Signed:
+    def read(self, token: str) -> VerifiedToken:
         """Return what `token` says. Raises `NotAdmitted`, which says what is wrong with it and shows none of it."""
         if len(token) > LONGEST:
             raise _refused("is too long")
@@ -147,7 +147,7 @@ class ApiKeys:
         except ValidationError as error:
             named = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
             raise _refused(f"has missing or faulty claims: {named}") from None
-        signed = Signed(key_id, claims)
+        signed = VerifiedToken(key_id, claims)
         life_s = PROGRAM_LIFE_S if signed.grants <= PROGRAM_GRANTS else LIFE_S
         if claims.exp - claims.iat > life_s:
             raise _refused(f"lives longer than {life_s} seconds")

@@ -11,8 +11,8 @@ from enum import IntEnum, StrEnum
 from backend.errors import Forbidden
 
 
-class Tier(IntEnum):
-    """How well a caller is known, and so which tools they reach; a tool's tier is the least one that it asks for."""
+class ToolScope(IntEnum):
+    """How well a caller is known, and so which tools they may use; a tool's scope is the least one that it asks for."""
 
     ANONYMOUS = 0
     SIGNED_IN = 1
@@ -49,18 +49,18 @@ USER_GRANTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The tools a caller reaches, which travel with the caller's work into calls, turns and tasks."""
+class CallerScope:
+    """The tools a caller may use, which travel with the caller's work into calls, turns and tasks."""
 
-    tier: Tier = Tier.ANONYMOUS
+    scope: ToolScope = ToolScope.ANONYMOUS
     tools: frozenset[str] | None = None
-    """The tools that the caller's token names, and no others; None: every tool of the tier and of those below."""
+    """The tools that the caller's token names, and no others; None: every tool of the scope and of those below."""
 
 
-PUBLIC = Reach()
-"""What an unknown caller reaches: public tools only."""
-EVERYTHING = Reach(Tier.OPERATOR)
-"""What the operator's own work reaches."""
+PUBLIC = CallerScope()
+"""The scope of an unknown caller: public tools only."""
+EVERYTHING = CallerScope(ToolScope.OPERATOR)
+"""The scope of the operator's own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Principal:
 
     user: str
     """The user id under which their data is stored."""
-    tier: Tier
+    scope: ToolScope
     grants: frozenset[Grant]
     tools: frozenset[str] | None
-    """The tools they may use, by name; None: every tool of their tier."""
+    """The tools they may use, by name; None: every tool of their scope."""
     address: str
     """The client's address as limits count it: an IPv4 address, or the /64 network of an IPv6 address."""
     credential: str
@@ -81,9 +81,9 @@ class Principal:
     """The only conversation they may name; None: any of their own."""
 
     @property
-    def reach(self) -> Reach:
-        """The tools they reach."""
-        return Reach(self.tier, self.tools)
+    def caller_scope(self) -> CallerScope:
+        """The tools they may use."""
+        return CallerScope(self.scope, self.tools)
 
     def opens(self, conversation: str) -> bool:
         """Return whether they may name this conversation, if it is their own."""
@@ -99,4 +99,4 @@ class Principal:
         """Return the same without what makes an operator of them."""
         if Grant.ADMIN not in self.grants:
             return self
-        return replace(self, tier=Tier.SIGNED_IN, grants=self.grants - {Grant.ADMIN})
+        return replace(self, scope=ToolScope.SIGNED_IN, grants=self.grants - {Grant.ADMIN})

@@ -1,7 +1,7 @@
 """Usage is counted by the day (UTC) and by the subject, in Redis, for all processes together.
 
     budget:{YYYY-MM-DD}:{subject}     hash: resource → amount; kept for two days
-    budget:{YYYY-MM-DD}:top:{scope}   sorted set: of those who used most, name → model tokens
+    budget:{YYYY-MM-DD}:top:{kind}   sorted set: of those who used most, name → model tokens
 
 `charge` never waits: amounts are added up in this process and written by `run` once a second, all in one round trip,
 which also brings back what the other processes have charged. While Redis does not answer, what this process knows
@@ -35,7 +35,7 @@ RANK_EVERY = 20
 KNOWN_LIMIT = 10_000
 """Subjects that this process remembers the use of; the one looked at longest ago is forgotten first."""
 TOP = 20
-"""Of each scope, those who used most that are listed."""
+"""Of each kind, those who used most that are listed."""
 WAITING_LIMIT = 20_000
 """Subjects with charges that may wait for Redis; of more, the server's total is still counted."""
 
@@ -52,8 +52,8 @@ class Resource(StrEnum):
     NEW_USERS = "new_users"
 
 
-class Scope(StrEnum):
-    """The subject it is counted for."""
+class SubjectKind(StrEnum):
+    """What use is counted for."""
 
     USER = "user"
     ADDRESS = "address"
@@ -69,16 +69,16 @@ class Subject(NamedTuple):
     User ids and addresses are hashed: the counts outlive an erasure until the next day.
     """
 
-    scope: Scope
+    kind: SubjectKind
     name: str
 
     @property
     def key(self) -> str:
         """The subject as a part of a Redis key."""
-        return f"{self.scope}:{self.name}" if self.name else self.scope.value
+        return f"{self.kind}:{self.name}" if self.name else self.kind.value
 
 
-EVERYBODY = Subject(Scope.TOTAL, "")
+EVERYBODY = Subject(SubjectKind.TOTAL, "")
 Usage: TypeAlias = Counter[Resource]
 
 CALL = frozenset({Resource.MODEL_TOKENS, Resource.VOICE_SECONDS, Resource.MICRO_USD})
@@ -121,11 +121,11 @@ class DayCounts(RedisStore):
         """Learn what each subject has used today, in all processes. Raises `MemoryUnavailable`."""
         await self._write({subject: Counter() for subject in subjects})
 
-    async def top(self, scope: Scope) -> dict[str, Usage]:
+    async def top(self, kind: SubjectKind) -> dict[str, Usage]:
         """Return what those used who used most today, by name. Raises `MemoryUnavailable`."""
         self._turn_day()
-        raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(scope), 0, TOP - 1))
-        subjects = [Subject(scope, name.decode()) for name in raw or []]
+        raw = await self._client.call(lambda redis: redis.zrevrange(self._top_key(kind), 0, TOP - 1))
+        subjects = [Subject(kind, name.decode()) for name in raw or []]
         await self.read(subjects)
         return {subject.name: self.known(subject) for subject in subjects}
 
@@ -150,11 +150,11 @@ class DayCounts(RedisStore):
         if not ranked:
             return
         pipe = self._client.pipeline(transaction=False)
-        for scope in {subject.scope for subject in ranked}:
-            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.scope is scope}
-            pipe.zadd(self._top_key(scope), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
-            pipe.zremrangebyrank(self._top_key(scope), 0, -TOP - 1)
-            pipe.expire(self._top_key(scope), KEEP_S)
+        for kind in {subject.kind for subject in ranked}:
+            tokens = {s.name: self.known(s)[Resource.MODEL_TOKENS] for s in ranked if s.kind is kind}
+            pipe.zadd(self._top_key(kind), dict(nlargest(TOP, tokens.items(), key=itemgetter(1))))
+            pipe.zremrangebyrank(self._top_key(kind), 0, -TOP - 1)
+            pipe.expire(self._top_key(kind), KEEP_S)
         await self._client.execute(pipe)
 
     async def _write(self, amounts: Mapping[Subject, Usage]) -> None:
@@ -181,8 +181,8 @@ class DayCounts(RedisStore):
         if subject != EVERYBODY and len(self._unranked) < KNOWN_LIMIT:
             self._unranked.add(subject)
 
-    def _top_key(self, scope: Scope) -> str:
-        return f"budget:{self._day}:top:{scope}"
+    def _top_key(self, kind: SubjectKind) -> str:
+        return f"budget:{self._day}:top:{kind}"
 
     def _queue(self, pipe: Pipe, subject: Subject, amounts: Usage) -> int:
         """Queue one subject's commands, and return how many."""

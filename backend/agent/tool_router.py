@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.access.principal import Reach
+from backend.access.principal import CallerScope
 from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import step
@@ -57,15 +57,15 @@ class ToolRouter:
         text: str,
         box: Toolbox,
         client: Client,
-        reach: Reach,
+        caller_scope: CallerScope,
         *,
         earlier: Sequence[Message] = (),
     ) -> tuple[Toolbox, int]:
-        """Return the part of `box` that `client` is offered for `text` within `reach`, and the tokens the choice cost.
+        """Return the part of `box` that `client` is offered for `text` within `caller_scope`, and the choice's tokens.
 
         Raises nothing but `CancelledError`.
         """
-        offered = box.offered(client, reach)
+        offered = box.offered(client, caller_scope)
         recent = {call.name for message in earlier for call in message.tool_calls}
         kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}

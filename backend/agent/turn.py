@@ -158,13 +158,13 @@ class Turn:
 
     async def _prepare(self, text: str) -> list[Json]:
         """Choose the tools, where there are many, word the system prompt, and return the tools' schemas."""
-        client, reach = self.tool_context.client, self.tool_context.rights.reach
+        client, caller_scope = self.tool_context.client, self.tool_context.rights.caller_scope
         if (router := self.agent.router) is not None:
             earlier = self.context.messages
-            box, self.tokens = await router.route(text, self.agent.toolbox, client, reach, earlier=earlier)
+            box, self.tokens = await router.route(text, self.agent.toolbox, client, caller_scope, earlier=earlier)
             self.agent = replace(self.agent, toolbox=box)
             self.metrics.total_tokens += self.tokens
-        offered = self.agent.toolbox.offered(client, reach)
+        offered = self.agent.toolbox.offered(client, caller_scope)
         self.system = system_prompt(
             self.options.task,
             now=self.agent.clock(),

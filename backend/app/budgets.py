@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
-from backend.access.permits import Permits
+from backend.access.concurrency import ConcurrencyLimits
 from backend.access.usage import TASK, DayCounts, Resource
 from backend.errors import MemoryUnavailable
 from backend.runtime.supervisor import supervising
@@ -24,10 +24,11 @@ Result = TypeVar("Result")
 @asynccontextmanager
 async def open_budgets(settings: BudgetSettings, redis: Redis, machine: str = "") -> AsyncIterator[Budgets]:
     """Open the budgets; what was charged is written before they close."""
-    budgets = Budgets(DayCounts(redis), BillingSubjects(redis), Permits(redis, settings, machine=machine), settings)
+    limits = ConcurrencyLimits(redis, settings, machine=machine)
+    budgets = Budgets(DayCounts(redis), BillingSubjects(redis), limits, settings)
     async with (
         supervising("budget counts", budgets.day_counts.run),
-        supervising("budget permits", budgets.permits.run),
+        supervising("budget permits", budgets.concurrency.run),
     ):
         try:
             yield budgets

@@ -12,8 +12,8 @@ from functools import partial
 from aiortc import RTCIceServer
 
 from backend.access.budgets import Budgets
+from backend.access.concurrency import PermitKind
 from backend.access.metered import CallMeter
-from backend.access.permits import PermitKind
 from backend.app.foundation import Foundation
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
@@ -98,10 +98,10 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             responder=providers.first.about.responder,
             interruptions=settings.turns.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
-            on_ended=partial(foundation.budgets.permits.free, PermitKind.CALLS),
+            on_ended=partial(foundation.budgets.concurrency.free, PermitKind.CALLS),
             admit=load.admit,
         )
-        foundation.budgets.permits.machine_calls = foundation.endpoints.most_calls
+        foundation.budgets.concurrency.machine_calls = foundation.endpoints.most_calls
         ice_servers = _ice_servers(settings)
         ice_config = partial(_ice_config, settings, ice_servers)
         ice_config()  # what is wrong with it is said at the start
@@ -154,7 +154,7 @@ async def _run_call(
         async with (
             budgets.billing.billing_to(session.owner) as billed,
             meter.metering(session.id, billed, hang_up),
-            budgets.permits.hold(PermitKind.CALLS, billed, session.id),
+            budgets.concurrency.hold(PermitKind.CALLS, billed, session.id),
         ):
             return await open_call(dependencies, session, transport).run()
 

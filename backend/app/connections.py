@@ -25,7 +25,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 
 from backend.access.addresses import Networks, network_of
-from backend.access.principal import Principal, Tier
+from backend.access.principal import Principal, ToolScope
 from backend.observability.security_log import SecurityEvent, security_event
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class Connections:
         """
         if file_number >= self._files_limit:
             return "this process is almost out of files"
-        if self._per_address and not self._exempt.hold(host) and self._open[network_of(host)] > self._per_address:
+        if self._per_address and not self._exempt.contain(host) and self._open[network_of(host)] > self._per_address:
             return "this address has too many connections"
         return ""
 
@@ -213,7 +213,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 def _stranger(host: str) -> Principal:
-    return Principal("", Tier.ANONYMOUS, frozenset(), None, network_of(host), "none")
+    return Principal("", ToolScope.ANONYMOUS, frozenset(), None, network_of(host), "none")
 
 
 def _bound_stalling(accepted: socket.socket) -> None:

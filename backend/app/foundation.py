@@ -107,9 +107,9 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             open_thinkers(settings, stores, notifications, models, tracer, task_store.queries, endpoints.without_model)
         )
         metrics = _open_metrics(stores, thinkers)
-        notifications.metrics.show_in(metrics.registry)
-        budgets.show_in(metrics.registry)
-        models.metrics.show_in(metrics.registry)
+        notifications.metrics.register_in(metrics.registry)
+        budgets.register_in(metrics.registry)
+        models.metrics.register_in(metrics.registry)
         for each in extensions.values():
             if each.watch:
                 each.watch(metrics)
@@ -142,6 +142,6 @@ def _open_metrics(stores: Stores, thinkers: ThinkerSubsystem) -> CallMetrics:
     )
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
-    pipeline.counts.show_in(metrics.registry)
-    thinkers.dispatcher.cache.show_in(metrics.registry)
+    pipeline.counts.register_in(metrics.registry)
+    thinkers.dispatcher.cache.register_in(metrics.registry)
     return metrics

@@ -165,7 +165,7 @@ class _MemoryData:
     chat: Chat
 
     async def export(self, user_id: str, /) -> object:
-        return await self.foundation.stores.memory.everything_of(user_id)
+        return await self.foundation.stores.memory.export_user(user_id)
 
     async def erase(self, user_id: str, /) -> None:
         stores, thinkers = self.foundation.stores, self.foundation.thinkers

@@ -62,7 +62,7 @@ async def open_tasks(foundation: Foundation) -> AsyncIterator[TaskSubsystem]:
         open_coordinator(foundation, service) as coordinator,
     ):
         metrics, handoff = TaskMetrics(), BackgroundHandoff(service, foundation.stores.outbox.enqueue)
-        metrics.show_in(foundation.metrics.registry)
+        metrics.register_in(foundation.metrics.registry)
         foundation.stores.pubsub.subscribe(EVENTS, metrics.on_message)
         yield TaskSubsystem(service, coordinator, handoff)
 

@@ -31,7 +31,7 @@ class _Work:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TracedTurn:
     """One turn, or, with the session's own span, what came before the first."""
 
     span: Span
@@ -70,8 +70,8 @@ class CallTrace:
     def __init__(self, tracer: Tracer, session: Session) -> None:
         self._span = tracer.session(session.id, user=session.owner)
         self._session = session
-        self._turn = _Turn(self._span)
-        self._earlier: list[_Turn] = []
+        self._turn = _TracedTurn(self._span)
+        self._earlier: list[_TracedTurn] = []
         """Turns that wait for a Thinker only."""
 
     def on_turn(self, number: int, event: ev.Event | None) -> None:
@@ -83,7 +83,7 @@ class CallTrace:
             return
         self._earlier.append(self._turn)
         ago_ms = event.hangover_ms if isinstance(event, ev.SpeechStopped) else 0
-        self._turn = _Turn(self._span.open("turn", f"turn {number}", ago_ms=ago_ms), number)
+        self._turn = _TracedTurn(self._span.open("turn", f"turn {number}", ago_ms=ago_ms), number)
         self._turn.span.note(turn=number, typed=isinstance(event, ev.TextTyped))
         self._turn.touch()
 

@@ -21,7 +21,7 @@ from backend.users.profile import Preferences, UserProfile
 STYLES = frozenset(EndpointingStyle)
 
 
-class Caller:
+class CallerContext:
     """The caller of one call. Nothing is known of one who takes part with the session's token alone."""
 
     def __init__(self, dependencies: CallDependencies, session: Session, choice: ProviderChoice) -> None:
@@ -86,6 +86,6 @@ class Caller:
     def question(self, untrusted: bool, unsure: bool) -> Question:
         """Return a question of the caller's, with their rights and still without words; `ToolRights` has the flags."""
         session = self._session
-        rights = ToolRights(session.reach, untrusted=untrusted, unsure=unsure)
+        rights = ToolRights(session.caller_scope, untrusted=untrusted, unsure=unsure)
         user, conversation = "" if session.shared else session.owner, session.conversation_id
         return Question("", "", session.id, user, mode=self.mode, conversation_id=conversation, rights=rights)

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from backend.agent.context import STRANGER, Situation
 from backend.agent.events import TurnState
-from backend.errors import BadRequest, NoAnswer, TookTooLong
+from backend.errors import BadRequest, NoAnswer, ThinkerTimeout
 from backend.models.base import quoted
 from backend.page_events import ThinkerChanged
 from backend.responders.base import PastMessage
@@ -83,7 +83,7 @@ class Delegations:
             async with asyncio.timeout(within_s):
                 return await self._think(task, call)
         except TimeoutError as error:
-            raise TookTooLong(f"It took longer than {within_s:g} seconds.") from error
+            raise ThinkerTimeout(f"It took longer than {within_s:g} seconds.") from error
 
     async def _think(self, task: DelegatedTask, call: ThinkerCall) -> Answer:
         """Do the task in one turn of the agent."""

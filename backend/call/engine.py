@@ -15,7 +15,7 @@ from backend import page_events as page
 from backend.call.prompts import clip_audio, filler_hint
 from backend.call.tool_calls import ToolCallRunner
 from backend.notifications.dispatcher import Subscribe, Subscription
-from backend.runtime.faults import call_listener
+from backend.runtime.faults import call_observer
 from backend.runtime.timer import Alarm
 from backend.turns import commands as do
 from backend.turns import events as ev
@@ -92,7 +92,7 @@ class CallEngine:
         if isinstance(event, ABOUT_OUT_OF_BAND):
             self._parts.out_of_band.on_event(event)
         if self._session.follower:
-            call_listener("a call's steps", self._session.follower.follow, event, commands)
+            call_observer("a call's steps", self._session.follower.follow, event, commands)
         for command in commands:
             self._execute(command)
 
@@ -255,7 +255,7 @@ class CallEngine:
         self.dispatch(None)
 
 
-class Switchboard:
+class EngineReference:
     """What the parts of a call may ask of its engine. None of them does before the engine is there."""
 
     engine: CallEngine

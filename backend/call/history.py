@@ -28,13 +28,13 @@ class CallHistory:
     """The messages of one call."""
 
     def __init__(
-        self, user_id: str, conversation_id: str, enqueue: Enqueue, record: Callable[[Message], None] = lambda _: None
+        self, user_id: str, conversation_id: str, enqueue: Enqueue, on_said: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """`record` gets each message, too, and returns without waiting."""
+        """`on_said` gets each message, too, and returns without waiting."""
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._enqueue = enqueue
-        self._record = record
+        self._on_said = on_said
         self._tail: deque[PastMessage] = deque(maxlen=TAIL)
         self.count = 0
         """Messages added so far."""
@@ -68,17 +68,18 @@ class CallHistory:
             await memory.append_messages(self._user_id, self._conversation_id, message)
 
         self._enqueue(append)
-        self._record(message)
+        self._on_said(message)
         return message.message_id
 
 
 def count_ended(enqueue: Enqueue, session: Session, reason: str) -> None:
-    """Forget the conversation of a call that was deleted, and count the call in its user's profile."""
+    """Count the call in its user's profile, or forget the conversation of a call that was deleted."""
     owner, conversation_id = session.owner, session.conversation_id
 
     async def write(memory: Memory) -> None:
         if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
             await memory.forget_conversation(owner, conversation_id)
-        await update_profile(memory, owner, CountSession(time.time()))
+        else:
+            await update_profile(memory, owner, CountSession(time.time()))
 
     enqueue(write)

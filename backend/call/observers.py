@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backend import page_events as page
+from backend.call.call_ledger import CallLedger
 from backend.call.call_trace import CallTrace
-from backend.call.caller import Caller
+from backend.call.caller import CallerContext
 from backend.call.dependencies import CallDependencies
 from backend.call.history import CallHistory, count_ended
 from backend.call.post_turn import PostTurnHook
-from backend.call.record import CallRecord
 from backend.call.usage import CallUsage
 from backend.page_events import Role
 from backend.sessions.session import Session
@@ -37,8 +37,8 @@ class CallObservers:
         self,
         dependencies: CallDependencies,
         session: Session,
-        caller: Caller,
-        record: CallRecord,
+        caller: CallerContext,
+        ledger: CallLedger,
         history: CallHistory,
         usage: CallUsage,
         enqueue: Enqueue,
@@ -50,7 +50,7 @@ class CallObservers:
         self._enqueue = enqueue
         owner, conversation_id = session.owner, session.conversation_id
         self.trace = CallTrace(dependencies.tracer, session)
-        self.record = record
+        self.ledger = ledger
         self.history = history
         self.usage = usage
         self._learner = ProfileLearner(dependencies.learning, session.id, owner, self._enqueue, refresh)
@@ -80,7 +80,7 @@ class CallObservers:
             lambda: self._learner.close(reason),
             lambda: self._post_turn.close(reason),
             lambda: count_ended(self._enqueue, self._session, reason),
-            lambda: self.record.close(reason),
+            lambda: self.ledger.close(reason),
             lambda: self._metrics.session_ended(reason),
             lambda: self.trace.close(reason),
         )
@@ -90,10 +90,10 @@ class CallObservers:
         return {
             ev.ReplyFinished: (self.usage.on_reply,),
             page.ThinkerChanged: (self._on_thinker,),
-            page.NoticeChanged: (self.record.on_notice,),
-            page.UsageCounted: (self.record.on_usage,),
-            page.TurnMeasured: (count, self.record.on_measured, trace),
-            page.AnswerMeasured: (count, self.record.on_measured, trace),
+            page.NoticeChanged: (self.ledger.on_notice,),
+            page.UsageCounted: (self.ledger.on_usage,),
+            page.TurnMeasured: (count, self.ledger.on_measured, trace),
+            page.AnswerMeasured: (count, self.ledger.on_measured, trace),
             page.ReplyFailed: (self._on_failed,),
             page.ReplyDiscarded: (count, trace),
             page.MurmurHeard: (count, trace),

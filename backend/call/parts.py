@@ -6,17 +6,17 @@ import asyncio
 from dataclasses import dataclass
 from functools import partial
 
-from backend.call.caller import Caller
+from backend.call.call_ledger import CallLedger
+from backend.call.caller import CallerContext
 from backend.call.client_calls import ClientCalls
 from backend.call.consent_replies import ConsentReplies
 from backend.call.dependencies import CallDependencies
-from backend.call.engine import Switchboard
+from backend.call.engine import EngineReference
 from backend.call.history import CallHistory
 from backend.call.inbox import Inbox
 from backend.call.observers import CallObservers
 from backend.call.out_of_band import OutOfBandResponses
 from backend.call.phone import PhoneCall
-from backend.call.record import CallRecord
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.call.uplink import Uplink
@@ -24,7 +24,7 @@ from backend.call.usage import CallUsage
 from backend.call.utterance_tap import UtteranceTap
 from backend.media.echo import EchoGuard
 from backend.responders.failover import ProviderChoice
-from backend.runtime.faults import call_listener
+from backend.runtime.faults import call_observer
 from backend.sessions.recorder import Recorder
 from backend.sessions.session import Session
 from backend.transports.base import Transport
@@ -38,12 +38,12 @@ class CallParts:
     session: Session
     transport: Transport
     machine: TurnMachine
-    board: Switchboard
+    board: EngineReference
     over: asyncio.Event
     """The call is to end."""
 
     # the caller, and what they say beside speaking
-    caller: Caller
+    caller: CallerContext
     inbox: Inbox
     consent: ConsentReplies
     observers: CallObservers
@@ -66,20 +66,20 @@ class CallParts:
 def make_parts(dependencies: CallDependencies, session: Session, transport: Transport) -> CallParts:
     """Return the parts of a call over `transport`."""
     choice = ProviderChoice(dependencies.providers)
-    caller = Caller(dependencies, session, choice)
+    caller = CallerContext(dependencies, session, choice)
     machine = TurnMachine(caller.limits)
-    board = Switchboard()
+    board = EngineReference()
     over = asyncio.Event()
     inbox = Inbox(board.dispatch, choice, over)
 
-    enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
-    record = CallRecord(dependencies.ledger, session, lambda: choice.about.model)
-    history = CallHistory(session.owner, session.conversation_id, enqueue, record.on_message)
+    enqueue = partial(call_observer, "memory writes", dependencies.enqueue)
+    ledger = CallLedger(dependencies.ledger, session, lambda: choice.about.model)
+    history = CallHistory(session.owner, session.conversation_id, enqueue, ledger.on_message)
     usage = CallUsage(session.id, lambda: choice.about, dependencies.spent, dependencies.metrics, board.publish)
 
     out_of_band = OutOfBandResponses(board.dispatch, usage.on_reply)
     link = ResponderLink(choice, history, lambda: machine.at_rest and not out_of_band.under_way)
-    observers = CallObservers(dependencies, session, caller, record, history, usage, enqueue, board.brief_again)
+    observers = CallObservers(dependencies, session, caller, ledger, history, usage, enqueue, board.brief_again)
 
     echo = dependencies.open_echo_guard()
     open_recorder = dependencies.open_recorder
@@ -89,7 +89,7 @@ def make_parts(dependencies: CallDependencies, session: Session, transport: Tran
         question=caller.question,
         dispatch=board.dispatch,
         publish=board.publish,
-        record=record,
+        ledger=ledger,
         history=history.tail,
         traced=observers.trace.thinker,
     )

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 
 from backend import page_events as page
-from backend.call.engine import Switchboard
+from backend.call.engine import EngineReference
 from backend.errors import LineFailed
 from backend.responders.base import Briefing, ToolSchema
 from backend.runtime.supervisor import cancel_all
@@ -66,7 +66,7 @@ class PhoneCall:
 
     def __init__(
         self,
-        board: Switchboard,
+        board: EngineReference,
         machine: TurnMachine,
         transport: Transport,
         type_text: Callable[[str], None],

@@ -23,7 +23,7 @@ QUIET_S = 5.0
 
 
 @dataclass
-class _Turn:
+class _CompletedTurn:
     asked: str = ""
     heard: list[str] = field(default_factory=list)
     message_id: str = ""
@@ -50,7 +50,7 @@ class PostTurnHook:
         self._conversation_id = conversation_id
         self._mode = mode
         self._quiet_s = quiet_s
-        self._turn = _Turn()
+        self._turn = _CompletedTurn()
         self._alarm = Alarm(self._end_turn)
 
     def on_message(self, role: Role, text: str, message_id: str) -> None:
@@ -77,7 +77,7 @@ class PostTurnHook:
     def close(self, reason: str) -> None:
         """End the last turn; of a session that was deleted, it is dropped. Does not wait."""
         if reason == "deleted":
-            self._turn = _Turn()
+            self._turn = _CompletedTurn()
         self._end_turn()
 
     def _restart_timer(self) -> None:
@@ -89,7 +89,7 @@ class PostTurnHook:
 
     def _end_turn(self) -> None:
         self._alarm.stop()
-        turn, self._turn = self._turn, _Turn()
+        turn, self._turn = self._turn, _CompletedTurn()
         if not turn.asked or not turn.heard:
             return
         mode = self._mode()

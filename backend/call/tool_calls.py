@@ -15,8 +15,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from backend.call.call_ledger import CallLedger
 from backend.call.delegations import ALREADY, Delegations, read_task
-from backend.call.record import CallRecord
 from backend.citations import as_json
 from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import CallMetrics
@@ -59,7 +59,7 @@ class CallView(Struct, frozen=True):
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]
     """Shows an event on the page."""
-    record: CallRecord
+    ledger: CallLedger
     """Keeps calls and their outcomes."""
     history: Callable[[], Sequence[PastMessage]] = tuple
     """Returns what was said in the call so far."""
@@ -104,7 +104,7 @@ class ToolCallDispatcher:
         )
         is_full = len(self._working) >= CALL_LIMIT
         self._remember(call)
-        self._call.record.on_tool_call(call.id, name, arguments)
+        self._call.ledger.on_tool_call(call.id, name, arguments)
         if name == DELEGATE:
             self._delegate(call, arguments, is_full=is_full)
             return
@@ -223,7 +223,7 @@ class ToolCallDispatcher:
 
     def _on_end(self, call: ThinkerCall) -> None:
         """Dispatch the outcome."""
-        self._call.record.on_outcome(call)
+        self._call.ledger.on_outcome(call)
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return

@@ -35,14 +35,14 @@ from backend.turns.call_options import CallOptions
 log = logging.getLogger(__name__)
 
 
-def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> VoiceCall:
+def open_call(dependencies: CallDependencies, session: Session, transport: Transport) -> ServedCall:
     """Return a call over `transport`, ready to run."""
     parts = make_parts(dependencies, session, transport)
     engine = CallEngine(parts, dependencies.subscribe, dependencies.max_s)
-    return VoiceCall(parts, engine, dependencies.knowledge.earlier)
+    return ServedCall(parts, engine, dependencies.knowledge.earlier)
 
 
-class VoiceCall:
+class ServedCall:
     """A call of a caller's; `run` runs it once."""
 
     def __init__(self, parts: CallParts, engine: CallEngine, earlier: Earlier) -> None:

@@ -12,7 +12,7 @@ from backend.storage.ledger.work import current_work
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.storage.messages import Message, without_retried
 from backend.thinkers.dispatcher import ThinkerCall
-from backend.thinkers.record import entries_of
+from backend.thinkers.ledger_entries import entries_of
 
 HISTORY_WITHIN_S = 0.4
 """Seconds that loading or saving a conversation may take."""

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from backend.access.principal import PUBLIC, Reach
+from backend.access.principal import PUBLIC, CallerScope
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.models.base import ToolCall
@@ -46,7 +46,7 @@ class ChatRequest:
     """Where it was typed, as the client names it; steps around the turn may go by it."""
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
-    reach: Reach = PUBLIC
+    caller_scope: CallerScope = PUBLIC
     """The tools within the caller's scope."""
     instructions: str = field(default="", repr=False)
     """The character that takes the place of the usual one; empty: the usual one."""

@@ -233,7 +233,7 @@ class TurnRunner:
     def _rights(self) -> ToolRights:
         """Return the rights of the turn's tool calls; results that a client brings are text of others."""
         request = self._request
-        return ToolRights(request.reach, untrusted=bool(request.client_rounds), message=request.message_id)
+        return ToolRights(request.caller_scope, untrusted=bool(request.client_rounds), message=request.message_id)
 
     async def _revise(self, response: ThinkerResponse) -> str:
         """Return the answer as the post-steps leave it."""

@@ -136,11 +136,8 @@ class Coordinator:
     _paused: dict[str, float] = field(default_factory=dict, init=False)
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
-    def __repr__(self) -> str:
-        return f"Coordinator({len(self.working)} digests)"
-
     def wake(self, _: object = None) -> None:
-        """Look immediately for users with waiting entries; also a listener to pub/sub messages, whatever they say."""
+        """Look immediately for users with waiting entries; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     async def run(self) -> None:

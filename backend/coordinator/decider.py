@@ -27,6 +27,7 @@ from backend.coordinator.store import (
     CreateTask,
     HistoryEntry,
     SummarizeTaskResult,
+    inbox_key,
 )
 from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
@@ -58,8 +59,8 @@ class ModelDecider:
 
     model: ChatModel
     model_name: str
-    scope: Callable[[str, str], AbstractContextManager[None]]
-    """Takes a name and an owner, and returns a block in which model calls are logged for them."""
+    scope: Callable[..., AbstractContextManager[None]]
+    """Returns a block in which model calls are logged: `ModelCallLog.scope`."""
     kinds: Collection[str]
     tracer: Tracer = NO_TRACER
 
@@ -84,7 +85,7 @@ class ModelDecider:
         )
         try:
             with (
-                self.scope(name, digest.user_id),
+                self.scope(name, digest.user_id, while_exists=inbox_key(digest.user_id)),
                 rooted(self.tracer, "digest", "digest", name, user=digest.user_id) as span,
             ):
                 span.note(happened=len(digest.items), tasks=len(digest.tasks))

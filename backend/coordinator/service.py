@@ -11,7 +11,7 @@ import msgspec
 
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import CoordinatorExport, LastDigest
-from backend.errors import MemoryUnavailable
+from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.notices import Notice
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
@@ -60,7 +60,7 @@ class CoordinatorService:
         """
 
         async def write(_: Memory) -> None:
-            with contextlib.suppress(MemoryUnavailable):
+            with contextlib.suppress(MemoryUnavailable, TooMany):
                 if await self.coordinator.tasks.list(user_id, 1):
                     await self.coordinator.channels.add_input(user_id, text, mode)
                     self.coordinator.wake()
@@ -68,7 +68,7 @@ class CoordinatorService:
         self.utterances.enqueue(write)
 
     async def add_input(self, user_id: str, text: str) -> None:
-        """Add an input that is answered neither in a call nor in a conversation."""
+        """Add an input that is answered neither in a call nor in a conversation. Raises `TooMany`."""
         await self.coordinator.channels.add_input(user_id, text, "api")
         self.coordinator.wake()
 

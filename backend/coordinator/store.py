@@ -14,7 +14,7 @@ written before anything of it is carried out, and the first one written stands: 
 instead of decided again. All its effects go by ids, so that doing them twice is doing them once.
 
 The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
-a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are dropped, and that is logged.
+a stream holds only what waits; when `INPUTS_LIMIT` entries wait, further *inputs* are refused.
 Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
 
 What cannot be decoded is counted and logged: an entry is deleted with those beside it, a history entry is left out, and
@@ -23,7 +23,6 @@ a plan is deleted, so that its entries, which are still in the channel, are deci
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, TypedDict
@@ -33,16 +32,15 @@ from msgspec import Meta
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from backend.errors import TooMany
 from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.client import Lease, Pipe, RedisStore
 from backend.storage.record_format import FORMAT, Format
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
-log = logging.getLogger(__name__)
-
 ACTIVE = "channels:active"
 INPUTS_LIMIT = 200
-"""Entries waiting for one user from which on further inputs are dropped."""
+"""Entries waiting for one user from which on further inputs are refused."""
 INPUT_CHARS = 4_000
 """Characters of one input; the rest is cut."""
 CHANNEL_KEEP_S = 14 * 86_400
@@ -57,7 +55,7 @@ STATE_KEEP_S = 30 * 86_400
 """Seconds the state is kept after the last digest."""
 
 
-_inbox = "user:{}:inbox".format
+inbox_key = "user:{}:inbox".format
 _history = "user:{}:thoughts".format
 _digest = "user:{}:digest".format
 _feedback = "user:{}:feedback".format
@@ -192,10 +190,9 @@ class Channels(RedisStore):
         self._add(transaction, task.owner, entry)
 
     async def add_input(self, user_id: str, text: str, mode: str) -> None:
-        """Add what a user has said, unless too much waits."""
-        if await self._client.call(lambda redis: redis.xlen(_inbox(user_id))) >= INPUTS_LIMIT:
-            log.warning("an input of a user is dropped: the coordinator has not come to %d others yet", INPUTS_LIMIT)
-            return
+        """Add what a user has said. Raises `TooMany` when too much waits."""
+        if await self._client.call(lambda redis: redis.xlen(inbox_key(user_id))) >= INPUTS_LIMIT:
+            raise TooMany(f"{INPUTS_LIMIT} inputs and results wait already.", retry_after_s=60, hint="Try again later.")
         pipe = self._client.pipeline()
         self._add(pipe, user_id, ChannelEntry("", "input", self._clock(), text[:INPUT_CHARS], mode))
         await self._client.execute(pipe)
@@ -212,7 +209,7 @@ class Channels(RedisStore):
 
     async def waiting(self, user_id: str, limit: int = 100) -> list[ChannelEntry]:
         """Return the entries that are not acknowledged, oldest first; delete those that cannot be decoded."""
-        raw = await self._client.call(lambda redis: redis.xrange(_inbox(user_id), count=limit))
+        raw = await self._client.call(lambda redis: redis.xrange(inbox_key(user_id), count=limit))
         entries = [entry for each in raw or [] if (entry := decode_or_skip("channel entry", each, _entry))]
         await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw or []} - {entry.id for entry in entries}))
         return entries
@@ -220,11 +217,11 @@ class Channels(RedisStore):
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
         """Delete entries that have taken effect; the user stays listed until `unlist`."""
         if ids:
-            await self._client.call(lambda redis: redis.xdel(_inbox(user_id), *ids))
+            await self._client.call(lambda redis: redis.xdel(inbox_key(user_id), *ids))
 
     async def unlist(self, user_id: str) -> None:
         """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
-        key = _inbox(user_id)
+        key = inbox_key(user_id)
 
         def write(pipe: Pipe, entries: int) -> None:
             if not entries:
@@ -234,13 +231,13 @@ class Channels(RedisStore):
 
     async def erase(self, user_id: str) -> None:
         pipe = self._client.pipeline()
-        pipe.delete(_inbox(user_id))
+        pipe.delete(inbox_key(user_id))
         pipe.zrem(ACTIVE, user_id)
         await self._client.execute(pipe)
 
     def _add(self, pipe: Pipe, user_id: str, entry: ChannelEntry) -> None:
-        pipe.xadd(_inbox(user_id), {"entry": msgspec.json.encode(entry)})
-        pipe.expire(_inbox(user_id), CHANNEL_KEEP_S)
+        pipe.xadd(inbox_key(user_id), {"entry": msgspec.json.encode(entry)})
+        pipe.expire(inbox_key(user_id), CHANNEL_KEEP_S)
         pipe.zadd(ACTIVE, {user_id: self._clock()}, nx=True)
 
 
@@ -273,11 +270,22 @@ class CoordinatorState(RedisStore):
             await self._client.call(lambda redis: redis.delete(key))
         return plan
 
-    async def set_plan(self, user_id: str, plan: Plan) -> Plan:
-        """Write the plan unless there is another already; return the one that stands."""
-        key, raw = _digest(user_id), msgspec.json.encode(plan)
-        await self._client.call(lambda redis: redis.set(key, raw, nx=True, ex=STATE_KEEP_S))
-        return await self.plan(user_id) or plan
+    async def set_plan(self, user_id: str, plan: Plan) -> Plan | None:
+        """Write the plan unless there is another already; return the one that stands.
+
+        None: no entry waits, since the user was erased, or another process was faster.
+        """
+        key, inbox = _digest(user_id), inbox_key(user_id)
+
+        async def read(pipe: Pipe) -> bool:
+            return bool(await pipe.xlen(inbox)) and not await pipe.exists(key)
+
+        def write(pipe: Pipe, is_first: bool) -> None:
+            if is_first:
+                pipe.set(key, msgspec.json.encode(plan), ex=STATE_KEEP_S)
+
+        await self._client.transact(key, inbox, read=read, write=write)
+        return await self.plan(user_id)
 
     async def finish(self, user_id: str, plan: Plan) -> None:
         """Delete the plan, all of which has taken effect, and count it."""

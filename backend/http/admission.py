@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.access.access import Access
 from backend.access.credentials import COOKIE, COOKIE_AGE_S, Credentials, Identity, bearer, cookie_name
-from backend.access.principal import MCP_GRANTS, Grant, Principal, Tier
+from backend.access.principal import MCP_GRANTS, Grant, Principal, ToolScope
 from backend.access.store import AccessStore
 from backend.errors import Forbidden, NotAdmitted, NotFound, TooMany, VoiceError
 from backend.http.context import admits_new_user, context_of, identity_of, principal_of
@@ -223,7 +223,7 @@ async def _require_admin(connection: HTTPConnection) -> None:
         raise NotAdmitted("The admin page requires a token.", hint=hint)
     await here.attempts.check(address, here.now())
     if secret is not None and hmac.compare_digest(attempt.encode(), secret.get_secret_value().encode()):
-        as_admin = {"grants": frozenset({Grant.ADMIN}), "tier": Tier.OPERATOR, "credential": "key admin"}
+        as_admin = {"grants": frozenset({Grant.ADMIN}), "scope": ToolScope.OPERATOR, "credential": "key admin"}
         identity.principal = replace(identity.principal, **as_admin)  # type: ignore[arg-type]
         return
     await here.attempts.take(address, here.now())

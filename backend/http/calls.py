@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 
 from backend.access.addresses import address_key
 from backend.access.billing import BillingSubject, current_billing
+from backend.access.concurrency import Permit, PermitKind
 from backend.access.credentials import Identity
-from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
 from backend.access.usage import CALL
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
@@ -153,7 +153,7 @@ async def admit_call(here: Context, billed: BillingSubject) -> Permit:
     current_billing.set(billed)
     budgets = here.services.people.budgets
     await budgets.admit(billed, CALL)
-    return await budgets.permits.take(PermitKind.CALLS, billed)
+    return await budgets.concurrency.take(PermitKind.CALLS, billed)
 
 
 async def reserve(
@@ -213,7 +213,7 @@ def session_request(principal: Principal, asked: NewSession, session_id: str | N
     """Return what the caller's session is asked for with. Raises `Forbidden` for another's conversation."""
     conversation_id = principal.conversation_for(asked.conversation_id)
     return SessionRequest(
-        principal.user, conversation_id, asked.interruptions, asked.record, principal.reach, session_id
+        principal.user, conversation_id, asked.interruptions, asked.record, principal.caller_scope, session_id
     )
 
 

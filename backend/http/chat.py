@@ -17,11 +17,11 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.addresses import address_key
-from backend.access.permits import PermitKind
+from backend.access.concurrency import PermitKind
 from backend.access.principal import Grant, Principal
 from backend.access.usage import TURN
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.errors import Forbidden, NotFound, NotTheirs
+from backend.errors import Forbidden, NotFound, NotOwner
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, take_permit
 from backend.http.long_answers import json_response
@@ -77,7 +77,7 @@ class SingleTurn(BaseModel):
         text = self.message if self.message is not None else self.messages[-1].content
         earlier = tuple((message.role, message.content) for message in self.messages[:-1])
         asked = ChatRequest(principal.user, text, earlier=earlier, platform=self.platform, mode=self.mode)
-        return replace(asked, reach=principal.reach)
+        return replace(asked, caller_scope=principal.caller_scope)
 
 
 class MultiTurn(SingleTurn):
@@ -193,7 +193,7 @@ def own_conversation(principal: Principal, named: str | None) -> str | None:
     Raises `NotFound` for another than that one.
     """
     if named is not None and not principal.opens(named):
-        raise NotTheirs("No such conversation.", hint=NO_CONVERSATION_HINT)
+        raise NotOwner("No such conversation.", hint=NO_CONVERSATION_HINT)
     return named or principal.conversation
 
 

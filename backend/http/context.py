@@ -16,8 +16,8 @@ from starlette.requests import HTTPConnection
 
 from backend.access.addresses import is_from_here
 from backend.access.billing import BillingSubject, current_billing
+from backend.access.concurrency import Permit, PermitKind
 from backend.access.credentials import Identity, Signatures
-from backend.access.permits import Permit, PermitKind
 from backend.access.principal import Principal
 from backend.access.rates import Buckets
 from backend.access.usage import Resource
@@ -146,7 +146,7 @@ async def admits_new_user(connection: HTTPConnection) -> bool:
 
 async def take_permit(connection: HTTPConnection, kind: PermitKind) -> Permit:
     """Take one of the caller's permits. Raises `TooMany`."""
-    return await context_of(connection).services.people.budgets.permits.take(kind, billing_of(connection))
+    return await context_of(connection).services.people.budgets.concurrency.take(kind, billing_of(connection))
 
 
 async def holding(permit: Permit, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

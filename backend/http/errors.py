@@ -28,7 +28,7 @@ from backend.errors import (
     Forbidden,
     Misdirected,
     NotAdmitted,
-    NotTheirs,
+    NotOwner,
     PeerError,
     SignInFailed,
     SignInUnavailable,
@@ -137,7 +137,7 @@ class ErrorBoundary:
 
 def note_error(connection: HTTPConnection, error: VoiceError) -> None:
     """Leave for the security log why the request is refused, if `error` refuses it rather than finds it wrong."""
-    if isinstance(error, NotTheirs):
+    if isinstance(error, NotOwner):
         refusal = Refusal("not theirs", SecurityEvent.SESSION_REFUSED)
     elif isinstance(error, SignInFailed | SignInUnavailable):
         refusal = Refusal(str(error), SecurityEvent.SIGN_IN_FAILED)

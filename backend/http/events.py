@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from backend.access.permits import PermitKind
+from backend.access.concurrency import PermitKind
 from backend.http.context import Here, OwnSession, holding, take_permit
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels

@@ -15,8 +15,8 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.access.concurrency import PermitKind
 from backend.access.credentials import Identity
-from backend.access.permits import PermitKind
 from backend.access.usage import WRITE
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.http.admission import set_cookie
@@ -188,7 +188,7 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
 async def _stream(page: PageStream, here: Context, caller: Identity) -> AsyncGenerator[bytes, None]:
     """Yield what happens to the user, until the page leaves or its cookie is revoked."""
     pages = here.services.news.pages
-    unwatch = here.services.data.memory.listeners.add(
+    unwatch = here.services.data.memory.observers.add(
         page.user_id, lambda _: page.event_log.publish(UserContextChanged())
     )
     try:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
 from backend.access.principal import Grant
 from backend.access.usage import WRITE
-from backend.errors import Forbidden, NotFound, NotTheirs
+from backend.errors import Forbidden, NotFound, NotOwner
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here, spend
 from backend.runtime.json_objects import Json
@@ -110,5 +110,5 @@ def _named(named: str, acting_for: str) -> str:
 def _own(user_id: str, acting_for: str) -> str:
     user = _named(user_id[:128], acting_for)
     if not user:
-        raise NotTheirs(NOTHING, hint=NOTHING_HINT)
+        raise NotOwner(NOTHING, hint=NOTHING_HINT)
     return user

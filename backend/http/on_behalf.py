@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from starlette.requests import HTTPConnection
 
-from backend.access.principal import USER_GRANTS, Grant, Principal, Tier
+from backend.access.principal import USER_GRANTS, Grant, Principal, ToolScope
 from backend.errors import BadRequest, Forbidden
 from backend.http.context import identity_of
 
@@ -40,7 +40,7 @@ def speak_for(connection: HTTPConnection, platform: str, user_id: str) -> Princi
             hint="Leave user_id out, or send a token that grants on_behalf.",
         )
     user = platform_user(platform, user_id)
-    identity.principal = replace(principal, user=user, tier=Tier.SIGNED_IN, grants=GRANTS)
+    identity.principal = replace(principal, user=user, scope=ToolScope.SIGNED_IN, grants=GRANTS)
     return identity.principal
 
 

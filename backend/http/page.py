@@ -35,5 +35,5 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 @router.get("/api/tools")
 async def tools(here: Here, caller: Caller, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
-    shown = here.services.work.toolbox.described(client, caller.principal.reach)
+    shown = here.services.work.toolbox.described(client, caller.principal.caller_scope)
     return {"tools": shown, "servers": here.services.state.tool_servers()}

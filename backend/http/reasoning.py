@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from backend.access.addresses import address_key
-from backend.access.permits import Permit, PermitKind
+from backend.access.concurrency import Permit, PermitKind
 from backend.access.usage import TURN
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
@@ -53,7 +53,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     if reasoner is None:
         raise NotFound("Reasoning is off on this server.")
     body = await read_body(request, ReasoningTask)
-    rights = ToolRights(principal_of(request).reach, attended=False)
+    rights = ToolRights(principal_of(request).caller_scope, attended=False)
     user = caller.user if caller.known else ""
     context = ToolContext(user, f"reasoning-{secrets.token_hex(6)}", rights=rights)
     task = ReasoningRequest(body.task, body.strategy, context, tools=reasoner.tools)

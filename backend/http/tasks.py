@@ -55,7 +55,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
         body.instruction,
         conversation_id or "",
         source_mode="chat",
-        reach=principal_of(request).reach,
+        scope=principal_of(request).caller_scope,
     )
     return _shown(task)
 
@@ -115,7 +115,7 @@ class NewInput(BaseModel):
 
 @router.post("/api/input", status_code=202, openapi_extra=documented(NewInput))
 async def put_input(request: Request, here: Here, caller: Caller) -> Json:
-    """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
+    """Give the coordinator something to think about with its next digest. 429 when too much waits for it."""
     await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await spend(request, TURN)

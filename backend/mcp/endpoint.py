@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.access.principal import Grant, Principal, Tier
+from backend.access.principal import Grant, Principal, ToolScope
 from backend.errors import BadRequest, Forbidden
 from backend.tools.base import Client
 
@@ -61,7 +61,7 @@ class Endpoint:
     def _caller(self, headers: Headers, principal: Principal) -> McpCaller:
         """Return the caller, with the user the request is for. Raises `Forbidden` or `BadRequest`."""
         if self._client in OPERATORS:
-            principal = replace(principal, tier=Tier.OPERATOR)
+            principal = replace(principal, scope=ToolScope.OPERATOR)
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == principal.user:
             return McpCaller(self._client, principal)

@@ -18,7 +18,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from mcp_types import Tool as Listed
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Json, Result, Tool, ToolLimits
 from backend.tools.fetch import refused
@@ -91,7 +91,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         function=function,
         read_arguments=argument_reader(listed.input_schema),
         parameters={"properties": {}} | listed.input_schema,
-        tier=tier_of(entry),
+        scope=scope_of(entry),
         confirm=named or not (reads_only or is_harmless(listed)),
         writes=not reads_only,
         untrusted=True,
@@ -102,11 +102,11 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
     )
 
 
-def tier_of(entry: McpServerEntry) -> Tier:
+def scope_of(entry: McpServerEntry) -> ToolScope:
     """Return how far a caller must be trusted to use a server's tools; one with credentials acts as the operator."""
-    if entry.tier is not None:
-        return {"public": Tier.ANONYMOUS, "signed_in": Tier.SIGNED_IN, "operator": Tier.OPERATOR}[entry.tier]
-    return Tier.OPERATOR if entry.command or entry.headers or entry.env else Tier.ANONYMOUS
+    if entry.scope is not None:
+        return ToolScope.ANONYMOUS if entry.scope == "public" else ToolScope[entry.scope.upper()]
+    return ToolScope.OPERATOR if entry.command or entry.headers or entry.env else ToolScope.ANONYMOUS
 
 
 def is_read_only(listed: Listed) -> bool:

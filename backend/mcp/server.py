@@ -44,7 +44,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         caller = _caller(context)  # tools that need a user are hidden from a client without one
         hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not caller.principal.user}
-        shown = registry.get_mcp_tools(caller.client, caller.principal.reach)
+        shown = registry.get_mcp_tools(caller.client, caller.principal.caller_scope)
         return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -57,7 +57,7 @@ def tool_server(registry: Registry) -> Server[Any]:
             f"mcp:{caller.id}:{act}",
             secrets.token_hex(8),
             caller.client,
-            rights=ToolRights(caller.principal.reach),
+            rights=ToolRights(caller.principal.caller_scope),
         )
         result = await registry.call_tool(params.name, arguments, asking)
         return CallToolResult(

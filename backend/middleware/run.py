@@ -152,7 +152,7 @@ BUCKETS_S = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
 
 
 class StepMetrics:
-    """Counts the outcomes of steps, for the registry that `show_in` names."""
+    """Counts the outcomes of steps, for the registry that `register_in` names."""
 
     def __init__(self) -> None:
         self._seconds = Histogram(
@@ -170,7 +170,7 @@ class StepMetrics:
     def __repr__(self) -> str:
         return f"StepMetrics({self.lost} turns lost)"
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the counts in `registry`, and so in `/metrics`."""
         for metric in (self._seconds, self._lost):
             registry.register(metric)

@@ -111,9 +111,6 @@ class DeletionNotifier:
         self._trying: set[asyncio.Task[bool]] = set()
         self._ending = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"DeletionNotifier({', '.join(self._targets)}; {len(self._trying)} under way)"
-
     async def delete(self, user_id: str) -> list[str]:
         """Have a user deleted everywhere; return the names of the places that are asked again later.
 

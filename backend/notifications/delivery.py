@@ -45,6 +45,8 @@ REST_S = 60.0
 """Seconds a reminder is left alone that cannot be decoded here, or that has a fault in its delivery."""
 RETRY_S = 1.0
 """Seconds after a failure before it is begun again here: Redis may be away for a moment only."""
+CALL_TRIES = 3
+"""Attempts that leave a reminder to a live call; three minutes after the first it goes on as without the call."""
 EXECUTE_LIMIT = 200
 """Reminders one `execute` delivers."""
 
@@ -70,7 +72,7 @@ class ReminderMetrics:
             registry=None,
         )
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Have `/metrics` show the metrics of reminders."""
         registry.register(self._events)
         registry.register(self.late)
@@ -99,9 +101,6 @@ class ReminderDelivery:
     _settling: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _running: asyncio.Task[None] | None = field(default=None, init=False)
-
-    def __repr__(self) -> str:
-        return f"ReminderDelivery({len(self._working)} being delivered, {len(self._settling)} being settled)"
 
     def start(self) -> None:
         """Deliver what is due from now on, until `close`."""
@@ -211,7 +210,7 @@ class ReminderDelivery:
         if current is None or current.notice_id != notice.id:  # called off meanwhile
             await self.notices.withdraw(owner, notice.id)
             return "nothing"
-        if await self.notices.is_on_call(owner):
+        if reminder.tries <= CALL_TRIES and await self.notices.is_on_call(owner):
             return "call"
         if reminder.tries > 1 and await self._sent(reminder):  # until then an open page may confirm it
             return "webhook"

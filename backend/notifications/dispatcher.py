@@ -22,7 +22,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_fixed
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.page_events import NoticeChanged, NoticeContent
-from backend.runtime.faults import call_listener
+from backend.runtime.faults import call_observer
 from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub, UserMessage
@@ -59,9 +59,6 @@ class Subscription:
         self._changed = asyncio.Event()
         self._closed = False
         self._task = supervised("notices of a call", self._run)
-
-    def __repr__(self) -> str:
-        return f"Subscription({len(self._passed_on)} passed on, {len(self._delivered)} delivered)"
 
     def wake(self) -> None:
         """Look for new notices now."""
@@ -125,10 +122,6 @@ class NotificationDispatcher:
         self._on_delivered = on_delivered
         pubsub.on_user_message(self._wake)
 
-    def __repr__(self) -> str:
-        calls = sum(map(len, self._subscriptions.values()))
-        return f"NotificationDispatcher({calls} calls, {len(self._tasks)} tasks)"
-
     async def notify(self, user_id: str, notice: Notice) -> None:
         """Have a notice spoken on the user's live call, else on the next one; a known id changes nothing.
 
@@ -145,7 +138,7 @@ class NotificationDispatcher:
         """Withdraw a notice that a page shows to its user. Return whether it still waited."""
         was_there = await self.withdraw(user_id, notice_id)
         if was_there:
-            call_listener("delivered notices", self._on_delivered, user_id, notice_id, "page")
+            call_observer("delivered notices", self._on_delivered, user_id, notice_id, "page")
         return was_there
 
     async def waiting(self, user_id: str) -> list[Notice]:
@@ -206,7 +199,7 @@ class NotificationDispatcher:
         retrying = AsyncRetrying(wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable))
         await retrying(self._repository.remove, user_id, notice_id)
         self._deleting.discard((user_id, notice_id))
-        call_listener("delivered notices", self._on_delivered, user_id, notice_id, "call")
+        call_observer("delivered notices", self._on_delivered, user_id, notice_id, "call")
 
     async def _deactivate(self, user_id: str, lease: Lease) -> None:
         with contextlib.suppress(MemoryUnavailable):

@@ -85,9 +85,6 @@ class WebhookClient:
         self._client = httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
         self._check()
 
-    def __repr__(self) -> str:
-        return f"WebhookClient({urlsplit(self._url).hostname})"
-
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         """POST `data`, until it is accepted or every attempt failed. Raises `WebhookFailed`.
 
@@ -118,11 +115,14 @@ class WebhookClient:
             SIGNATURE_HEADER: signature(self._secret, timestamp, body),
         }
         try:
-            async with self._client.stream(
-                "POST", target, content=body, headers=headers, extensions={"sni_hostname": host}
-            ) as response:
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                self._client.stream(
+                    "POST", target, content=body, headers=headers, extensions={"sni_hostname": host}
+                ) as response,
+            ):
                 status = response.status_code
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, TimeoutError) as error:
             raise WebhookFailed(f"The webhook's server cannot be reached ({type(error).__name__}).") from error
         if status in (408, 425, 429) or status >= 500:
             raise WebhookFailed(f"The webhook's server is not ready ({status}).")

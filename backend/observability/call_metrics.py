@@ -21,13 +21,13 @@ from prometheus_client.registry import Collector
 
 from backend.observability.security_log import security_events
 from backend.page_events import AnswerMeasured, MurmurHeard, ReplyDiscarded, ReplyFailed, TurnMeasured
-from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.faults import observer_failures, skipped_records
 from backend.runtime.supervisor import restarts
 
 OTHER = "other"
 KEPT = 500
 """Turns, and answers of each Thinker, that medians are taken over."""
-LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "first_sound")
+LEGS = ("hangover", "commit", "reply_started", "first_audio", "end_of_turn", "played", "first_sound")
 """The legs of a turn that are counted; they are fields of `TurnMeasured`, with the suffix `_ms`."""
 REPLY_FAILURES = frozenset({"failed", "incomplete", "refused", "overdue", "stalled", "cancelled", "completed"})
 
@@ -93,7 +93,7 @@ class CallMetrics:
         for name, meaning, label, counts in (
             ("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts),
             ("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records),
-            ("voice_listener_failures", "Listeners that raised.", "listener", listener_failures),
+            ("voice_observer_failures", "Observers that raised.", "observer", observer_failures),
             ("voice_security_events", "Events of the security log.", "event", security_events),
         ):
             registry.register(_CountedElsewhere(name, meaning, counts.copy, label))

@@ -12,7 +12,7 @@ SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 
 
 class WorkMetrics:
-    """Counts tool calls and model requests, for the registry that `show_in` names."""
+    """Counts tool calls and model requests, for the registry that `register_in` names."""
 
     def __init__(self) -> None:
         self._tools = Histogram(
@@ -33,7 +33,7 @@ class WorkMetrics:
     def __repr__(self) -> str:
         return "WorkMetrics()"
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the metrics in `registry`, and so in `/metrics`."""
         for metric in (self._tools, self._models, self._tokens, self._failures):
             registry.register(metric)

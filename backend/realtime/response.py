@@ -129,7 +129,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class Counts:
     """The number of tokens of each modality."""
 
     text: int = 0
@@ -142,7 +142,7 @@ class Tokens:
         return self.text + self.audio + self.image
 
 
-def usage_of(heard: Tokens, cached: Tokens, said: Tokens, totals: tuple[int, int] | None = None) -> Event:
+def usage_of(heard: Counts, cached: Counts, said: Counts, totals: tuple[int, int] | None = None) -> Event:
     """Return the tokens of a response: input, cached input, and output. `totals` are the sums of input and output, if
     the provider names them.
     """
@@ -160,7 +160,7 @@ def usage_of(heard: Tokens, cached: Tokens, said: Tokens, totals: tuple[int, int
     }
 
 
-def _details(tokens: Tokens) -> Event:
+def _details(tokens: Counts) -> Event:
     return {"text_tokens": tokens.text, "audio_tokens": tokens.audio, "image_tokens": tokens.image}
 
 

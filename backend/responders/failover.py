@@ -3,7 +3,7 @@
     a call begins      the first provider in the operator's order with a closed breaker; if it cannot be reached, the
                        next, without a pause
     its line dies      the same, which may be the provider it had: every new connection is given the history
-    none is healthy    all of them in order, again and again, as long as the call has patience
+    none is healthy    all of them in order, again and again, until the call gives up
     it is mute         the first healthy other; not the mute one, in this call, while any other can be reached
     a better one is    dialled beside the line that stands, given the history, and taken between two turns
     back

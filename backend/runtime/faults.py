@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 skipped_records: Counter[str] = Counter()
 """Records and messages of this process that could not be decoded, by kind."""
-listener_failures: Counter[str] = Counter()
-"""Listeners of this process that raised, by what they listened to."""
+observer_failures: Counter[str] = Counter()
+"""Observers of this process that raised, by what they observed."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -51,16 +51,16 @@ def skip_record(kind: str, error: Exception) -> None:
         log.warning("a record of the kind %s cannot be read (%s) and is skipped; so far: %d", kind, *found)
 
 
-def call_listener(name: str, listener: Callable[..., object], *arguments: Any) -> None:
-    """Call `listener`; when it raises, that is counted under `name` and logged, and costs the others nothing."""
+def call_observer(name: str, observer: Callable[..., object], *arguments: Any) -> None:
+    """Call `observer`; when it raises, that is counted under `name` and logged, and costs the others nothing."""
     try:
-        listener(*arguments)
-    except Exception as error:  # noqa: BLE001 - other listeners and messages wait behind it
-        listener_failures[name] += 1
-        if _is_power_of_two(listener_failures[name]):
+        observer(*arguments)
+    except Exception as error:  # noqa: BLE001 - other observers and messages wait behind it
+        observer_failures[name] += 1
+        if _is_power_of_two(observer_failures[name]):
             frame = traceback.extract_tb(error.__traceback__)[-1]  # without the message, which may hold a user's words
-            found = (type(error).__name__, frame.filename, frame.lineno, listener_failures[name])
-            log.error("a listener to %s failed (%s at %s:%s); so far: %d", name, *found)
+            found = (type(error).__name__, frame.filename, frame.lineno, observer_failures[name])
+            log.error("an observer of %s failed (%s at %s:%s); so far: %d", name, *found)
 
 
 def _is_power_of_two(count: int) -> bool:

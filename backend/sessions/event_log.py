@@ -55,7 +55,7 @@ class LoggedEvent(Struct, frozen=True):
     data: Json
 
 
-class _Kept(NamedTuple):
+class _SizedEvent(NamedTuple):
     """An event of the log, and its size in bytes of JSON."""
 
     event: LoggedEvent
@@ -67,7 +67,7 @@ class EventLog:
 
     def __init__(self, limit: int = LOG_LIMIT) -> None:
         self._limit = limit
-        self._events: deque[_Kept] = deque()
+        self._events: deque[_SizedEvent] = deque()
         self._bytes = 0
         self._last_id = 0
         self._closed = False
@@ -84,10 +84,10 @@ class EventLog:
             return
         self._last_id += 1
         event = LoggedEvent(self._last_id, message.type, time.time(), message.data)
-        self._keep(_Kept(event, len(msgspec.json.encode(event.data))))
+        self._keep(_SizedEvent(event, len(msgspec.json.encode(event.data))))
         self._wake()
 
-    def _keep(self, kept: _Kept) -> None:
+    def _keep(self, kept: _SizedEvent) -> None:
         """Keep an event, and as many of those before it as the bounds allow; one that is too large is missed, too."""
         self._events.append(kept)
         self._bytes += kept.size

@@ -19,7 +19,7 @@ from backend.sessions.session import Session, SessionDescription, SessionRequest
 from backend.sessions.sideband import Send, SharedProtocol, Sideband
 
 
-class PlacedCall(TypedDict):
+class CallLocation(TypedDict):
     """A call that another process has answered."""
 
     sdp: str
@@ -130,7 +130,7 @@ class SessionLocator:
             raise BadRequest("This session lives in another process.", hint="Ask again.")
         return handle.here
 
-    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:
+    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> CallLocation | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None
 

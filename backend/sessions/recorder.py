@@ -54,7 +54,7 @@ class Recorder(Protocol):
 
 
 OpenRecorder = Callable[[Session, Transport, OnPlayed, Callable[[PageEvent], None], Callable[[Event], None]], Recorder]
-"""(session, transport, the present listener to played frames, publish, dispatch) → the recorder of a call."""
+"""(session, transport, the present observer of played frames, publish, dispatch) → the recorder of a call."""
 
 
 def not_recorded() -> BadRequest:

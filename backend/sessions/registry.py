@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from backend.errors import BadRequest, NotFound, NotTheirs, Overloaded, TooMany, TransportLost
+from backend.errors import BadRequest, NotFound, NotOwner, Overloaded, TooMany, TransportLost
 from backend.page_events import SessionEnded
 from backend.runtime.supervisor import cancel_all
 from backend.sessions.event_log import PageMessage
@@ -263,6 +263,6 @@ def no_session() -> NotFound:
     return NotFound("No such session.", hint=NO_SESSION_HINT)
 
 
-def not_their_session() -> NotTheirs:
+def not_their_session() -> NotOwner:
     """Return the answer to requests for another user's session: it has the same words."""
-    return NotTheirs("No such session.", hint=NO_SESSION_HINT)
+    return NotOwner("No such session.", hint=NO_SESSION_HINT)

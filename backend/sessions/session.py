@@ -10,7 +10,7 @@ from typing import NotRequired, Protocol, TypedDict
 
 from msgspec import Struct, structs
 
-from backend.access.principal import PUBLIC, Reach
+from backend.access.principal import PUBLIC, CallerScope
 from backend.errors import BadRequest
 from backend.media.endpointing import Levels
 from backend.page_events import (
@@ -76,7 +76,7 @@ class SessionRequest(Struct, frozen=True):
     """Whether the caller's voice may interrupt replies; None: the default of the process."""
     record: bool = False
     """Whether the caller agrees to be recorded from the beginning."""
-    reach: Reach = PUBLIC
+    caller_scope: CallerScope = PUBLIC
     session_id: str | None = None
     """None: a random one."""
 
@@ -180,7 +180,7 @@ class Session:
         """Whether the caller has agreed that the call is recorded from its beginning."""
         self.shared = False
         """Whether a participant has only the session's token: then no data of the owner is used."""
-        self.reach = asked.reach
+        self.caller_scope = asked.caller_scope
         """The tools within the caller's scope; only public ones once a participant has just a token."""
         self.opened_at = time.time()
         self.ended_at: float | None = None
@@ -206,7 +206,7 @@ class Session:
 
     def share(self) -> None:
         """Note that a participant has only the session's token, which opens this call and nothing else."""
-        self.shared, self.reach = True, PUBLIC
+        self.shared, self.caller_scope = True, PUBLIC
 
     def note(self, event: PageEvent) -> None:
         """Enter `event` into the transcript and the counts."""

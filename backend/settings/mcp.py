@@ -34,8 +34,8 @@ class McpServerEntry(BaseModel):
     """Tools (true: all) for which the user must agree first, beside those that may destroy something."""
     read_only: list[str] = []
     """Tools that change nothing though their server does not say so (`readOnlyHint`), and so need no agreement."""
-    tier: Literal["public", "signed_in", "operator"] | None = None
-    """Who may use them; None: the operator's tier for a `command` and where `headers` or `env` hold credentials, else
+    scope: Literal["public", "signed_in", "operator"] | None = None
+    """Who may use them; None: the operator's scope for a `command` and where `headers` or `env` hold credentials, else
     public."""
     deadline_s: float = Field(default=8.0, gt=0, le=120)
 

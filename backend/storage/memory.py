@@ -20,7 +20,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, PeerError
-from backend.runtime.faults import call_listener
+from backend.runtime.faults import call_observer
 from backend.runtime.json_objects import Json, decode_object
 from backend.runtime.supervisor import cancel_all, start_among
 from backend.storage import keys
@@ -35,10 +35,10 @@ HISTORY_TTL_S = 3600
 HISTORY_LIMIT = 200
 """Messages kept of one conversation; older ones are dropped."""
 
-ContextListener = Callable[[Json], None]
+ContextObserver = Callable[[Json], None]
 """Gets a user's context as it is now; returns immediately."""
 Unwatch = Callable[[], None]
-"""Removes a listener. May be called twice."""
+"""Removes an observer. May be called twice."""
 UNSURE_LIMIT = 100
 """Messages remembered after a failed append, which may have added them or not; usually it is one."""
 UNSURE_WITHIN = 20
@@ -59,7 +59,7 @@ class Memory(RedisStore):
         super().__init__(redis)
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
-        self.listeners = ContextListeners()
+        self.observers = ContextObservers()
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
@@ -181,10 +181,10 @@ class Memory(RedisStore):
 
         changed, is_new = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         if is_new:
-            self.listeners.call(user_id, changed)
+            self.observers.call(user_id, changed)
         return changed
 
-    async def everything_of(self, user_id: str) -> Json:
+    async def export_user(self, user_id: str) -> Json:
         """Return everything stored for a user, by key, with JSON decoded."""
 
         async def gather(redis: Redis) -> Json:
@@ -204,7 +204,7 @@ class Memory(RedisStore):
             await redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
 
         await self._client.call(forget)
-        self.listeners.call(user_id, {})
+        self.observers.call(user_id, {})
 
     async def ping(self) -> bool:
         """Return whether memory answers; never raises."""
@@ -263,20 +263,20 @@ class Memory(RedisStore):
 
 @asynccontextmanager
 async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[None]:
-    """Call the listeners of `memory` with what other processes change, until the block ends.
+    """Call the observers of `memory` with what other processes change, until the block ends.
 
     Enter the block before pub/sub starts. Every change is published in the transaction that makes it, with the name of
-    the process that made it. After a lost connection the context of every user with a listener here is read again: no
+    the process that made it. After a lost connection the context of every user with an observer here is read again: no
     change stays unnoticed.
     """
     reading: set[asyncio.Task[None]] = set()
 
     async def read(user_id: str) -> None:
         with suppress(MemoryUnavailable):  # once Redis answers again, every context is read
-            memory.listeners.call(user_id, await memory.user_context(user_id))
+            memory.observers.call(user_id, await memory.user_context(user_id))
 
     def on_message(raw: bytes | None) -> None:
-        users = memory.listeners.users
+        users = memory.observers.users
         if raw is not None:
             origin, _, user_id = raw.decode(errors="replace").partition(" ")
             users = users & {user_id} if origin != memory.origin else frozenset()
@@ -290,37 +290,34 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
         await cancel_all(reading)
 
 
-class ContextListeners:
-    """The listeners of this process to users' contexts. They are called after a write, from its task."""
+class ContextObservers:
+    """The observers of this process to users' contexts. They are called after a write, from its task."""
 
     def __init__(self) -> None:
-        self._listeners: dict[str, list[ContextListener]] = {}
-
-    def __repr__(self) -> str:
-        return f"ContextListeners({sum(map(len, self._listeners.values()))})"
+        self._observers: dict[str, list[ContextObserver]] = {}
 
     @property
     def users(self) -> frozenset[str]:
-        """The users with listeners."""
-        return frozenset(self._listeners)
+        """The users with observers."""
+        return frozenset(self._observers)
 
-    def add(self, user_id: str, listener: ContextListener) -> Unwatch:
-        """Call `listener` with every change, a deletion included, until the returned function is called."""
-        self._listeners.setdefault(user_id, []).append(listener)
+    def add(self, user_id: str, observer: ContextObserver) -> Unwatch:
+        """Call `observer` with every change, a deletion included, until the returned function is called."""
+        self._observers.setdefault(user_id, []).append(observer)
 
         def remove() -> None:
-            listeners = self._listeners.get(user_id, [])
-            if listener in listeners:
-                listeners.remove(listener)
-            if not listeners:
-                self._listeners.pop(user_id, None)
+            observers = self._observers.get(user_id, [])
+            if observer in observers:
+                observers.remove(observer)
+            if not observers:
+                self._observers.pop(user_id, None)
 
         return remove
 
     def call(self, user_id: str, context: Json) -> None:
-        """Call the user's listeners with the context as it is now; one that raises is counted and logged."""
-        for listener in tuple(self._listeners.get(user_id, ())):
-            call_listener("user context", listener, context)
+        """Call the user's observers with the context as it is now; one that raises is counted and logged."""
+        for observer in tuple(self._observers.get(user_id, ())):
+            call_observer("user context", observer, context)
 
 
 def decode_context(raw: bytes | None) -> Json:

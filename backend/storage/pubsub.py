@@ -1,9 +1,9 @@
 """Redis pub/sub between server processes: one connection listens for a whole process.
 
-Listeners subscribe to a channel. The channel of this module carries two kinds of messages, each naming its user: that
+Observers subscribe to a channel. The channel of this module carries two kinds of messages, each naming its user: that
 there is news for that user's calls, and an event for that user's open pages. A process that has nothing of that user's
 ignores it. Messages may be lost while Redis is away, and nothing durable depends on them: after every connection the
-listeners get None, which asks them to look for themselves.
+observers get None, which asks them to look for themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from redis.asyncio.client import PubSub as Subscription
 from redis.exceptions import RedisError
 
 from backend.errors import MemoryUnavailable
-from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.faults import call_observer, decode_or_skip
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
 from backend.storage.client import Pipe, RedisClient
@@ -45,9 +45,9 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
     data: Json = {}
 
 
-Listener = Callable[[bytes | None], None]
+Observer = Callable[[bytes | None], None]
 """Gets each message of a channel as it is, and None when some may have been missed. Returns immediately."""
-UserListener = Callable[[UserMessage | None], None]
+UserObserver = Callable[[UserMessage | None], None]
 """Gets each message about a user, this process's own included, and None: there may be news for any user."""
 
 
@@ -58,26 +58,23 @@ class PubSub:
         self._client = RedisClient(redis)
         self._waiting = waiting
         self._origin = secrets.token_hex(8)
-        self._user_listeners: list[UserListener] = []
-        self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_channel]}
+        self._user_observers: list[UserObserver] = []
+        self._observers: dict[str, list[Observer]] = {CHANNEL: [self._on_user_channel]}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
-
-    def __repr__(self) -> str:
-        return f"PubSub({self._origin}{', listening' if self.is_listening else ''})"
 
     @property
     def is_listening(self) -> bool:
         """Return whether the channels are open at this moment."""
         return self._open.is_set()
 
-    def subscribe(self, channel: str, listener: Listener) -> None:
-        """Call `listener` for every message of `channel`. Must be called before `start`."""
-        self._listeners.setdefault(channel, []).append(listener)
+    def subscribe(self, channel: str, observer: Observer) -> None:
+        """Call `observer` for every message of `channel`. Must be called before `start`."""
+        self._observers.setdefault(channel, []).append(observer)
 
-    def on_user_message(self, listener: UserListener) -> None:
-        """Call `listener` for every event for a user's open pages, and when there is news for a user."""
-        self._user_listeners.append(listener)
+    def on_user_message(self, observer: UserObserver) -> None:
+        """Call `observer` for every event for a user's open pages, and when there is news for a user."""
+        self._user_observers.append(observer)
 
     def start(self) -> None:
         """Listen in a supervised task."""
@@ -132,7 +129,7 @@ class PubSub:
         async with self._waiting.pubsub() as subscription:
             await self._open_channels(subscription)
             self._open.set()
-            for channel in self._listeners:
+            for channel in self._observers:
                 self._deliver(channel, None)
             asked = False
             while True:
@@ -150,9 +147,9 @@ class PubSub:
     async def _open_channels(self, subscription: Subscription) -> None:
         """Subscribe to every channel, and return when Redis has confirmed each. Raises `TimeoutError`."""
         async with asyncio.timeout(OPEN_WITHIN_S):
-            await subscription.subscribe(*self._listeners)
+            await subscription.subscribe(*self._observers)
         confirmed = 0
-        while confirmed < len(self._listeners):
+        while confirmed < len(self._observers):
             message = await subscription.get_message(timeout=OPEN_WITHIN_S)
             if message is None:
                 raise TimeoutError
@@ -164,8 +161,8 @@ class PubSub:
             self._deliver(message["channel"].decode(), message["data"])
 
     def _deliver(self, channel: str, raw: bytes | None) -> None:
-        for listener in self._listeners.get(channel, ()):
-            call_listener(channel, listener, raw)
+        for observer in self._observers.get(channel, ()):
+            call_observer(channel, observer, raw)
 
     def _on_user_channel(self, raw: bytes | None) -> None:
         if raw is None:
@@ -174,8 +171,8 @@ class PubSub:
             self._pass_on(message)
 
     def _pass_on(self, message: UserMessage | None) -> None:
-        for listener in self._user_listeners:
-            call_listener(CHANNEL, listener, message)
+        for observer in self._user_observers:
+            call_observer(CHANNEL, observer, message)
 
 
 _decoder = msgspec.json.Decoder(UserMessage)

@@ -94,9 +94,6 @@ class RedisServer:
         self._lock_fd: int | None = None
         self._runtime: Path | None = None
 
-    def __repr__(self) -> str:
-        return f"RedisServer(pid {self.pid}, {self._folder})"
-
     @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""

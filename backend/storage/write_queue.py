@@ -55,9 +55,6 @@ class WriteQueue(Generic[W]):
         self.outage = ""
         """Why nothing can be written at the moment; empty while it can."""
 
-    def __repr__(self) -> str:
-        return f"WriteQueue({self._store}: {self.depth} waiting, {self.failed} failed, {self.dropped} dropped)"
-
     @property
     def depth(self) -> int:
         """Writes waiting."""

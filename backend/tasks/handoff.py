@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from backend.errors import NoAnswer, VoiceError
+from backend.errors import MemoryUnavailable, NoAnswer, VoiceError
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
 from backend.tasks.service import TaskService
@@ -41,7 +41,7 @@ class BackgroundHandoff:
                     question.conversation_id,
                     source_mode=question.source_mode,
                     steps=checkpoints.values,
-                    reach=question.rights.reach,
+                    scope=question.rights.caller_scope,
                 )
         except TimeoutError:
             raise NoAnswer("It could not be started in the background just now.") from None
@@ -54,6 +54,8 @@ class BackgroundHandoff:
         async def hand_off(_: Memory) -> None:
             try:
                 await self.hand_off(question, checkpoints)
+            except (MemoryUnavailable, NoAnswer) as error:
+                raise MemoryUnavailable(str(error)) from error  # the outbox tries again: the same question is one task
             except VoiceError as error:
                 log.warning("the work of a call that has ended could not go on: %s", type(error).__name__)
 

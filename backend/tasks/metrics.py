@@ -15,7 +15,7 @@ class TaskMetrics:
     def __init__(self) -> None:
         self._events = Counter("voice_task_events", "What happened to background tasks.", ["event"], registry=None)
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Have `/metrics` show the metrics of tasks."""
         registry.register(self._events)
 

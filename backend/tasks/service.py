@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from backend.access.principal import PUBLIC, Reach
+from backend.access.principal import PUBLIC, CallerScope
 from backend.citations import as_json
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
@@ -56,11 +56,11 @@ class TaskService:
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
         once: str = "",
-        reach: Reach = PUBLIC,
+        scope: CallerScope = PUBLIC,
     ) -> Task:
         """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
 
-        `steps` are checkpoints of work already done, and `reach` are the tools its run may use. A request that is named
+        `steps` are checkpoints of work already done, `scope` the tools its run may use. A request that is named
         with `once` may be repeated: it creates one task, which is returned even when it is over. Raises `BadRequest`
         for an unknown kind, an empty or too long instruction, and `TooMany` when the owner has 20 open ones or a
         used-up budget.
@@ -81,7 +81,7 @@ class TaskService:
         id_ = base64.urlsafe_b64encode(name).decode()
         waiting = Setbacks(ready_at=now)
         task = Task(
-            id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, setbacks=waiting, reach=reach
+            id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, setbacks=waiting, scope=scope
         )
         return await self.repository.create(task, steps or {})
 

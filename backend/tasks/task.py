@@ -25,7 +25,7 @@ from typing import Literal
 
 import msgspec
 
-from backend.access.principal import PUBLIC, Reach
+from backend.access.principal import PUBLIC, CallerScope
 from backend.citations import Citation
 from backend.errors import PeerError
 from backend.storage.record_format import FORMAT, Format
@@ -106,8 +106,8 @@ class Task:
     """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
     started_at: float | None = None
     ended_at: float | None = None
-    reach: Reach = PUBLIC
-    """The tools its run may use, beside being among its Thinker's: those its owner reached when they asked for it."""
+    scope: CallerScope = PUBLIC
+    """The tools its run may use, beside being among its Thinker's: its owner's scope when they asked for it."""
     format: Format = FORMAT
 
     def __repr__(self) -> str:

@@ -63,9 +63,6 @@ class TaskRun(Checkpoints):
         self._repository = repository
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
 
-    def __repr__(self) -> str:
-        return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
-
     def progress(self, detail: str) -> None:
         """Report how far the work is, without the user's words. Returns immediately."""
         log.info("task %s: %s", self.task.id, detail)
@@ -82,7 +79,10 @@ class TaskRun(Checkpoints):
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""
         while self._unsaved:
-            await self._repository.report_progress(self.task, self._unsaved.popleft())
+            oldest = self._unsaved[0]
+            await self._repository.report_progress(self.task, oldest)
+            if self._unsaved[0] is oldest:  # else newer ones have taken its place meanwhile
+                self._unsaved.popleft()
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
@@ -114,7 +114,7 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog, tracer:
             task.owner,
             source_mode=task.source_mode,
             conversation_id=task.conversation_id,
-            rights=ToolRights(task.reach).alone(),
+            rights=ToolRights(task.scope).alone(),
         )
         scope = model_calls.scope(task.id, task.owner, while_exists=record_key(task.id))
         conversation = task.conversation_id or task.id
@@ -147,16 +147,13 @@ class Worker:
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _ending: bool = field(default=False, init=False)
 
-    def __repr__(self) -> str:
-        return f"Worker({self.name}, {self.running} of {self.settings.concurrency} running)"
-
     @property
     def running(self) -> int:
         """The number of tasks that run here."""
         return len(self._running)
 
     def wake(self, _: object = None) -> None:
-        """Look for a task now; also a listener to pub/sub messages, whatever they say."""
+        """Look for a task now; also an observer of pub/sub messages, whatever they say."""
         self._woken.set()
 
     @asynccontextmanager

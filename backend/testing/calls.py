@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from backend.testing.waiting import PATIENCE_S, until
+from backend.testing.waiting import TIMEOUT_S, until
 from responder_thinker.caller import ReceivedFrame
 from responder_thinker.signalling import ReceivedEvent, Signalling, Ticket, page_events
 from responder_thinker.webrtc import WebRTCCaller
@@ -27,12 +27,12 @@ class PlacedCall:
     events: list[ReceivedEvent] = field(default_factory=list)
     arrivals: list[float] = field(default_factory=list)
 
-    async def told(self, type_: str, within_s: float = PATIENCE_S, **data: Any) -> ReceivedEvent:
+    async def event(self, type_: str, within_s: float = TIMEOUT_S, **data: Any) -> ReceivedEvent:
         """Wait until the page got this event, and return the first such event."""
         await until(lambda: any(_fits(event, type_, data) for event in self.events), within_s)
         return next(event for event in self.events if _fits(event, type_, data))
 
-    def all_told(self, type_: str) -> list[dict[str, Any]]:
+    def events_of(self, type_: str) -> list[dict[str, Any]]:
         """Return the data of every event of a type, so far."""
         return [event.data for event in self.events if event.type == type_]
 
@@ -45,12 +45,12 @@ class PlacedCall:
         """Return the sound that was heard, without silence."""
         return [heard for heard in self.caller.received.frames if heard.audible]
 
-    async def hears_something(self, within_s: float = PATIENCE_S) -> None:
+    async def hears_something(self, within_s: float = TIMEOUT_S) -> None:
         """Wait for the first sound after now."""
         before = len(self.audible())
         await until(lambda: len(self.audible()) > before, within_s)
 
-    async def hears_nothing_for(self, seconds: float, within_s: float = PATIENCE_S) -> None:
+    async def hears_nothing_for(self, seconds: float, within_s: float = TIMEOUT_S) -> None:
         """Wait until it has been quiet for so long."""
 
         def quiet() -> bool:
@@ -71,7 +71,7 @@ async def call_to(
     transport: str = "webrtc",
     browser: httpx2.AsyncClient | None = None,
     conversation: str | None = None,
-    within_s: float = PATIENCE_S,
+    within_s: float = TIMEOUT_S,
 ) -> AsyncIterator[PlacedCall]:
     """Yield a connected call once its session has started, and hang up at the end.
 
@@ -92,7 +92,7 @@ async def call_to(
         call = PlacedCall(http, ticket, caller)
         listening = asyncio.create_task(_listen(call))
         try:
-            await call.told("session_started", within_s)
+            await call.event("session_started", within_s)
             yield call
         finally:
             listening.cancel()

@@ -85,8 +85,8 @@ def end(process: Process) -> None:
             stream.close()
 
 
-class MortalPeer:
-    """A provider that can die and come back at its address: `come` starts its process, `go` kills it."""
+class RestartablePeer:
+    """A provider that can die and come back at its address: `start` starts its process, `kill` kills it."""
 
     def __init__(self, script_file: Path, script: Mapping[str, Any], *arguments: str, start: Start) -> None:
         self._script_file = script_file
@@ -102,7 +102,7 @@ class MortalPeer:
         assert self._peer, "it has never been there"
         return self._peer
 
-    async def come(self) -> OfflinePeer:
+    async def start(self) -> OfflinePeer:
         """Start, at the address of before."""
         port = self._peer.url.rpartition(":")[2] if self._peer else "0"
         self._process = await asyncio.to_thread(
@@ -111,18 +111,18 @@ class MortalPeer:
         try:
             self._peer = await asyncio.to_thread(when_ready, self._process)
         except AssertionError:
-            self.go()  # its port may have been given to somebody else meanwhile
+            self.kill()  # its port may have been given to somebody else meanwhile
             raise
         return self._peer
 
     async def follow(self, script: Mapping[str, Any], when_back: Mapping[str, Any]) -> None:
         """Replace the script from the next connection on; after its death it follows `when_back`."""
         if self._process is None:
-            await self.come()
+            await self.start()
         self._script_file.write_text(json.dumps(when_back))
         await self.peer.follow(script)
 
-    def go(self) -> None:
+    def kill(self) -> None:
         """Die: connections break, and new ones are refused."""
         if self._process:
             self._process.kill()
@@ -131,13 +131,13 @@ class MortalPeer:
 
 
 @asynccontextmanager
-async def mortal_peer(
+async def restartable_peer(
     script_file: Path, script: Mapping[str, Any], *arguments: str, start: Start = start
-) -> AsyncIterator[MortalPeer]:
+) -> AsyncIterator[RestartablePeer]:
     """Yield a running peer that keeps its script in that file, and kill it at the end."""
-    peer = MortalPeer(script_file, script, *arguments, start=start)
-    await peer.come()
+    peer = RestartablePeer(script_file, script, *arguments, start=start)
+    await peer.start()
     try:
         yield peer
     finally:
-        peer.go()
+        peer.kill()

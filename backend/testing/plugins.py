@@ -67,7 +67,7 @@ async def run_thinker(
     """Return the answer of the Thinker in the module `thinker` to `query`.
 
     `tools` are the `@tool` functions that its manifest names, `steps` the `@step` functions around its turn. Raises
-    `BadPlugin` for a module that is no Thinker or names a tool that is not given, `TookTooLong` after its deadline,
+    `BadPlugin` for a module that is no Thinker or names a tool that is not given, `ThinkerTimeout` after its deadline,
     and `NoAnswer` where the server would have none.
     """
     world = world or World()

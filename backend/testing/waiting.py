@@ -6,11 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 """Seconds to wait for something certain: other tests share the machine, and no time is checked here."""
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = PATIENCE_S) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = TIMEOUT_S) -> None:
     """Return as soon as `condition()` (plain or async) holds. Raises `AssertionError` when it does not in time."""
     deadline = asyncio.get_running_loop().time() + within_s
     try:

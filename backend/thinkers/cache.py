@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from prometheus_client import CollectorRegistry, Counter
 
-from backend.access.principal import Reach
+from backend.access.principal import CallerScope
 from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
@@ -73,7 +73,7 @@ def key_of(manifest: Manifest, question: Question, situation: Situation, day: st
         manifest.prompt,
         question.source_mode,
         question.mode,
-        _reached(question.rights.reach),
+        _key_parts(question.rights.caller_scope),
         day,
         shareable,
         personal,
@@ -86,9 +86,9 @@ def key_of(manifest: Manifest, question: Question, situation: Situation, day: st
     return CacheKey(f"{manifest.domain}:{digest[:32]}", question.user_id, is_shared)
 
 
-def _reached(reach: Reach) -> list[object]:
-    """Return what tells apart callers who reach different tools: who may not look something up is not served it."""
-    return [reach.tier, None if reach.tools is None else sorted(reach.tools)]
+def _key_parts(caller_scope: CallerScope) -> list[object]:
+    """Return the cache key's parts for a scope: who may not look something up is not served it."""
+    return [caller_scope.scope, None if caller_scope.tools is None else sorted(caller_scope.tools)]
 
 
 def _material(finding: Note | Exchange) -> list[object]:
@@ -117,7 +117,7 @@ class AnswerCache:
         for outcome in OUTCOMES:
             self._served.labels(outcome)
 
-    def show_in(self, registry: CollectorRegistry) -> None:
+    def register_in(self, registry: CollectorRegistry) -> None:
         """Show the hits and misses in `registry`, and so in `/metrics`."""
         registry.register(self._served)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.agent.context import local_day
-from backend.errors import NoAnswer, TookTooLong, VoiceError
+from backend.errors import NoAnswer, ThinkerTimeout, VoiceError
 from backend.observability.logs import log_ids
 from backend.observability.tracing import current_span
 from backend.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
@@ -31,7 +31,7 @@ from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Que
 from backend.thinkers.cache import AnswerCache, key_of
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from backend.users.profile_updates import CountTopic, update_profile
+from backend.users.profile_updates import CountQuestion, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ class ThinkerDispatcher:
     ) -> Answer:
         """Answer `question` within the Thinker's deadline; if `patient`, the caller sets the limit by cancelling.
 
-        `checkpoints` hold the steps an earlier run has done, and keep those done now. Raises `TookTooLong` after the
+        `checkpoints` hold the steps an earlier run has done, and keep those done now. Raises `ThinkerTimeout` after the
         deadline, `NoAnswer` with words that can be spoken, or `BadRequest` for a domain that no Thinker serves.
         """
         thinker = self.registry.serving(question.domain)
@@ -180,7 +180,7 @@ class ThinkerDispatcher:
             async with asyncio.timeout(None if patient else deadline_s):
                 return await self._served(thinker, question, on_progress, checkpoints or Checkpoints())
         except TimeoutError as error:
-            raise TookTooLong(f"{label} took longer than {deadline_s:g} seconds.") from error
+            raise ThinkerTimeout(f"{label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:
             raise
         except VoiceError as error:
@@ -213,7 +213,7 @@ class ThinkerDispatcher:
                 lambda progress: call.on_change(call.changed("working", progress)),
                 checkpoints=call.checkpoints,
             )
-        except TookTooLong:
+        except ThinkerTimeout:
             if not self._may_go_on(call.question):
                 raise
             return await self._handed_off(call, GOES_ON)
@@ -251,7 +251,7 @@ class ThinkerDispatcher:
         """Have the question's topic and what the answer teaches added to the user's profile; return the answer."""
         took_ms, tokens = answer.latency_ms, answer.tokens
         log.info("thinker_end: %s from %s, %d ms, %d tokens", question.domain, answer.source, took_ms, tokens)
-        enqueue, topic = self.registry.dependencies.enqueue, CountTopic(question.domain, time.time())
+        enqueue, topic = self.registry.dependencies.enqueue, CountQuestion(question.domain, time.time())
         if enqueue and question.user_id:
             updates = (topic, *(answer.update.allowed() if answer.update else ()))
 

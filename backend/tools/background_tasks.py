@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Protocol
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.citations import Citation
 from backend.errors import BadRequest
 from backend.language.sentences import sentences
@@ -36,7 +36,7 @@ class UserTasks(Protocol):
     "background_tasks",
     "The user's background tasks, such as research they asked for earlier: list them, get the result of one, or cancel "
     "one. Without a task_id, get and cancel take the newest that fits.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("cancel",),
     cache=False,
     guidance="Background tasks: only cancel one when the user says so. When one is still running, say how far it is.",

@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
-from backend.access.principal import PUBLIC, Reach, Tier
+from backend.access.principal import PUBLIC, CallerScope, ToolScope
 from backend.citations import Citation
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json
@@ -66,8 +66,8 @@ LOCAL = "local"
 class ToolRights:
     """The rights of a turn's tool calls; they travel with a question to the Thinkers and into background tasks."""
 
-    reach: Reach = PUBLIC
-    """The tools within the caller's reach; others are neither offered nor run."""
+    caller_scope: CallerScope = PUBLIC
+    """The tools within the caller's scope; others are neither offered nor run."""
     attended: bool = True
     """False where no user can be asked: in reasoning and in background work. What needs consent is not done there."""
     untrusted: bool = False
@@ -128,8 +128,8 @@ ReadArguments = Callable[[str], Json]
 """Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
 SetUp = Callable[[Settings], bool]
 """A check of the settings: true if everything the tool needs is configured."""
-TierFor = Callable[[Settings], Tier]
-"""The tier of a tool, where its credentials depend on the settings."""
+ScopeFor = Callable[[Settings], ToolScope]
+"""The scope of a tool, where its credentials depend on the settings."""
 Actions = bool | frozenset[str]
 """Some calls of a tool: all, none, or those with one of these values as the argument `action`."""
 
@@ -161,10 +161,10 @@ class Tool:
     """The arguments' JSON Schema."""
     services: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
-    tier: Tier = Tier.ANONYMOUS
+    scope: ToolScope = ToolScope.ANONYMOUS
     """How far a caller must be trusted to see and call it."""
-    tier_with: Callable[[Settings], Tier | None] | None = None
-    """Returns the tier with certain settings, and None where it is not set up; the registry asks once."""
+    scope_with: Callable[[Settings], ToolScope | None] | None = None
+    """Returns the scope with certain settings, and None where it is not set up; the registry asks once."""
     confirm: Actions = False
     """The calls to which the user must agree first, in a turn of their own."""
     writes: Actions = False
@@ -190,18 +190,18 @@ class Tool:
     @property
     def requires_auth(self) -> bool:
         """True if the tool is not for anonymous callers."""
-        return self.tier > Tier.ANONYMOUS
+        return self.scope > ToolScope.ANONYMOUS
 
     @property
     def client_side(self) -> bool:
         """True if the client of the turn carries it out."""
         return self.function is left_to_client
 
-    def is_within(self, reach: Reach) -> bool:
-        """Return True if a caller who reaches that much may see and call the tool."""
+    def is_within(self, caller_scope: CallerScope) -> bool:
+        """Return True if a caller of that scope may see and call the tool."""
         if self.client_side:
             return True
-        return self.tier <= reach.tier if reach.tools is None else self.name in reach.tools
+        return self.scope <= caller_scope.scope if caller_scope.tools is None else self.name in caller_scope.tools
 
     def needs_consent(self, values: Mapping[str, Any], rights: ToolRights = ToolRights()) -> bool:
         """Return True if the user must agree to a call with these arguments, in a turn with these rights."""
@@ -229,7 +229,7 @@ def tool(
     description: str,
     *,
     requires_auth: bool = False,
-    tier: Tier | TierFor = Tier.ANONYMOUS,
+    scope: ToolScope | ScopeFor = ToolScope.ANONYMOUS,
     confirm: bool | Collection[str] = False,
     writes: bool | Collection[str] = False,
     untrusted: bool = False,
@@ -245,18 +245,18 @@ def tool(
 ) -> Callable[[F], F]:
     """Declare the decorated function as a tool. Raise `BadPlugin` when it cannot be one.
 
-    `requires_auth` is short for the tier `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
+    `requires_auth` is short for the scope `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
     the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
     counts as writing. The function itself is unchanged and can be called directly in tests.
     """
 
     allowed = frozenset(clients)
-    least = max(tier, Tier(int(requires_auth))) if isinstance(tier, Tier) else Tier(int(requires_auth))
+    least = max(scope, ToolScope(int(requires_auth))) if isinstance(scope, ToolScope) else ToolScope(int(requires_auth))
 
-    def tier_with(settings: Settings) -> Tier | None:
+    def scope_with(settings: Settings) -> ToolScope | None:
         if not set_up(settings):
             return None
-        return least if isinstance(tier, Tier) else tier(settings)
+        return least if isinstance(scope, ToolScope) else scope(settings)
 
     def declare(function: F) -> F:
         if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
@@ -279,8 +279,8 @@ def tool(
             read_arguments=partial(_read, arguments),
             parameters=parameters,
             services=services,
-            tier=least if isinstance(tier, Tier) else Tier.OPERATOR,
-            tier_with=tier_with,
+            scope=least if isinstance(scope, ToolScope) else ToolScope.OPERATOR,
+            scope_with=scope_with,
             confirm=confirm if isinstance(confirm, bool) else frozenset(confirm),
             writes=writes is True or confirm is True or named,
             untrusted=untrusted,

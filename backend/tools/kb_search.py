@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.citations import Citation
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import Settings
@@ -37,7 +37,7 @@ BUSY_S = 2.0
     "Searches the documents that the operator of this service has provided. Returns passages with their sources.",
     guidance="Documents: rely only on the passages returned, and name the document.",
     clients=OURS | {"copilot"},
-    tier=Tier.OPERATOR,
+    scope=ToolScope.OPERATOR,
     untrusted=True,
     searches="the documents",
 )

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Result, ToolContext, tool
@@ -24,7 +24,7 @@ from backend.users.profile_updates import instruction_id as id_of
     "manage_prompt",
     f"The user's standing instructions for how they are answered in this and every later "
     f"conversation, at most {INSTRUCTION_LIMIT}: add one, delete one, or list them.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("add", "delete"),
     cache=False,
     always=True,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest, NotFound
 from backend.tools.base import OURS, Result, ToolContext, tool
 from backend.tools.fetch import refused
@@ -45,7 +45,7 @@ _OWN = re.compile(rf"\b(?:{'|'.join(sorted(_YOURS, key=len, reverse=True))})\b",
     "memory",
     "What the user has asked to have remembered, across conversations: search, create, update, delete, list or get "
     "memories. A memory is one fact or wish in a sentence that can be understood by itself.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("create", "update", "delete"),
     cache=False,
     always=True,
@@ -137,8 +137,8 @@ def _there(found: StoredMemory | None) -> StoredMemory:
 def _list(shown: list[StoredMemory], stored: int) -> Result:
     cut = [one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN].rstrip()}…" for one in shown]
     memories = [_whole(one) | {"text": text} for one, text in zip(shown, cut, strict=True)]
-    told = " ".join(to_you(text) for text in cut[:SAID])
-    spoken = f"You told me: {told}" if shown else "You have not told me anything about that."
+    listed = " ".join(to_you(text) for text in cut[:SAID])
+    spoken = f"You told me: {listed}" if shown else "You have not told me anything about that."
     return Result({"memories": memories, "of": stored}, spoken=spoken)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from backend.access.principal import EVERYTHING, Reach, Tier
+from backend.access.principal import EVERYTHING, CallerScope, ToolScope
 from backend.errors import BadPlugin, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Tool, ToolContext, ToolRights
@@ -37,14 +37,15 @@ class Registry(Toolbox):
 
     async def execute(self, tool_name: str, arguments: Mapping[str, Any], user_id: str) -> Any:
         """Call a tool for a signed-in user, and return its data. Raise `ToolFailed`, with words for a model."""
-        context = ToolContext(user_id, client="internal", rights=ToolRights(Reach(Tier.SIGNED_IN), attended=False))
+        rights = ToolRights(CallerScope(ToolScope.SIGNED_IN), attended=False)
+        context = ToolContext(user_id, client="internal", rights=rights)
         result = await self.call_tool(tool_name, arguments, context)
         data = json.loads(result.content)
         if result.error:
             raise ToolFailed(str(data.get("error", {}).get("message", result.error)))
         return data
 
-    def get_mcp_tools(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
+    def get_mcp_tools(self, client: Client, caller_scope: CallerScope = EVERYTHING) -> list[Json]:
         """Return the tools `client` may use, in the form of the Model Context Protocol."""
         return [
             {
@@ -53,7 +54,7 @@ class Registry(Toolbox):
                 "inputSchema": tool.parameters,
                 "annotations": {"readOnlyHint": not tool.writes, "destructiveHint": bool(tool.confirm)},
             }
-            for tool in self.offered(client, reach)
+            for tool in self.offered(client, caller_scope)
         ]
 
     def get_always_tools(self, client: Client) -> list[Tool]:
@@ -69,13 +70,13 @@ class Registry(Toolbox):
         offered = {tool.name: tool for tool in self.offered(client)}
         return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
 
-    def described(self, client: Client, reach: Reach = EVERYTHING) -> list[Json]:
-        """Return the tools `client` may use, for pages: with flags, tier and source."""
+    def described(self, client: Client, caller_scope: CallerScope = EVERYTHING) -> list[Json]:
+        """Return the tools `client` may use, for pages: with flags, scope and source."""
         return [
             {name: getattr(tool, name) for name in DESCRIBED}
-            | {"confirm": bool(tool.confirm), "clients": sorted(tool.clients), "tier": tool.tier.name.lower()}
+            | {"confirm": bool(tool.confirm), "clients": sorted(tool.clients), "scope": tool.scope.name.lower()}
             | ({"confirm_actions": sorted(tool.confirm)} if isinstance(tool.confirm, frozenset) else {})
-            for tool in self.offered(client, reach)
+            for tool in self.offered(client, caller_scope)
         ]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], context: ToolContext = OURSELVES) -> ToolResult:
@@ -101,11 +102,11 @@ def discover(
             if tool.name in files:
                 raise BadPlugin(f"Two tools are called {tool.name}: in {files[tool.name]} and in {file_of(module)}.")
             files[tool.name] = file_of(module)
-            if settings is not None and tool.tier_with is not None:
-                tier = tool.tier_with(settings)
-                if tier is None:
+            if settings is not None and tool.scope_with is not None:
+                scope = tool.scope_with(settings)
+                if scope is None:
                     continue
-                tool = replace(tool, tier=tier)
+                tool = replace(tool, scope=scope)
             found[tool.name] = tool
     left_out = frozenset(files) - set(found)
     return Registry(found.values(), services, confirmations, sources=tuple(sources), left_out=left_out)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.tools.base import Result, ToolContext, tool
@@ -28,7 +28,7 @@ from backend.users.profile_updates import (
     "remember_preference",
     "Keeps a preference that the user states about themselves, for this and later conversations. For watched_tickers, "
     "adds one ticker symbol.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=True,
     cache=False,
     always=True,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest
 from backend.language.moments import as_said
 from backend.notifications.reminders import ReminderJson
@@ -25,7 +25,7 @@ LISTED = 8
     "reminders",
     "Reminders and alarms that reach the user at a given time: create one, list them, or cancel one. Create takes text "
     "and at; cancel takes reminder_id, or text that only one of them holds.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("create", "cancel"),
     cache=False,
     guidance="Reminders: for 'remind me …' with a time, create one; the calendar is for events that take place. Send "

@@ -1,6 +1,6 @@
 """The one place where tools are called: every rule about calls is enforced here and nowhere else.
 
-In order: the tool exists for this kind of client, it is within the caller's reach, its arguments fit the schema, the
+In order: the tool exists for this kind of client, it is within the caller's scope, its arguments fit the schema, the
 user has agreed where that is needed, the tool answers within its deadline, and its output stays under its limit. Every
 failure becomes a structured result the model can act on; only cancellation is raised.
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from backend.access.principal import EVERYTHING, Reach
+from backend.access.principal import EVERYTHING, CallerScope
 from backend.citations import Citation, as_json
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
@@ -181,7 +181,7 @@ class Toolbox:
     ) -> None:
         """Add a tool to this box: `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
 
-        `options` are those of `Tool`, such as `tier` and `writes`. Boxes made of this one before do not have it. Raise
+        `options` are those of `Tool`, such as `scope` and `writes`. Boxes made of this one before do not have it. Raise
         `BadPlugin` for a name that is taken, or a schema that is none.
         """
         if name in self:
@@ -200,17 +200,17 @@ class Toolbox:
         self._own, self._services = newer._own, newer._services
         self._untrusted, self.left_out = newer._untrusted, newer.left_out
 
-    def offered(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Tool]:
-        """Return the tools that `client` (None: any) may see and that are within `reach`."""
+    def offered(self, client: Client | None = None, caller_scope: CallerScope = EVERYTHING) -> list[Tool]:
+        """Return the tools that `client` (None: any) may see and that are within `caller_scope`."""
         return [
             tool
             for tool in self._tools().values()
-            if (client is None or client in tool.clients) and tool.is_within(reach)
+            if (client is None or client in tool.clients) and tool.is_within(caller_scope)
         ]
 
-    def schemas(self, client: Client | None = None, reach: Reach = EVERYTHING) -> list[Json]:
+    def schemas(self, client: Client | None = None, caller_scope: CallerScope = EVERYTHING) -> list[Json]:
         """Return the tools that are `offered`, as JSON in the form of the chat completions API."""
-        return [tool.schema() for tool in self.offered(client, reach)]
+        return [tool.schema() for tool in self.offered(client, caller_scope)]
 
     def brings_untrusted(self, name: str) -> bool:
         """Return whether results of the tool of that name hold text of others, be it in this box or not."""
@@ -226,7 +226,7 @@ class Toolbox:
         started = time.perf_counter()
         tool = self._tools().get(name)
         if tool is None or context.client not in tool.clients:
-            known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.reach)) or "none"
+            known = ", ".join(tool.name for tool in self.offered(context.client, context.rights.caller_scope)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         own = OwnProfile(context.user_id, self._services.get(Memory))
         outcome: Any = await self._checked(tool, arguments, context, own)
@@ -246,9 +246,9 @@ class Toolbox:
         return result
 
     async def _checked(self, tool: Tool, arguments: str, context: ToolContext, own: OwnProfile) -> Result | ToolResult:
-        if not tool.is_within(context.rights.reach):
+        if not tool.is_within(context.rights.caller_scope):
             who = hashed(context.user_id)
-            security_event(SecurityEvent.TOOL_REFUSED, None, "out of the caller's reach", tool=tool.name, user=who)
+            security_event(SecurityEvent.TOOL_REFUSED, None, "out of the caller's scope", tool=tool.name, user=who)
             return failure(tool.name, "not_allowed", "This caller may not use it. Tell the user to sign in first.")
         if tool.requires_auth and not context.user_id:
             return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")

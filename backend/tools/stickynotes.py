@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadRequest
 from backend.language.moments import as_said
 from backend.notifications.notes import Notes
@@ -31,7 +31,7 @@ has come, and `state` if it is resolved."""
     "The user's notes, things for them to come back to: create one, with a time from which it is due if they name one; "
     "list them; snooze one until later; resolve one that is done. Without a note_id, snooze and resolve take the note "
     "that was just spoken of.",
-    tier=Tier.SIGNED_IN,
+    scope=ToolScope.SIGNED_IN,
     writes=("create", "snooze", "resolve"),
     cache=False,
     clients=OURS | {"copilot"},

@@ -40,7 +40,7 @@ async def web_search(
     if settings.services.searxng_url:
         params = {"q": query, "format": "json", "safesearch": 1}
         url = f"{settings.services.searxng_url.rstrip('/')}/search"
-        found = (await fetch_answer(http, SERVICE, url, _Pages, params)).results
+        found = (await fetch_answer(http, SERVICE, url, _SearchResults, params)).results
     elif settings.services.brave_api_key:
         params = {"q": query, "count": count, "safesearch": "moderate"}
         headers = {"X-Subscription-Token": settings.services.brave_api_key.get_secret_value()}
@@ -71,10 +71,10 @@ class _Page(ServiceAnswer):
     )
 
 
-class _Pages(ServiceAnswer):
+class _SearchResults(ServiceAnswer):
     results: list[_Page]
 
 
 class _Brave(ServiceAnswer):
     type: Literal["search"]
-    web: _Pages = _Pages(results=[])  # left out when nothing was found
+    web: _SearchResults = _SearchResults(results=[])  # left out when nothing was found

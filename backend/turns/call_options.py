@@ -11,13 +11,13 @@ from typing import Any
 
 from backend.turns.end_of_turn import EndpointingStyle
 from backend.turns.limits import TurnLimits
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 OUR_TOOLS = frozenset({"route_to_thinker", "wait_for_user"})
 """Names that a client's tool cannot have."""
 
 
-class ClientTool(Record):
+class ClientTool(ValueObject):
     """A function that the client carries out itself."""
 
     name: str
@@ -26,7 +26,7 @@ class ClientTool(Record):
     """The arguments as JSON Schema."""
 
 
-class CallOptions(Record):
+class CallOptions(ValueObject):
     """The options of one call, which may change while it lasts."""
 
     instructions: str = ""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from backend.page_events import PageEvent, Role
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 
 class Purpose(StrEnum):
@@ -56,11 +56,11 @@ DELEGATE = "delegate"
 # --- to the Responder ---------------------------------------------------------------------------------
 
 
-class CommitInput(Record):
+class CommitInput(ValueObject):
     """Take the audio sent so far as the user's turn."""
 
 
-class ClearInput(Record):
+class ClearInput(ValueObject):
     """Forget the audio sent since the last commit."""
 
 
@@ -68,7 +68,7 @@ PICTURE = "[picture]"
 """Stands for a picture where the conversation is kept in words."""
 
 
-class AddUserText(Record):
+class AddUserText(ValueObject):
     """Put a typed message into the conversation, with the pictures that belong to it."""
 
     text: str
@@ -83,7 +83,7 @@ class AddUserText(Record):
         return " ".join([PICTURE] * len(self.pictures) + [self.text] * bool(self.text))
 
 
-class AddNote(Record):
+class AddNote(ValueObject):
     """Put a system note into the conversation: news, or a result of a tool call from before the connection was lost."""
 
     text: str
@@ -91,7 +91,7 @@ class AddNote(Record):
     """The id that the caller's program gave it; empty: none."""
 
 
-class CreateReply(Record):
+class CreateReply(ValueObject):
     """Begin a reply. `request` names this order in the provider's answers."""
 
     purpose: Purpose
@@ -100,7 +100,7 @@ class CreateReply(Record):
     """Instructions for this one reply, beyond those of its purpose."""
 
 
-class CreateOutOfBand(Record):
+class CreateOutOfBand(ValueObject):
     """Begin a response outside of the conversation: the caller's program asks for it, and it is not spoken."""
 
     request: str
@@ -108,13 +108,13 @@ class CreateOutOfBand(Record):
     """The fields of the response, as the Realtime API has them."""
 
 
-class CancelReply(Record):
+class CancelReply(ValueObject):
     """Stop generating `reply` (None: whichever is active)."""
 
     reply: str | None
 
 
-class TruncateItem(Record):
+class TruncateItem(ValueObject):
     """The caller heard only `heard_ms` of assistant item `item`: the words `heard`, as far as that is known."""
 
     item: str
@@ -122,13 +122,13 @@ class TruncateItem(Record):
     heard: str = field(default="", compare=False)
 
 
-class DeleteItem(Record):
+class DeleteItem(ValueObject):
     """The caller heard nothing of assistant item `item`."""
 
     item: str
 
 
-class SubmitResult(Record):
+class SubmitResult(ValueObject):
     """Answer tool call `call`, exactly once."""
 
     call: str
@@ -140,14 +140,14 @@ class SubmitResult(Record):
 # --- to the link that connects the Responder ----------------------------------------------------------
 
 
-class LeaveResponder(Record):
+class LeaveResponder(ValueObject):
     """Go on with another provider: the connection to this one stands, and it says nothing. `ResponderLost` comes."""
 
 
 # --- to the transport ---------------------------------------------------------------------------------
 
 
-class Play(Record):
+class Play(ValueObject):
     """Queue 24 kHz mono PCM16 of `item`."""
 
     item: str
@@ -158,7 +158,7 @@ CLIP_ITEM = "clip:"
 """The prefix of the names of recordings; no item of a provider has it."""
 
 
-class PlayClip(Record):
+class PlayClip(ValueObject):
     """Queue one of the server's own recordings."""
 
     clip: Clip
@@ -169,27 +169,27 @@ class PlayClip(Record):
         return f"{CLIP_ITEM}{self.clip}"
 
 
-class HoldPlayback(Record):
+class HoldPlayback(ValueObject):
     """Play silence from the next frame on, keeping what is queued."""
 
 
-class ResumePlayback(Record):
+class ResumePlayback(ValueObject):
     """Resume playback exactly where it was held."""
 
 
-class DuckPlayback(Record):
+class DuckPlayback(ValueObject):
     """Turn playback down within 60 ms, and play on."""
 
 
-class UnduckPlayback(Record):
+class UnduckPlayback(ValueObject):
     """Bring playback back to its loudness."""
 
 
-class FlushPlayback(Record):
+class FlushPlayback(ValueObject):
     """Throw away what is queued; `PlaybackFlushed` comes back."""
 
 
-class RestorePlayback(Record):
+class RestorePlayback(ValueObject):
     """Queue again what the last flush threw away; if that is gone, `PlaybackDrained` of `item` comes back."""
 
     item: str
@@ -199,13 +199,13 @@ class RestorePlayback(Record):
 # --- to the utterance classifier --------------------------------------------------------------------------
 
 
-class ReadUtterance(Record):
+class ReadUtterance(ValueObject):
     """Read what the caller has said since the onset; `UtteranceRead` comes back. `partial`: the voice still sounds."""
 
     partial: bool = False
 
 
-class EstimateSentenceEnd(Record):
+class EstimateSentenceEnd(ValueObject):
     """Estimate whether a sentence ends after `words`; `SentenceEndEstimated` may come back."""
 
     words: str
@@ -214,7 +214,7 @@ class EstimateSentenceEnd(Record):
 # --- to Thinkers, memory and the page -----------------------------------------------------------------
 
 
-class RunThinker(Record):
+class RunThinker(ValueObject):
     """Work on tool call `call`; `ThinkerFinished` or `ThinkerFailed` comes back, exactly once."""
 
     call: str
@@ -228,32 +228,32 @@ class RunThinker(Record):
     """From the caller's last sound of that turn to the call."""
 
 
-class CancelThinker(Record):
+class CancelThinker(ValueObject):
     """Stop the work on tool call `call`, which is no longer wanted."""
 
     call: str
 
 
-class Remember(Record):
+class Remember(ValueObject):
     """Keep what the caller really said, or what the caller heard of the assistant."""
 
     role: Role
     text: str
 
 
-class NoticeDelivered(Record):
+class NoticeDelivered(ValueObject):
     """The caller has heard `notice`: it need never be spoken again."""
 
     notice: str
 
 
-class Publish(Record):
+class Publish(ValueObject):
     """Report `event` to the page, the metrics, the trace and the hooks."""
 
     event: PageEvent
 
 
-class HangUp(Record):
+class HangUp(ValueObject):
     """End the call."""
 
     reason: str

@@ -38,7 +38,7 @@ from enum import StrEnum
 from backend.turns.completeness import completeness
 from backend.turns.grammar import classes_of, could_be_corrected, kind_of, last_sentence
 from backend.turns.languages import ENGLISH
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 
 class EndpointingStyle(StrEnum):
@@ -49,7 +49,7 @@ class EndpointingStyle(StrEnum):
     PATIENT = "patient"
 
 
-class Expected(StrEnum):
+class AskedFor(StrEnum):
     """The kind of answer our last words asked for. `SPELLING` is a name, an e-mail or a postal address."""
 
     NOTHING = "nothing"
@@ -83,12 +83,12 @@ class Reason(StrEnum):
     OWN_PAUSES = "own pauses"
 
 
-class PauseContext(Record):
+class PauseContext(ValueObject):
     """All that is known when the caller pauses."""
 
     words: str | None = None
-    """The transcript of the whole turn so far, its pieces joined. None: not known yet."""
-    expected: Expected = Expected.NOTHING
+    """The transcript of the whole turn so far, its segments joined. None: not known yet."""
+    expected: AskedFor = AskedFor.NOTHING
     caller_pauses_ms: tuple[int, ...] = ()
     """This caller's pauses within turns so far, newest last, at most 16."""
     sentence_end: float | None = None
@@ -97,7 +97,7 @@ class PauseContext(Record):
     """The words the utterance classifier made of a short utterance. None: it made none."""
 
 
-class TurnWait(Record):
+class TurnWait(ValueObject):
     """Silence since the last voice after which the reply may sound, in milliseconds, and why."""
 
     wait_ms: int
@@ -173,20 +173,20 @@ _TEENS = ENGLISH.words("end_of_turn", "teens")
 _TENS = ENGLISH.words("end_of_turn", "tens")
 
 
-def expected_answer(our_words: str) -> Expected:
+def expected_answer(our_words: str) -> AskedFor:
     """Return the kind of answer that the assistant's last words ask for."""
     words = re.split(r"[.!?]\s+(?=\S)", our_words.lower().strip())[-1]
     if "?" not in words and not _ASKS.search(words):
-        return Expected.NOTHING
+        return AskedFor.NOTHING
     if _ASKS_SPELLING.search(words):
-        return Expected.SPELLING
+        return AskedFor.SPELLING
     if _ASKS_NUMBER.search(words):
-        return Expected.NUMBER
+        return AskedFor.NUMBER
     if _ASKS_LIST.search(words):
-        return Expected.LIST
+        return AskedFor.LIST
     if _ASKS_YES_OR_NO.match(words):
-        return Expected.YES_OR_NO
-    return Expected.NOTHING
+        return AskedFor.YES_OR_NO
+    return AskedFor.NOTHING
 
 
 def end_of_turn_wait(context: PauseContext, style: EndpointingStyle) -> TurnWait:
@@ -196,7 +196,7 @@ def end_of_turn_wait(context: PauseContext, style: EndpointingStyle) -> TurnWait
     patient = style is EndpointingStyle.PATIENT
     reason = _reason(context)
     wait_ms = WAIT_MS[reason][patient]
-    if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
+    if reason is Reason.UNKNOWN and context.expected in (AskedFor.NUMBER, AskedFor.SPELLING):
         wait_ms = EXPECTING_MS[patient]
     if reason in IN_DOUBT:
         own_ms = _own_pauses_ms(context, patient=patient)
@@ -224,7 +224,7 @@ def _reason(context: PauseContext) -> Reason:
         return Reason.UNKNOWN
     said = " ".join(sentence)
     if _QUICK.fullmatch(said):
-        asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
+        asked_for = {AskedFor.NUMBER: Reason.NUMBER, AskedFor.SPELLING: Reason.SPELLING}
         return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
     if _ASKED_WHOLE.fullmatch(said):
         return Reason.QUESTION
@@ -239,9 +239,9 @@ def _reason(context: PauseContext) -> Reason:
     return Reason.OPEN_PUNCTUATION if _OPEN_END.search(text) else _judged(context, sentence)
 
 
-def _is_one_of_several(words: list[str], expected: Expected) -> bool:
+def _is_one_of_several(words: list[str], expected: AskedFor) -> bool:
     """Return whether the words end in one thing that others may follow: "bring paper towels"."""
-    return {"and", "all"}.isdisjoint(words) and (expected is Expected.LIST or _orders(words))
+    return {"and", "all"}.isdisjoint(words) and (expected is AskedFor.LIST or _orders(words))
 
 
 def _orders(words: list[str]) -> bool:
@@ -274,10 +274,10 @@ def _judged(context: PauseContext, sentence: list[str]) -> Reason:
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
 
 
-def _dictation(words: list[str], expected: Expected) -> Reason | None:
+def _dictation(words: list[str], expected: AskedFor) -> Reason | None:
     """Return the reason if a number, a spelling or an address is dictated; otherwise None."""
     said = " ".join(words)
-    addressing = expected is Expected.SPELLING or _ADDRESS.search(said)
+    addressing = expected is AskedFor.SPELLING or _ADDRESS.search(said)
     if _DOMAIN.search(said):
         return Reason.ADDRESS_COMPLETE
     letters = sum(len(word) == 1 and word not in "ai" for word in words[-4:])
@@ -285,7 +285,7 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
     if letters and not described and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
         return Reason.SPELLING
     digits, groups, tokens = _digits(words)
-    named = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
+    named = expected is AskedFor.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
     if groups and (named or groups > 2 or digits > 4 or letters):
         if _MONTH.search(said):
             return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
@@ -293,7 +293,7 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
             return Reason.NUMBER_COMPLETE
         may_be_all = digits in _MAY_BE_ALL and "card" not in words
         return Reason.NUMBER_MAY_GO_ON if may_be_all else Reason.NUMBER
-    if expected is Expected.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
+    if expected is AskedFor.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
         return Reason.NUMBER
     return Reason.SPELLING if addressing else None
 

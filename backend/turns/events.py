@@ -10,13 +10,13 @@ from dataclasses import field
 from typing import Any, Literal
 
 from backend.turns.limits import TurnLimits
-from backend.turns.record import Record
 from backend.turns.utterances import UtteranceKind
+from backend.turns.value_object import ValueObject
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
-class Event(Record):
+class Event(ValueObject):
     """The base of all events."""
 
 
@@ -66,7 +66,7 @@ class VoiceOffAxis(SpeechEvent):
 
 
 class OnsetHinted(SpeechEvent):
-    """The caller's voice may be beginning, though the detector is not sure; or the suspicion came to nothing."""
+    """The caller's voice may be beginning, though the detector is not sure; or the hint came to nothing."""
 
     hinted: bool
 
@@ -224,7 +224,7 @@ class ToolCalled(ResponderEvent):
     arguments: str
 
 
-class TokenUsage(Record):
+class TokenUsage(ValueObject):
     """The input and output tokens of a reply, by kind. The cached ones are part of the input."""
 
     text_in: int = 0
@@ -356,7 +356,7 @@ class PlaybackDrained(PlaybackEvent):
     played_ms: int
 
 
-class Heard(Record):
+class Heard(ValueObject):
     """The part of `item` that the caller really got before a flush."""
 
     item: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from backend.turns.end_of_turn import EndpointingStyle
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 COMMIT_AFTER_MS = 120
-"""Silence after which a piece of a turn is committed, so that its words are known early; not when eager. Of 225
-pieces of synthetic speech 15 have a silence of 120 ms or more within, 19 one of 100, and 32 one of 80."""
+"""Silence after which a segment of a turn is committed, so that its words are known early; not when eager. Of 225
+segments of synthetic speech 15 have a silence of 120 ms or more within, 19 one of 100, and 32 one of 80."""
 READ_AFTER_MS = 120
 """Silence after which a short utterance is read, where there is a reader."""
 READ_OVER_REPLY_AFTER_MS = 80
@@ -49,7 +49,7 @@ GOODBYE_WITHIN_S = 10
 """Time for the goodbye to be heard before we hang up anyway."""
 
 
-class TurnLimits(Record):
+class TurnLimits(ValueObject):
     """The limits that an operator, a caller or a caller's program can set."""
 
     style: EndpointingStyle = EndpointingStyle.BALANCED

@@ -95,10 +95,10 @@ class Notices:
         """The caller was greeted, or has said something: notices may be spoken."""
         self.not_before = 0.0
         """No notice is spoken earlier."""
-        self.parked: dict[str, Pending] = {}
-        """The notices that are not tried again in this call, by id."""
+        self.for_next_call: dict[str, Pending] = {}
+        """The notices that wait for the next call, by id."""
         self._done: dict[str, None] = {}
-        self._told_answers: list[str] = []
+        self._spoken_answers: list[str] = []
         self._cut_short = ""
         self._count = 0
         self.reply: NoticeReply | None = None
@@ -114,7 +114,7 @@ class Notices:
         """Accept a notice, unless it is known already; one that was withdrawn is accepted again."""
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = False
-        if spoken or notice in self.waiting or notice in self.parked or notice in self._done:
+        if spoken or notice in self.waiting or notice in self.for_next_call or notice in self._done:
             return []
         self._count += 1
         pending = Pending(notice, text, self._count, interruptible, late_answer=late_answer, expires_at=expires_at)
@@ -124,7 +124,7 @@ class Notices:
     def withdraw(self, notice: str) -> None:
         """Stop offering a notice in this call; one that is being spoken is spoken to its end."""
         self.waiting.pop(notice, None)
-        self.parked.pop(notice, None)
+        self.for_next_call.pop(notice, None)
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = True
 
@@ -139,10 +139,10 @@ class Notices:
         """Return the calls with answers that wait to be spoken."""
         return [pending.notice for pending in self.waiting.values() if pending.late_answer]
 
-    def take_told_answers(self) -> list[str]:
+    def take_spoken_answers(self) -> list[str]:
         """Return the calls with answers that were spoken since the last time it was asked."""
-        told, self._told_answers = self._told_answers, []
-        return told
+        spoken, self._spoken_answers = self._spoken_answers, []
+        return spoken
 
     def drop_expired(self, now: float) -> None:
         """Forget what is too old to be spoken."""
@@ -194,7 +194,7 @@ class Notices:
     def on_connection_lost(self) -> None:
         """Forget which notes the Responder has: a new connection knows none."""
         spoken = self.reply.notices if self.reply else ()
-        for pending in (*self.waiting.values(), *self.parked.values(), *spoken):
+        for pending in (*self.waiting.values(), *self.for_next_call.values(), *spoken):
             pending.noted = False
 
     def _delivered(self, pending: Pending) -> list[Command]:
@@ -202,7 +202,7 @@ class Notices:
         while len(self._done) > KNOWN_LIMIT:
             del self._done[next(iter(self._done))]
         if pending.late_answer:
-            self._told_answers.append(pending.notice)
+            self._spoken_answers.append(pending.notice)
             return []
         return [NoticeDelivered(pending.notice), *_shown(pending, "told")]
 
@@ -215,7 +215,7 @@ class Notices:
         else:
             pending.vain += 1
         enough_tried = pending.cuts >= MAX_CUTS or pending.vain >= MAX_VAIN
-        (self.parked if enough_tried else self.waiting)[pending.notice] = pending
+        (self.for_next_call if enough_tried else self.waiting)[pending.notice] = pending
         if pending.asked_for:  # it can be asked for again
             pending.asked_for = False
             return [Publish(ThinkerChanged(pending.notice, "stale"))]

@@ -35,7 +35,7 @@ What happens to a Thinker's answer is this, and nothing else:
 
     file in machine/          what it is about
     -----------------------   ---------------------------------------------------------------------------------
-    state, tables             all that is known at one moment, and the smallest moves; how a table is written
+    state, tables             all that is known at one moment, and the smallest actions; how a table is written
     floor/speech              a cough, a murmur, an interruption, noise, a segment of a turn
     floor/typed, playback     typed words; what was heard of replies, and what of them was cut
     pending_turn/segments     a segment of a turn takes the floor, and ends
@@ -47,7 +47,7 @@ What happens to a Thinker's answer is this, and nothing else:
     tool_calls, thinkers      the ledger of tool calls; answers in time, dismissals; `late_answers`: answers too late
     connection, silence       the line breaks and comes back; fillers, nudges, an answer owed too long
     ending, client            the last sentence of a call; what the caller's program decides itself
-    moves                     what several of these do; hanging up
+    actions                   what several of these do; hanging up
 """
 
 from __future__ import annotations

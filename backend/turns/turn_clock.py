@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from backend.page_events import AnswerMeasured, TurnMeasured
 
-LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
+LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "end_of_turn_ms", "played_ms")
 """The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
 provider began it; until its first audio; until the turn was believed over, where that came last; until the first frame
 left. They add up to `first_sound_ms`.
@@ -71,7 +71,7 @@ class TurnClock:
         return True
 
     def played(
-        self, now: float, *, wait_ms: int = 0, reason: str = "", pieces: int = 1, discarded: int = 0
+        self, now: float, *, wait_ms: int = 0, reason: str = "", segments: int = 1, discarded: int = 0
     ) -> TurnMeasured | None:
         """Mark the last leg, and return the report of all legs, with the details of a spoken turn."""
         if not self.reach(LEGS[-1], now):
@@ -79,20 +79,20 @@ class TurnClock:
         marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
         begun, sounded = (self._marks[LEGS.index(leg) + 1] for leg in ("reply_started_ms", "first_audio_ms"))
         token_at = sounded if self._token_at is None else self._token_at
-        hangover, commit, started, audio, patience, played = (end - begin for begin, end in pairwise(marks))
+        hangover, commit, started, audio, end_of_turn, played = (end - begin for begin, end in pairwise(marks))
         return TurnMeasured(
             turn=self.turn,
             hangover_ms=hangover,
             commit_ms=commit,
             reply_started_ms=started,
             first_audio_ms=audio,
-            patience_ms=patience,
+            end_of_turn_ms=end_of_turn,
             played_ms=played,
             first_sound_ms=marks[-1],
             first_token_ms=round((token_at - begun) * 1000),
             wait_ms=wait_ms,
             reason=reason,
-            pieces=pieces,
+            segments=segments,
             discarded=discarded,
         )
 

@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from backend.errors import MemoryUnavailable
-from backend.runtime.faults import skip_record
+from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, Unwatch
 
 INSTRUCTION_LIMIT = 10
@@ -101,19 +100,12 @@ class UserProfile:
 
     @classmethod
     def read(cls, stored: Mapping[str, object]) -> UserProfile:
-        """Return the profile in its stored form. Raises `MemoryUnavailable` for another form, which thus stays."""
-        try:
-            return msgspec.convert(stored, cls)
-        except msgspec.ValidationError as error:
-            skip_record("profile", error)
-            raise MemoryUnavailable("This server cannot read the user's profile.") from error
+        """Return the profile in its stored form, without the fields that this server cannot read."""
+        return msgspec.convert(_readable(cls, stored), cls)
 
     def stored(self, before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """Return what is set as JSON data, by name, with what only a newer version knows of the profile `before`."""
-        data = _set(self)
-        kinds = {"preferences": Preferences, "signals": Signals}
-        parts = {name: _carried(kind, before.get(name, {}), data.get(name, {})) for name, kind in kinds.items()}
-        return _carried(UserProfile, before, data | {name: part for name, part in parts.items() if part})
+        """Return what is set as JSON data, by name; what this server cannot read of `before` stays as it is."""
+        return _carried(UserProfile, before, _set(self))
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile with only these preferences, the instructions and so many characters of the summary."""
@@ -136,15 +128,33 @@ async def load_profile(memory: Memory, user_id: str) -> UserProfile:
     return UserProfile.read(await memory.user_context(user_id))
 
 
-def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile], None]) -> Unwatch:
-    """Call `listener` with every change of the user's profile, until the returned function is called."""
-    return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
+def watch_profile(memory: Memory, user_id: str, observer: Callable[[UserProfile], None]) -> Unwatch:
+    """Call `observer` with every change of the user's profile, until the returned function is called."""
+    return memory.observers.add(user_id, lambda stored: observer(UserProfile.read(stored)))
+
+
+_PARTS: Mapping[str, type[Any]] = {"preferences": Preferences, "signals": Signals}
+
+
+def _readable(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored fields of a `kind` that this server can read; the others are counted."""
+    found = dict[str, Any]()
+    for name in (each.name for each in fields(kind) if each.name in stored):
+        part = _PARTS.get(name)
+        value = _readable(part, stored[name]) if part and isinstance(stored[name], dict) else stored[name]
+        if decode_or_skip("profile", {name: value}, lambda field: msgspec.convert(field, kind)) is not None:
+            found[name] = value
+    return found
 
 
 def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a `kind`, and of `before` the fields that a `kind` does not have."""
-    known = {each.name for each in fields(kind)}
-    return {name: value for name, value in before.items() if name not in known} | data
+    """Return the data of a `kind`, and from `before` the fields that this server cannot read, as they are."""
+    readable = _readable(kind, before)
+    kept = {name: value for name, value in before.items() if name not in readable}
+    parts = {
+        name: _carried(part, before[name], data.get(name, {})) for name, part in _PARTS.items() if name in readable
+    }
+    return data | {name: part for name, part in parts.items() if part} | kept
 
 
 def _set(part: object) -> dict[str, Any]:

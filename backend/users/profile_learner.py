@@ -44,7 +44,7 @@ class LearnerDependencies:
     """Dependencies of the learners, shared by every call of this server."""
 
     watch: Callable[[str, Callable[[UserProfile], None]], Unwatch]
-    """Calls a listener with every change of a user's profile; see `profile.watch_profile`."""
+    """Calls an observer with every change of a user's profile; see `profile.watch_profile`."""
     summaries: Summaries
     ingest: IngestUtterance | None = None
     """Takes every utterance of a user; None: utterances are not taken."""
@@ -69,9 +69,6 @@ class ProfileLearner:
         self._timer: asyncio.TimerHandle | None = None
         self._watch = shared.watch
         self._unwatch: Unwatch | None = None
-
-    def __repr__(self) -> str:
-        return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
 
     def begin(self) -> None:
         """Follow the caller's profile."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, StringConstraints
 
-from backend.errors import BadRequest
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
@@ -44,7 +44,7 @@ PLACES_ASKED = "Has asked about the weather in: "
 """The beginning of the fact that names the places asked about."""
 PLACES_KEPT = 4
 SUMMARY_CHARS = 1_500
-TOPIC_LIMIT = 50
+QUESTION_TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
 
 FactText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
@@ -243,7 +243,7 @@ class SetMode:
 
 
 @dataclass(frozen=True, slots=True)
-class CountTopic:
+class CountQuestion:
     """Count a question about `domain` at Unix time `at`."""
 
     domain: str
@@ -268,12 +268,17 @@ class CountSession:
 async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, or what an update raises; then nothing is changed.
+    Raises `MemoryUnavailable`, also when this server cannot read what the updates change, or what an update raises;
+    then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
-        return changed.stored(stored)
+        before = UserProfile.read(stored)
+        changed = reduce(lambda profile, update: update.apply(profile), updates, before)
+        kept = changed.stored(stored)
+        if changed != before and kept == stored:
+            raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
+        return kept
 
     return UserProfile.read(await memory.update_user_context(user_id, change))
 
@@ -324,7 +329,7 @@ def _merged(stored: str, over: str, text: str) -> str:
 
 def _counted(topics: Mapping[str, int], domain: str) -> Mapping[str, int]:
     counts = {**topics, domain: topics.get(domain, 0) + 1}
-    while len(counts) > TOPIC_LIMIT:
+    while len(counts) > QUESTION_TOPIC_LIMIT:
         del counts[min((one for one in counts if one != domain), key=counts.__getitem__)]
     return counts
 

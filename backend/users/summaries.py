@@ -101,9 +101,6 @@ class Summaries:
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
     _owners: dict[str, str] = field(default_factory=dict, init=False)
 
-    def __repr__(self) -> str:
-        return f"Summaries({self.depth} under way, {self.failed} failed)"
-
     @property
     def depth(self) -> int:
         """Sessions with a summary under way."""
@@ -168,6 +165,8 @@ class Summaries:
         draft = draft_from(await self._answer(known, said))
         if draft is None:
             raise PeerError("The model's notes cannot be read.")
+        if known != UserProfile() and await load_profile(self.memory, user_id) == UserProfile():
+            return  # the user was erased meanwhile, perhaps at another process
         turns = sum(one.role == "user" for one in said)
         summary = MergeSummary(draft.summary, over=known.summary, at=time.time(), turns=turns)
         await update_profile(self.memory, user_id, summary, *map(AddFact, draft.facts))

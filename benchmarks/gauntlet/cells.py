@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.testing.calls import PlacedCall
-from backend.testing.peer import MortalPeer
+from backend.testing.peer import RestartablePeer
 from backend.testing.speech import silence, speech
 from backend.testing.waiting import until
 from benchmarks.gauntlet.ears import ToneWatch, longest_silence_s, seconds_heard, times_heard
@@ -28,7 +28,7 @@ class GauntletCall:
     """A placed call with its caller's moves, and the stretches of time in which something was owed."""
 
     call: PlacedCall
-    peer: MortalPeer
+    peer: RestartablePeer
     away_s: float
     """How long the provider is away, or says nothing, where it is a matter of that."""
     owed: list[tuple[float, float]] = field(default_factory=list)
@@ -66,25 +66,25 @@ class GauntletCall:
 
     async def is_heard(self) -> None:
         """Wait until the provider has sent the words of the question, or that it sends none."""
-        await self.call.told("transcript", WITHIN_S, role="user")
+        await self.call.event("transcript", WITHIN_S, role="user")
 
     async def outage(self) -> None:
         """Let the provider be away for the time set, beginning now; returns when it is back and the line stands."""
-        self.peer.go()
+        self.peer.kill()
         await asyncio.sleep(self.away_s)
         await self.comes_back()
 
     async def comes_back(self) -> None:
         """Let the provider come back, and wait for the line."""
-        await self.peer.come()
+        await self.peer.start()
         back = _now()
-        await until(lambda: self.call.all_told("responder_changed")[-1]["state"] == "connected", WITHIN_S)
+        await until(lambda: self.call.events_of("responder_changed")[-1]["state"] == "connected", WITHIN_S)
         self.back_s = _now() - back
 
     @property
     def apologies(self) -> int:
         """How often the caller was asked to say it again."""
-        return [told["content"] for told in self.call.all_told("transcript")].count(APOLOGY)
+        return [told["content"] for told in self.call.events_of("transcript")].count(APOLOGY)
 
 
 Drive = Callable[[GauntletCall], Awaitable[None]]
@@ -154,7 +154,7 @@ async def run_cell(provider: str, happening: Happening, line: GauntletCall) -> C
         trouble = str(error).splitlines()[0]
     frames = list(line.call.caller.received.frames)
     times = {hz: len(times_heard(frames, hz)) for hz in (*happening.answers, *happening.also)}
-    if line.call.all_told("session_ended"):
+    if line.call.events_of("session_ended"):
         trouble = f"{trouble} the call ended".strip()
     return Cell(
         provider,

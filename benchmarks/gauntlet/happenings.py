@@ -82,7 +82,7 @@ async def hears_the_provider_die(line: GauntletCall) -> None:
     await line.ask()
     await line.hears(BEGUN)
     await asyncio.sleep(1.5)
-    line.peer.go()
+    line.peer.kill()
     await line.comes_back()
     await line.hears(ANSWER)
 
@@ -90,8 +90,8 @@ async def hears_the_provider_die(line: GauntletCall) -> None:
 async def loses_the_provider_while_a_thinker_works(line: GauntletCall) -> None:
     """Ask; the provider is killed while a Thinker works for it, and knows nothing of the call when it is back."""
     await line.ask()
-    await line.call.told("thinker", 20, event="working")
-    line.peer.go()
+    await line.call.event("thinker", 20, event="working")
+    line.peer.kill()
     await asyncio.gather(line.comes_back(), line.hears(ANSWER))
 
 
@@ -106,7 +106,7 @@ async def asks_while_the_provider_is_away(line: GauntletCall) -> None:
     """Ask while nobody is there to hear it, and once more when asked to."""
 
     async def ask() -> None:
-        await line.call.told("responder_changed", 20, state="lost")
+        await line.call.event("responder_changed", 20, state="lost")
         await line.ask()
         await line.hears_apology(line.away_s + 30)
 

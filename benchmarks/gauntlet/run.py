@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backend.errors import VoiceError
 from backend.testing.calls import call_to
-from backend.testing.peer import MortalPeer, mortal_peer
+from backend.testing.peer import RestartablePeer, restartable_peer
 from backend.testing.speech import speech
 from benchmarks import processes
 from benchmarks.gauntlet.cells import QUESTION, Cell, GauntletCall, Happening, run_cell
@@ -58,8 +58,8 @@ class _Lane:
         """Return what was heard in all calls with the provider."""
         connections = [*(each.behaviour(short=self._short) for each in self._together), REST]
         async with AsyncExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            playing = mortal_peer(folder / "script.json", {"connections": connections}, "--strict", self._provider.wire)
+            script = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "script.json"
+            playing = restartable_peer(script, {"connections": connections}, "--strict", self._provider.wire)
             async with crowd:
                 peer = await stack.enter_async_context(playing)
             async with crowd:
@@ -77,7 +77,7 @@ class _Lane:
                 await self._run_together(url, peer, [happening])
         return self._cells
 
-    async def _run_together(self, url: str, peer: MortalPeer, happenings: Sequence[Happening]) -> None:
+    async def _run_together(self, url: str, peer: RestartablePeer, happenings: Sequence[Happening]) -> None:
         """Place one call after another, so that each gets the connection of its own script; then let all go on."""
         running, all_placed = [], asyncio.Event()
         for happening in happenings:
@@ -91,7 +91,7 @@ class _Lane:
         self,
         happening: Happening,
         url: str,
-        peer: MortalPeer,
+        peer: RestartablePeer,
         placed: asyncio.Event,
         all_placed: asyncio.Event,
     ) -> Cell:

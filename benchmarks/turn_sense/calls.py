@@ -22,9 +22,9 @@ from backend.runtime import parent
 from benchmarks.caller import MeasuredCaller
 from benchmarks.callers import LATENESS_EVERY_S, say
 from benchmarks.drained import CallersLoop
+from benchmarks.measurements import Kind as SpokenAs
 from benchmarks.microphone import Speech, Spoken
 from benchmarks.phone import PhoneCaller
-from benchmarks.record import Kind as SpokenAs
 from benchmarks.turn_sense import render
 from benchmarks.turn_sense.plan import IN_NOISE, NOBODY_CALLS, Call, CallResult, Clip, Played, Scene
 from benchmarks.turn_sense.provider import Began

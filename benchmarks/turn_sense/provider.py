@@ -48,7 +48,7 @@ from backend.responders.serving.server import ABORT, UvicornServer, listen
 from backend.responders.serving.service import MODEL
 from backend.responders.serving.shell import Connection
 from backend.runtime import parent
-from backend.testing.offline.record import ConnectionRecord
+from backend.testing.offline.connection_log import ConnectionLog
 from backend.testing.offline.script.handler import words_of
 from benchmarks.turn_sense import texts
 from benchmarks.turn_sense.plan import Commit, ProviderLog, Reply, Word
@@ -261,7 +261,7 @@ def tone(hertz: int) -> bytes:
     return np.asarray(wave * TONE_LEVEL * 32767).astype("<i2").tobytes()
 
 
-class SceneRecord(ConnectionRecord):
+class SceneRecord(ConnectionLog):
     """Follows what goes over the wire."""
 
     def __init__(self, call: CallState) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from backend.turns.end_of_turn import (
+    AskedFor,
     EndpointingStyle,
-    Expected,
     PauseContext,
     TurnWait,
     end_of_turn_wait,
@@ -98,7 +98,7 @@ def _call(call: Call, provider_ms: int, style: EndpointingStyle) -> Iterator[Jud
     credit, whole_turns = CREDIT_MAX, WHOLE_TURNS
     character_ms = CHARACTER_MS[call.family] / call.speed
     for scene in call.scenes:
-        expected = expected_answer(scene.prompt) if scene.prompt else Expected.NOTHING
+        expected = expected_answer(scene.prompt) if scene.prompt else AskedFor.NOTHING
         spoken = scene.clips[0].spoken[0]
         said, discarded = "", 0
         for piece, pause_ms in zip(spoken.pieces, [*spoken.pauses_ms, 0], strict=True):

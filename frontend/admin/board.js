@@ -30,7 +30,7 @@ const LEGS = {
   commit: "Turn submitted",
   reply_started: "Reply started",
   first_audio: "First sound",
-  patience: "Waited for more",
+  end_of_turn: "Waited for more",
   played: "Heard",
   first_sound: "Time to first sound",
   answer: "Time to the answer",

@@ -36,7 +36,7 @@ const DISCARDED_LIMIT = 16;
 export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.freeze([]) });
 
 /** The stages between the last sound of the caller and the first of the reply, in order. */
-export const LEGS = Object.freeze(/** @type {const} */ (["hangover", "commit", "reply_started", "first_token", "first_audio", "patience", "played"]));
+export const LEGS = Object.freeze(/** @type {const} */ (["hangover", "commit", "reply_started", "first_token", "first_audio", "end_of_turn", "played"]));
 
 /** @param {Turns} turns @param {import("../store.js").Action} action @returns {Turns} */
 export function turnsAfter(turns, { type, data }) {
@@ -89,12 +89,12 @@ export function waitedWords({ wait_ms = 0, reason = "" }) {
 
 /** Everything about the turn's pauses in a sentence, "" where there is nothing to say. @param {Turn} turn */
 export function pausesInWords({ metrics, discarded }) {
-  const { pieces = 1, discarded: thrown = 0 } = metrics ?? {};
+  const { segments = 1, discarded: thrown = 0 } = metrics ?? {};
   const count = Math.max(thrown, discarded.length);
   const tokens = discarded.reduce((sum, each) => sum + each, 0);
   const parts = [
     waitedWords(metrics ?? {}),
-    pieces > 1 && t("pause.pieces", { count: pieces }),
+    segments > 1 && t("pause.segments", { count: segments }),
     count > 0 && t("pause.discarded", { count }),
   ].filter((part) => typeof part === "string" && part !== "");
   if (!parts.length) return "";

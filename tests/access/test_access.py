@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.access.access import access_summary, decide_access
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.app.extensions import installed
 from backend.errors import SetupError
 from tests.http.world import settings_with
@@ -32,7 +32,7 @@ def test_an_open_server_with_credentials_does_not_listen_beyond_loopback(credent
 
 
 def test_an_open_server_without_credentials_listens_anywhere() -> None:
-    assert decide_access(settings_with(), "0.0.0.0").tier_here is Tier.ANONYMOUS
+    assert decide_access(settings_with(), "0.0.0.0").scope_here is ToolScope.ANONYMOUS
 
 
 def test_the_first_lines_say_who_is_admitted() -> None:
@@ -43,7 +43,7 @@ def test_the_first_lines_say_who_is_admitted() -> None:
 
 def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one_published_elsewhere_is() -> None:
     here = settings_with(openai_api_key="sk-1", publish_on="127.0.0.1")
-    assert decide_access(here, "0.0.0.0").tier_here is Tier.OPERATOR
+    assert decide_access(here, "0.0.0.0").scope_here is ToolScope.OPERATOR
     assert "on this machine" in access_summary(here, "0.0.0.0")
     with pytest.raises(SetupError):
         decide_access(settings_with(openai_api_key="sk-1", publish_on="0.0.0.0"), "0.0.0.0")
@@ -51,15 +51,15 @@ def test_a_container_that_is_published_on_loopback_is_not_open_to_others_and_one
 
 def test_the_operator_may_still_open_the_server() -> None:
     settings = settings_with(openai_api_key="sk-1", access_open_anywhere=True)
-    assert decide_access(settings, "0.0.0.0").tier_here is Tier.ANONYMOUS
+    assert decide_access(settings, "0.0.0.0").scope_here is ToolScope.ANONYMOUS
     assert "ACCESS_OPEN_ANYWHERE" in access_summary(settings, "0.0.0.0")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.3.2.1"])
 def test_a_caller_of_an_open_server_that_only_this_machine_reaches_is_the_operator(host: str) -> None:
-    assert decide_access(settings_with(openai_api_key="sk-1"), host).tier_here is Tier.OPERATOR
+    assert decide_access(settings_with(openai_api_key="sk-1"), host).scope_here is ToolScope.OPERATOR
 
 
 def test_without_the_open_mode_nobody_here_is_an_operator() -> None:
     settings = settings_with(access="key", api_keys=f"shop:{'s' * 32}", openai_api_key="sk-1")
-    assert decide_access(settings, "127.0.0.1").tier_here is Tier.ANONYMOUS
+    assert decide_access(settings, "127.0.0.1").scope_here is ToolScope.ANONYMOUS

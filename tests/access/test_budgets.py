@@ -15,7 +15,7 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.access import Access
-from backend.access.usage import DayCounts, Resource, Scope, Subject
+from backend.access.usage import DayCounts, Resource, Subject, SubjectKind
 from backend.testing.model import Line, Scene
 from tests.access.world import ASKED, OTHER, STRANGER, TURN_TOKENS, paying
 from tests.http.test_keys import SECRET, shown, token
@@ -79,7 +79,7 @@ async def test_above_the_ceiling_whatever_costs_answers_503_with_a_hint(tmp_path
         "/api/rtc/offer": {"sdp": SDP},
     }
     async with paying(tmp_path, budgets={"total": USED_UP}, scenes=["Four."], admin_token="a" * 16) as here:
-        here.services.people.budgets.show_in(here.metrics.registry)
+        here.services.people.budgets.register_in(here.metrics.registry)
         async with here.browser() as at_home:  # counted, never refused
             assert (await at_home.post("/api/singleturn", json=ASKED)).status_code == 200
         async with here.browser(headers=OTHER) as client:
@@ -219,7 +219,7 @@ async def test_a_turn_over_its_users_budget_answers_429_with_a_hint(tmp_path: Pa
             assert refused.status_code == 429, refused.text
             assert "model tokens is used up" in message_of(refused)
             assert "midnight UTC" in refused.json()["error"]["hint"] and int(refused.headers["retry-after"]) > 0
-        assert here.services.people.budgets.refusals == {(Scope.USER, Resource.MODEL_TOKENS): 1}
+        assert here.services.people.budgets.refusals == {(SubjectKind.USER, Resource.MODEL_TOKENS): 1}
 
 
 async def test_a_streamed_turn_over_its_budget_ends_with_an_error_and_a_hint(tmp_path: Path) -> None:
@@ -265,4 +265,4 @@ async def test_requests_do_not_wait_for_one_another_at_a_slow_redis(monkeypatch:
 
     monkeypatch.setattr(counts._client, "execute", slowly)
     async with asyncio.timeout(1):
-        await asyncio.gather(*(counts.read([Subject(Scope.USER, f"user {number}")]) for number in range(10)))
+        await asyncio.gather(*(counts.read([Subject(SubjectKind.USER, f"user {number}")]) for number in range(10)))

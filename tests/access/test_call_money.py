@@ -20,12 +20,12 @@ NO_MONEY = {"BUDGETS__USER__USD": "0.0001", "BUDGETS__LIMIT_LOOPBACK": "true"}
 
 async def heard_to_the_end(call: PlacedCall, sentence: str) -> str:
     """Wait for the end of a call, whose answer and last sentence were heard whole; return the reason."""
-    ended = await call.told("session_ended", within_s=20)
-    said = [each["content"] for each in call.all_told("transcript") if each["role"] == "assistant"]
+    ended = await call.event("session_ended", within_s=20)
+    said = [each["content"] for each in call.events_of("transcript") if each["role"] == "assistant"]
     assert said[-2:] == [ANSWER["text"], sentence]
     sounding_ms = 20 * len(call.audible())
     assert sounding_ms > 2500 + 1500, "the answer, and the sentence after it"
-    assert not call.all_told("transcript_interrupted")
+    assert not call.events_of("transcript_interrupted")
     return str(ended.data["reason"])
 
 
@@ -48,7 +48,7 @@ async def test_money_of_the_day_ends_a_call_after_its_answer_and_refuses_the_nex
             async with placed_call(server, browser=browser) as call:
                 await call.say(silence(200) + speech(QUESTION))
                 assert await heard_to_the_end(call, CLIP_WORDS[Clip.BUDGET]) == "budget"
-                used = call.all_told("usage")[-1]
+                used = call.events_of("usage")[-1]
                 assert used["call_usd"] > 0.0001
             entries = await entries_of(browser, call.ticket.conversation_id)
             assert sum(each.get("cost_usd", 0) for each in entries) == pytest.approx(used["call_usd"])

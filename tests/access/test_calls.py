@@ -25,7 +25,7 @@ async def test_a_call_over_its_voice_budget_ends_with_a_goodbye_and_gives_its_pl
     with two_servers(peer, **limits) as (one, two):
         async with placed_call(one) as call, a_browser(two) as other:
             assert (await other.post("/api/sessions", json={})).status_code == 429, "of that address one is live"
-            ended = await call.told("session_ended", within_s=20)
+            ended = await call.event("session_ended", within_s=20)
             assert ended.data["reason"] == "budget" and call.audible(), "a goodbye was spoken"
             assert (await call.http.post("/api/sessions", json={})).status_code == 429
 
@@ -48,7 +48,7 @@ async def test_a_thinker_over_the_budget_is_told_so_and_the_call_ends_with_a_goo
     with running_server(peer, BUDGETS__USER__MODEL_TOKENS="50", BUDGETS__LIMIT_LOOPBACK="true") as server:
         async with placed_call(server) as call:
             await call.say(silence(200) + speech(QUESTION))
-            ended = await call.told("session_ended", within_s=20)
+            ended = await call.event("session_ended", within_s=20)
             assert ended.data["reason"] == "budget" and call.audible(), "a goodbye was spoken"
         received = [event["event"] for event in (await peer.connections())[-1]["received"]]
         items = [event["item"] for event in received if "item" in event]

@@ -60,7 +60,7 @@ async def test_a_call_shows_what_its_replies_took_and_counts_it() -> None:
             )
             call.responder.say(end)
         await settle()
-        first, second = call.told("usage")
+        first, second = call.events_of("usage")
         assert (first["input_tokens"], first["cached_tokens"], first["output_tokens"]) == (1500, 600, 350)
         assert (first["usd"], second["call_usd"], second["call_tokens"]) == (0.0025, 0.005, 3700)
         assert charged[0]["audio_out"] == 300
@@ -75,5 +75,5 @@ async def test_without_a_price_nothing_is_invented() -> None:
     async with placed_call(ScriptedResponder()) as call:
         call.responder.say(ev.ReplyFinished("r1", "completed", "", 10, 5))
         await settle()
-        [shown] = call.told("usage")
+        [shown] = call.events_of("usage")
         assert shown["usd"] is None and shown["call_usd"] is None and shown["call_tokens"] == 15

@@ -42,9 +42,9 @@ async def test_a_server_serves_when_it_says_so_and_a_signal_says_goodbye_and_lea
             server.process.send_signal(signal.SIGINT)
             await asyncio.gather(call.hears_something(), other.hears_something())
             for each in (call, other):
-                ended = await each.told("session_ended", within_s=8)
+                ended = await each.event("session_ended", within_s=8)
                 assert ended.data == {"reason": "shutdown"}
-                assert each.all_told("transcript")[-1]["content"] == "I have to go now. Goodbye!"
+                assert each.events_of("transcript")[-1]["content"] == "I have to go now. Goodbye!"
                 assert len(each.audible()) * FRAME_MS > 1000, "the goodbye was heard, not only begun"
             assert await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S) == 0
         await gone(offspring, within_s=1)
@@ -80,9 +80,9 @@ async def test_what_was_said_is_in_redis_after_a_restart() -> None:
                 path = f"/api/sessions/{call.ticket.session_id}/messages"
                 headers = {"Authorization": f"Bearer {call.ticket.token}"}
                 await call.http.post(path, json={"text": "remember this"}, headers=headers)
-                await call.told("transcript", role="assistant")
+                await call.event("transcript", role="assistant")
                 server.process.send_signal(signal.SIGTERM)
-                await call.told("session_ended")
+                await call.event("session_ended")
             assert await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S) == 0
             written = b"".join(path.read_bytes() for path in (server.folder / "var/redis").rglob("*.aof"))
     assert b"remember this" in written

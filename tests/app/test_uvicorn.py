@@ -53,9 +53,9 @@ async def test_uvicorns_command_serves_the_page_and_a_call_and_a_signal_says_goo
             async with placed_call(server) as call:
                 path, token = f"/api/sessions/{call.ticket.session_id}/messages", call.ticket.token
                 await call.http.post(path, json={"text": "Hi."}, headers={"Authorization": f"Bearer {token}"})
-                await call.told("transcript", role="assistant", content="Hello.")
+                await call.event("transcript", role="assistant", content="Hello.")
                 server.process.send_signal(signal.SIGTERM)
-                await call.told("session_ended", reason="shutdown")
+                await call.event("session_ended", reason="shutdown")
             await asyncio.to_thread(server.process.wait, 15)
 
 

@@ -15,8 +15,8 @@ from backend.transports.webrtc.peer import AudioPeer
 from backend.transports.webrtc.srtp import Packet
 from benchmarks.caller import MeasuredCaller
 from benchmarks.drained import CallersLoop
+from benchmarks.measurements import Kind
 from benchmarks.microphone import spoken
-from benchmarks.record import Kind
 from responder_thinker.signalling import Signalling, Ticket
 
 pytestmark = pytest.mark.realtime

@@ -19,7 +19,7 @@ from benchmarks.gauntlet.ears import longest_silence_s, times_heard
 from benchmarks.gauntlet.happenings import ANSWER, ANSWERED, BEGUN, PREAMBLE, REST, STORY, ask_almanac, script
 from benchmarks.gauntlet.providers import PROVIDERS, GauntletProvider
 from benchmarks.gauntlet.run import PLUGINS
-from tests.support.offline_peer import OfflinePeer, mortal_peer, offline_peer
+from tests.support.offline_peer import OfflinePeer, offline_peer, restartable_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
@@ -56,7 +56,7 @@ async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_
     one_is, two_is = BY_NAME[first], BY_NAME[second]
     now = asyncio.get_running_loop().time
     async with (
-        mortal_peer(tmp_path / "one.json", dying, "--strict", one_is.wire) as one,
+        restartable_peer(tmp_path / "one.json", dying, "--strict", one_is.wire) as one,
         offline_peer(REST, "--strict", two_is.wire) as two,
     ):
         with running_server(None, **settings_of(one_is, one.peer, two_is, two)) as server:
@@ -64,17 +64,17 @@ async def test_a_call_goes_on_in_another_protocol_with_its_history_and_its_open_
                 await call.say(silence(100) + speech(QUESTION))
                 await until(lambda: heard(call, BEGUN) == 1, 15)
                 if not delegates:
-                    await call.told("thinker", 15, event="working")
-                one.go()
+                    await call.event("thinker", 15, event="working")
+                one.kill()
                 died = now()
-                await call.told("responder_changed", 15, state="connected")
+                await call.event("responder_changed", 15, state="connected")
                 await until(lambda: heard(call, ANSWER) == 1, 20)
                 assert longest_silence_s(call.caller.received.frames, died, now()) < SILENCE_MOST_S
                 await call.hears_nothing_for(1.5)
                 assert heard(call, ANSWER) == 1
-                said = [told["content"] for told in call.all_told("transcript")]
+                said = [told["content"] for told in call.events_of("transcript")]
                 assert said.count("One moment, please.") <= 1
-                assert not call.all_told("session_ended")
+                assert not call.events_of("session_ended")
                 await goes_on(call)
         await given_all(two, two_is, delegates=delegates, transcribes=first != "vllm_omni")
 

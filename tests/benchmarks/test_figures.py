@@ -12,9 +12,9 @@ from benchmarks.figures import (
     legs,
     media_figures,
 )
-from benchmarks.record import (
+from benchmarks.measurements import (
     CallersReport,
-    CallRecord,
+    CallMeasurements,
     Kind,
     Packets,
     ProviderCall,
@@ -33,8 +33,8 @@ def packets(*stretches: tuple[int, int], every: float = 0.02) -> Packets:
     return Packets([n * every for n in numbers], list(numbers), [n * 960 for n in numbers], peaks, [False] * len(peaks))
 
 
-def call(heard: Packets, *said: Utterance) -> CallRecord:
-    return CallRecord(setup_s=0.2, said=list(said), packets=heard)
+def call(heard: Packets, *said: Utterance) -> CallMeasurements:
+    return CallMeasurements(setup_s=0.2, said=list(said), packets=heard)
 
 
 def question(began: float, ended: float) -> Utterance:
@@ -115,5 +115,5 @@ def test_an_utterance_taken_for_two_turns_is_one_too_many() -> None:
     assert figures.turns_split == 1
 
 
-def report(*calls: CallRecord, began: float = 0.0, ended: float = 10.0) -> CallersReport:
+def report(*calls: CallMeasurements, began: float = 0.0, ended: float = 10.0) -> CallersReport:
     return CallersReport(list(calls), began, ended, lateness_ms=[1.0])

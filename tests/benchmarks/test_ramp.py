@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from benchmarks.figures import MediaFigures, Settings, media_figures, spread
+from benchmarks.measurements import CallersReport
 from benchmarks.ramp import Rule, Try, answer, judged, next_number
-from benchmarks.record import CallersReport
 
 
 def climbed(carries: int, *, start: int = 8, most: int = 500) -> tuple[int, list[int]]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.figures import Settings, Spread, media_figures
+from benchmarks.measurements import CallersReport
 from benchmarks.processes import Cores, Usage
-from benchmarks.record import CallersReport
 from benchmarks.report import middle, rows_of, save
 from benchmarks.run import Run, server_figures
 from benchmarks.yardstick import Yardstick

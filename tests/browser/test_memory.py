@@ -16,8 +16,8 @@ from backend.access.credentials import Signatures
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,
+    CountQuestion,
     CountSession,
-    CountTopic,
     SetPreference,
     WatchTicker,
     WriteSummary,
@@ -45,7 +45,7 @@ async def known_user(here: World, tab: Tab) -> None:
         AddFact("plays the cello"),
         AddInstruction("Call me captain."),
         WriteSummary("Asked about the weather."),
-        CountTopic("weather", 1.0),
+        CountQuestion("weather", 1.0),
         CountSession(2.0),
     )
     cookie = Signatures(KEY, token_age_s=60).cookie(USER)

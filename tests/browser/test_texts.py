@@ -67,7 +67,7 @@ def call(server: StandIn) -> None:
     server.publish("murmur", kind="noise", words="")
     server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
                 played_ms=15, first_sound_ms=400, first_token_ms=40, wait_ms=1270, reason="eager",
-                pieces=2)  # fmt: skip
+                segments=2)  # fmt: skip
     server.publish("task", task_id="t1", event="queued", kind="⟦research⟧", instruction="⟦x⟧", detail="")
     server.publish("notice", id="n1", kind="result", text="⟦done⟧", state="waiting")
 

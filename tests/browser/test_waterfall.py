@@ -16,7 +16,7 @@ LEGS = {
     "commit_ms": 4,
     "reply_started_ms": 30,
     "first_audio_ms": 120,
-    "patience_ms": 200,
+    "end_of_turn_ms": 200,
     "played_ms": 16,
 }
 
@@ -31,7 +31,7 @@ AFTER = """async (events) => {
 def legs(turn: int, **changes: int) -> tuple[str, dict[str, Any]]:
     parts = LEGS | {name: ms for name, ms in changes.items() if name != "first_token_ms"}
     token = {"first_token_ms": changes.get("first_token_ms", 90)}
-    about = {"wait_ms": 700, "reason": "nothing known", "pieces": 1, "discarded": 0}
+    about = {"wait_ms": 700, "reason": "nothing known", "segments": 1, "discarded": 0}
     return "turn_metrics", {"turn": turn, **parts, "first_sound_ms": sum(parts.values()), **token, **about}
 
 
@@ -100,7 +100,7 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(tab: Tab, 
     shown = {name: (float(left[:-1]) * 14, float(width[:-1]) * 14) for name, left, width in widths}
     expected = {
         "hangover": (0, 300), "commit": (300, 4), "reply_started": (304, 30), "first_token": (334, 90),
-        "first_audio": (424, 30), "patience": (454, 200), "played": (654, 16),
+        "first_audio": (424, 30), "end_of_turn": (454, 200), "played": (654, 16),
         "complete": (500, 900), "tool": (540, 600),
     }  # fmt: skip
     lanes = await tab.page.locator("[data-testid=turn] .lane:not(.of-axis)").evaluate_all(
@@ -151,7 +151,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1400 ms: trailing off."),
     ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words were known yet."),
     (
-        {"wait_ms": 420, "reason": "complete question", "pieces": 3},
+        {"wait_ms": 420, "reason": "complete question", "segments": 3},
         "Waited 420 ms: complete question, said in 3 pieces.",
     ),
     ({"wait_ms": 0, "reason": ""}, ""),
@@ -169,7 +169,7 @@ async def test_the_wait_of_a_turn_is_explained_in_words(tab: Tab, server: StandI
 
 async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(tab: Tab, server: StandIn) -> None:
     discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
-    metrics = legs(1)[1] | {"pieces": 2, "discarded": 2}
+    metrics = legs(1)[1] | {"segments": 2, "discarded": 2}
     await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)
     await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2640 tokens).")
     server.publish("turn_metrics", **legs(2)[1])

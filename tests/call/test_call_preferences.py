@@ -82,7 +82,7 @@ async def test_the_call_is_served_by_the_responder_that_was_chosen_and_a_removed
         providers = Providers([provider("first", dialled), provider("second", dialled)])
         async with placed_call(remembering=memory, providers=providers) as call:
             assert [name for name, _ in dialled] == [expected]
-            assert call.told("session_started")[0]["responder"] == expected
+            assert call.events_of("session_started")[0]["responder"] == expected
             assert dialled[0][1].voice == ("cedar" if chosen else "")
         assert [each.name for each in providers.all] == ["first", "second"], "others keep the order"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.access.principal import PUBLIC, Reach, Tier
+from backend.access.principal import PUBLIC, CallerScope, ToolScope
 from backend.call.consent_replies import WAITING_LIMIT, ConsentReplies
 from backend.errors import MemoryUnavailable
 from backend.sessions.session import Session, SessionRequest
@@ -79,7 +79,7 @@ async def test_a_yes_whose_words_come_after_the_call_of_the_tool_is_waited_for()
 
 
 async def test_a_session_that_somebody_shares_by_its_token_reaches_public_tools_only() -> None:
-    session = Session(SessionRequest("ada", "c1", reach=Reach(Tier.OPERATOR)), "fake")
-    assert session.reach.tier is Tier.OPERATOR
+    session = Session(SessionRequest("ada", "c1", caller_scope=CallerScope(ToolScope.OPERATOR)), "fake")
+    assert session.caller_scope.scope is ToolScope.OPERATOR
     session.share()
-    assert session.reach == PUBLIC
+    assert session.caller_scope == PUBLIC

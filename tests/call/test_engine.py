@@ -76,7 +76,7 @@ async def test_a_sound_near_the_callers_level_keeps_a_reply_back_in_a_pause_and_
         due = call.live.parts.machine.deadline()
         endpointing.near_sound = True
         await call.speak(0, then_silent=1)
-        assert call.told("floor")[-1] == {"floor": "pausing"} and due is not None
+        assert call.events_of("floor")[-1] == {"floor": "pausing"} and due is not None
         assert call.live.parts.machine.deadline() == pytest.approx(due + HINTED_S)
         endpointing.near_sound = False
         await call.speak(0, then_silent=1)
@@ -91,7 +91,7 @@ async def test_the_first_frame_of_speech_turns_the_reply_down_immediately() -> N
         call.transport.tick(5)
         before, after = call.transport.played[2], call.transport.played[7]
         assert loudness_db(after) < loudness_db(before) - 12
-        assert call.told("floor")[-1] == {"floor": "held"}
+        assert call.events_of("floor")[-1] == {"floor": "held"}
 
 
 @pytest.mark.parametrize("switched", [False, True])
@@ -100,7 +100,7 @@ async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_
     allowed: bool, switched: bool
 ) -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
-        assert call.told("session_started")[0]["interruptions"] is allowed
+        assert call.events_of("session_started")[0]["interruptions"] is allowed
         if switched:
             call.live.allow_interruptions(not allowed)
             assert call.session.interruptions is not allowed
@@ -108,7 +108,7 @@ async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_
         await call.play_out(3)
         await call.speak(20)
         assert bool(call.done(do.CancelReply)) is (allowed is not switched)
-        assert call.told("interruptions") == ([{"allowed": not allowed}] if switched else [])
+        assert call.events_of("interruptions") == ([{"allowed": not allowed}] if switched else [])
 
 
 async def test_murmurs_and_discarded_replies_are_counted() -> None:
@@ -129,7 +129,7 @@ async def test_after_a_cough_the_reply_goes_on_as_it_was() -> None:
         call.transport.tick(5)
         await call.speak(0, then_silent=3)
         await call.play_out(5)
-        assert {"floor": "held"} in call.told("floor") and not call.told("transcript_interrupted")
+        assert {"floor": "held"} in call.events_of("floor") and not call.events_of("transcript_interrupted")
         assert call.done(do.ClearInput) and not call.done(do.CancelReply)
 
 
@@ -142,7 +142,7 @@ async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_
         kinds = [type(command) for command in call.responder.commands[2:]]
         assert kinds == [do.CancelReply, do.TruncateItem], "what was flushed comes back to the machine, after the rest"
         assert call.done(do.TruncateItem) == [do.TruncateItem(item, 100)]
-        [interrupted] = call.told("transcript_interrupted")
+        [interrupted] = call.events_of("transcript_interrupted")
         assert "one two three four".startswith(interrupted["heard"]) and interrupted["heard"]
         assert call.transport.tick(3) == bytes(960)
     assert call.session.counts["interruptions"] == 1
@@ -155,13 +155,13 @@ async def test_a_tool_call_is_thought_about_submitted_and_spoken_of() -> None:
         [result] = call.done(do.SubmitResult)
         assert (result.call, json.loads(result.output)["answer"]) == ("c1", "About how far.")
         assert [request.purpose for request in call.responder.requests] == [do.Purpose.ANSWER, do.Purpose.RESULT]
-        assert [data["event"] for data in call.told("thinker")] == ["routed", "working", "complete"]
-        assert all(data["label"] == "Moon" for data in call.told("thinker"))
+        assert [data["event"] for data in call.events_of("thinker")] == ["routed", "working", "complete"]
+        assert all(data["label"] == "Moon" for data in call.events_of("thinker"))
 
 
 async def test_the_page_is_told_how_the_call_was_made() -> None:
     async with placed_call() as call:
-        [started] = call.told("session_started")
+        [started] = call.events_of("session_started")
     assert started["session_id"] == call.session.id
     assert (started["hearing"], started["responder"], started["offline"]) == ("silero", "fake", True)
 
@@ -169,7 +169,7 @@ async def test_the_page_is_told_how_the_call_was_made() -> None:
 async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> None:
     async with placed_call() as call:
         await call.type_and_answer()
-        [legs] = call.told("turn_metrics")
+        [legs] = call.events_of("turn_metrics")
         registry = call.line.metrics.registry
         assert registry.get_sample_value("voice_turn_leg_seconds_count", {"leg": "first_sound"}) == 1
     assert legs["turn"] == 1
@@ -178,5 +178,5 @@ async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> N
 async def test_a_reply_that_does_not_fit_in_the_queue_is_cut_and_said_to_be() -> None:
     async with placed_call() as call:
         await call.ask(pcm=bytes(48 * 301_000))
-        [error] = call.told("error")
+        [error] = call.events_of("error")
     assert "too long" in error["message"]

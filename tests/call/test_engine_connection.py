@@ -84,13 +84,13 @@ async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monk
     monkeypatch.setattr(responder_link, "SPREAD_S", 0.0)
     monkeypatch.setattr(responder_link, "RECONNECT_S", 0.1)
     async with placed_call(*[ResponderUnavailable("busy")] * 100) as call:
-        await until(lambda: bool(call.told("error")))
+        await until(lambda: bool(call.events_of("error")))
         assert 2 < len(call.histories) < 50
         assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "something is said"
         call.transport.tick(1000)
         async with asyncio.timeout(1):
             assert await call.task == "responder_gone"
-    assert call.told("error") and not call.told("session_started")
+    assert call.events_of("error") and not call.events_of("session_started")
 
 
 async def test_a_caller_who_comes_while_nobody_can_be_reached_is_told_so_and_then_answered(
@@ -99,12 +99,12 @@ async def test_a_caller_who_comes_while_nobody_can_be_reached_is_told_so_and_the
     monkeypatch.setattr(responder_link, "LATE_AFTER_S", 0.05)
     async with placed_call(ResponderUnavailable("busy")) as call:
         call.session.live_call().type_text("hello")
-        await until(lambda: bool(call.told("responder_changed")))
-        assert call.told("responder_changed")[0]["state"] == "lost"
-        assert "cannot be reached yet" in call.told("error")[0]["message"]
+        await until(lambda: bool(call.events_of("responder_changed")))
+        assert call.events_of("responder_changed")[0]["state"] == "lost"
+        assert "cannot be reached yet" in call.events_of("error")[0]["message"]
         await until(lambda: len(call.responders) == 1)
         await settle()
-        assert [data["state"] for data in call.told("responder_changed")] == ["lost", "connected"]
+        assert [data["state"] for data in call.events_of("responder_changed")] == ["lost", "connected"]
         assert call.done(do.AddUserText) == [do.AddUserText("hello")] and len(call.responder.requests) == 1
 
 
@@ -136,7 +136,7 @@ async def test_before_a_provider_ends_the_connection_the_call_goes_over_to_a_new
         await until(lambda: len(call.responders) == 2)
         await until(lambda: first.closed)
         assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
-        assert call.told("responder_changed") == [] and call.told("error") == []
+        assert call.events_of("responder_changed") == [] and call.events_of("error") == []
         call.session.live_call().type_text("go on")
         await settle()
         assert [len(each.requests) for each in (first, call.responder)] == [1, 1]
@@ -162,6 +162,6 @@ async def test_where_no_new_connection_can_be_made_the_old_one_is_kept() -> None
     async with placed_call(lasting(0.1), ResponderUnavailable("busy"), ScriptedResponder()) as call:
         first = call.responder
         await until(lambda: len(call.histories) >= 2)
-        assert not first.closed and call.told("error") == []
+        assert not first.closed and call.events_of("error") == []
         await until(lambda: first.closed)
         assert len(call.responders) == 2

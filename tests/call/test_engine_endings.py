@@ -48,7 +48,7 @@ async def test_a_shutdown_is_said_aloud_before_the_line_goes() -> None:
         assert not call.task.done() and any(call.transport.tick(10))
         await call.play_out(500)
         assert await call.task == "shutdown"
-        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.GOODBYE]
+        assert call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.GOODBYE]
 
 
 async def test_a_call_does_not_last_longer_than_it_may() -> None:
@@ -57,7 +57,7 @@ async def test_a_call_does_not_last_longer_than_it_may() -> None:
         await call.play_out(500)
         async with asyncio.timeout(1):
             assert await call.task == "max_minutes"
-        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
+        assert call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
 
 
 @pytest.mark.parametrize(("reason", "clip"), [("budget", do.Clip.BUDGET), ("max_minutes", do.Clip.LIMIT)])
@@ -69,7 +69,7 @@ async def test_a_call_whose_budget_is_used_up_ends_with_a_sentence_that_says_so(
         assert not call.task.done() and any(call.transport.tick(10))
         await call.play_out(500)
         assert await call.task == reason
-        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
+        assert call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
 
 
 @pytest.mark.parametrize("end", ["already over", "finished", "interrupted"])
@@ -87,7 +87,7 @@ async def test_a_limit_in_mid_answer_lets_it_be_heard_and_asks_for_no_other(end:
         elif end == "finished":
             await call.finish_reply()
         await call.play_out(9)
-        assert call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
+        assert call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT]
         await call.play_out(500)
         assert await call.task == "max_minutes"
         assert len(call.responder.requests) == 1
@@ -98,7 +98,7 @@ async def test_an_answer_that_never_ends_is_cut_at_a_limit() -> None:
     async with placed_call(limits=limits) as call:
         await call.ask()
         call.live.hang_up("max_minutes")
-        await until(lambda: call.told("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT], 2)
+        await until(lambda: call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[do.Clip.LIMIT], 2)
         await call.play_out(500)
         assert await call.task == "max_minutes"
 
@@ -130,7 +130,7 @@ async def test_nothing_is_left_of_an_ended_call() -> None:
     async with placed_call(thinkers=thinkers(slow=_never)) as call:
         call.session.live_call().type_text("hello")
         await call.call_thinker("slow", "why")
-        assert call.told("thinker")
+        assert call.events_of("thinker")
         call.transport.finish()
         await call.task
     await settle()

@@ -79,7 +79,7 @@ async def test_a_reply_that_breaks_off_is_shown_counted_and_logged_without_its_w
         await call.ask(says="my secret is")
         call.responder.say(ev.ReplyFinished(f"r-{call.responder.requests[-1].request}", status, reason))
         await settle()
-        [shown] = call.told("reply_failed")
+        [shown] = call.events_of("reply_failed")
         assert (shown["status"], shown["reason"], shown["remedy"]) == (status, reason, "continued")
         labels = {"status": status, "remedy": "continued"}
         assert call.line.metrics.registry.get_sample_value("voice_replies_failed_total", labels) == 1
@@ -96,7 +96,7 @@ async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:
         await call.type_and_answer("again")
         call.transport.finish()
         assert await call.task == "disconnected"
-    assert not call.told("error") and call.transport.closed
+    assert not call.events_of("error") and call.transport.closed
 
 
 async def test_a_call_that_is_cancelled_cleans_up_all_the_same() -> None:
@@ -120,7 +120,7 @@ async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it()
     )
     async with placed_call(remembering=memory, conversation="c1") as call:
         assert call.histories == [[PastMessage("user", "I am Ana."), PastMessage("assistant", "Hello Ana.")]]
-        assert call.told("session_started")[0]["conversation_id"] == "c1"
+        assert call.events_of("session_started")[0]["conversation_id"] == "c1"
         await call.type_and_answer()
         for job in call.jobs:
             await job(memory)
@@ -134,14 +134,14 @@ async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it()
 async def test_a_conversation_that_cannot_be_read_costs_its_words_and_the_page_is_listeners() -> None:
     memory = FakeMemory()
     async with placed_call(remembering=memory, conversation="c1") as call:
-        assert call.told("session_started")[0]["history"] == "kept"
+        assert call.events_of("session_started")[0]["history"] == "kept"
 
     async def slow(_user: str, _conversation: str) -> None:
         return None
 
     async with placed_call(conversation="c1", earlier=slow) as call:
         assert call.histories == [[]]
-        assert call.told("session_started")[0]["history"] == "unavailable"
+        assert call.events_of("session_started")[0]["history"] == "unavailable"
 
 
 async def test_a_new_conversation_asks_memory_nothing() -> None:
@@ -173,7 +173,7 @@ async def test_a_fault_in_the_audio_path_ends_the_call_in_order_and_is_shown() -
         async with asyncio.timeout(1):
             assert await call.task == "error"
         await settle()
-        assert call.told("error")[-1] == {
+        assert call.events_of("error")[-1] == {
             "message": "This call's audio failed (ValueError).",
             "hint": "Call again; the server's log says why.",
             "problem": "call_failed",

@@ -40,12 +40,12 @@ async def ask(call: PlacedCall, words: str = "hello there") -> None:
 async def answered(call: PlacedCall, times: int) -> list[int]:
     """So many more spoken questions, answered and heard; how long each took in all, in milliseconds."""
     for _ in range(times):
-        before = len(call.all_told("turn_metrics"))
-        replies = len(call.all_told("audio_playback_finished"))
+        before = len(call.events_of("turn_metrics"))
+        replies = len(call.events_of("audio_playback_finished"))
         await ask(call)
-        await until(lambda n=before: len(call.all_told("turn_metrics")) > n)  # type: ignore[misc]
-        await until(lambda n=replies: len(call.all_told("audio_playback_finished")) > n)  # type: ignore[misc]
-    return [int(legs["first_sound_ms"]) for legs in call.all_told("turn_metrics")[-times:]]
+        await until(lambda n=before: len(call.events_of("turn_metrics")) > n)  # type: ignore[misc]
+        await until(lambda n=replies: len(call.events_of("audio_playback_finished")) > n)  # type: ignore[misc]
+    return [int(legs["first_sound_ms"]) for legs in call.events_of("turn_metrics")[-times:]]
 
 
 # --- memory -------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, se
         await asyncio.sleep(1.2)  # the breaker lets a probe through once a second
         await answered(call, 1)
         await until(lambda: _holds(server, call, 4))
-        assert not call.all_told("error")
+        assert not call.events_of("error")
 
 
 # --- ways of hearing, and who speaks first ------------------------------------------------------------
@@ -114,13 +114,13 @@ async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(pe
     await peer.follow({"turns": [{"hear": QUESTION, "reply": STORY}, stop]})
     with running_server(peer, VAD__ENABLED="false") as server:
         async with placed_call(server) as call:
-            assert call.all_told("session_started")[0]["hearing"] == "provider"
+            assert call.events_of("session_started")[0]["hearing"] == "provider"
             await ask(call, QUESTION)
             await call.hears_something()
             await asyncio.sleep(0.5)
             await ask(call, "stop, that is enough")
-            [interrupted] = [await call.told("transcript_interrupted")]
-            await call.told("transcript", content="All right.")
+            [interrupted] = [await call.event("transcript_interrupted")]
+            await call.event("transcript", content="All right.")
         log = (await peer.connections())[-1]
     update = next(event["event"] for event in log["received"] if event["type"] == "session.update")
     assert update["session"]["audio"]["input"]["turn_detection"]["type"] == "semantic_vad"

@@ -32,7 +32,7 @@ async def test_an_ended_call_counts_for_its_user() -> None:
     assert context["signals"]["session_count"] == 3 and context["facts"] == ["has a dog"]
 
 
-async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
+async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting_and_not_counted() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session(SessionRequest("ada"), "fake"), FakeMemory()
     history = CallHistory("ada", session.conversation_id, jobs.append)
@@ -40,3 +40,4 @@ async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> N
     count_ended(jobs.append, session, "deleted")
     await run(jobs, memory)
     assert await memory.recent_messages("ada", session.conversation_id) == []
+    assert await memory.user_context("ada") == {}, "another process may have erased the user already"

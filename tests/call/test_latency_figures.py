@@ -64,7 +64,7 @@ async def test_both_times_are_the_same_everywhere() -> None:
         await settle()
         call.transport.tick(12)
         await settle()
-        [turn], [answer] = call.told("turn_metrics"), call.told("answer_metrics")
+        [turn], [answer] = call.events_of("turn_metrics"), call.events_of("answer_metrics")
         figures = {"first_sound_ms": turn["first_sound_ms"], "answer_ms": answer["answer_ms"]}
         assert figures["answer_ms"] >= figures["first_sound_ms"] + 50, "a preamble is no answer"
         assert sum_of(call, "first_sound") == figures["first_sound_ms"]

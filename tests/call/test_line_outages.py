@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.offline_peer import mortal_peer
+from tests.support.offline_peer import restartable_peer
 from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
@@ -31,29 +31,29 @@ def longest_silence_s(call: PlacedCall, since: float, until_: float) -> float:
 @pytest.mark.alone
 async def test_a_line_refused_for_a_while_comes_back_by_itself_and_the_wait_is_never_silent(tmp_path: Path) -> None:
     now = asyncio.get_running_loop().time
-    async with mortal_peer(tmp_path / "script.json", {"turns": [TURN]}) as line:
+    async with restartable_peer(tmp_path / "script.json", {"turns": [TURN]}) as line:
         with running_server(line.peer) as server:
             async with placed_call(server) as call:
                 await call.say(silence(100) + speech("hello there"))
-                await call.told("transcript", 30, content="It is sunny.")
-                line.go()
-                await call.told("responder_changed", 20, state="lost")
+                await call.event("transcript", 30, content="It is sunny.")
+                line.kill()
+                await call.event("responder_changed", 20, state="lost")
                 await call.say(silence(100) + speech("are you still there"))
                 asked = now()
                 await asyncio.sleep(AWAY_S)
-                peer = await line.come()
+                peer = await line.start()
                 back = now()
-                await call.told("responder_changed", state="connected")
+                await call.event("responder_changed", state="connected")
                 assert now() - back < BACK_WITHIN_S
                 assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
-                assert call.all_told("responder_changed")[-1]["responder"] == "OpenAI Realtime API"
-                await call.told("transcript", content="Sorry, something went wrong. Could you say that again?")
+                assert call.events_of("responder_changed")[-1]["responder"] == "OpenAI Realtime API"
+                await call.event("transcript", content="Sorry, something went wrong. Could you say that again?")
                 await call.hears_nothing_for(0.5)
                 await call.say(silence(100) + speech("hello there"))
                 await until(lambda: _answers(call, "It is sunny.") == 2)
-                assert not call.all_told("session_ended")
+                assert not call.events_of("session_ended")
         assert len(await peer.connections()) == 1
 
 
 def _answers(call: PlacedCall, text: str) -> int:
-    return [data["content"] for data in call.all_told("transcript")].count(text)
+    return [data["content"] for data in call.events_of("transcript")].count(text)

@@ -58,10 +58,10 @@ async def test_a_fault_ends_its_call_with_a_word_within_a_second(break_it: Calla
         await asyncio.sleep(0.1)
         began = time.monotonic()
         break_it(transport)
-        await until(lambda: call.told("error") != [], 1)
+        await until(lambda: call.events_of("error") != [], 1)
         assert await asyncio.wait_for(call.task, 5) == "error"
         assert time.monotonic() - began < 2
-        [shown] = call.told("error")
+        [shown] = call.events_of("error")
         assert shown["message"].startswith("This call's audio failed") and shown["hint"]
         before = len(other.received.frames)
         await until(lambda: len(other.received.frames) > before + 10, 2)
@@ -82,10 +82,10 @@ async def test_over_a_websocket_a_fault_ends_the_call_with_a_word_too(part: str)
     async with websocket_call() as (transport, caller), placed_call(transport=transport) as call:
         assert isinstance(caller, WebSocketCaller)
         caller.say(tone(300, 2000))
-        await until(lambda: call.told("session_started") != [], 2)
+        await until(lambda: call.events_of("session_started") != [], 2)
         owner, name = part.split(".")
         vars(vars(transport)[owner])[name] = broken
-        await until(lambda: call.told("error") != [], 1)
+        await until(lambda: call.events_of("error") != [], 1)
         assert await asyncio.wait_for(call.task, 5) == "error"
         await until(lambda: caller.hung_up, 2)
 
@@ -94,7 +94,7 @@ async def test_a_fault_while_the_responder_is_being_connected_is_not_waited_for(
     connecting = asyncio.Event()
     async with webrtc_call() as (transport, _), placed_call(connecting, transport=transport) as call:
         break_encoder(transport)
-        await until(lambda: call.told("error") != [], 1)
+        await until(lambda: call.events_of("error") != [], 1)
         assert await asyncio.wait_for(call.task, 5) == "error"
 
 

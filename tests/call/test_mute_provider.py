@@ -33,11 +33,11 @@ async def test_who_is_owed_an_answer_never_hears_four_seconds_of_silence(reply: 
             async with placed_call(server) as call:
                 await call.say(silence(100) + speech("is it sunny"))
                 asked = now()
-                await call.told("transcript", 40, content=APOLOGY)
+                await call.event("transcript", 40, content=APOLOGY)
                 await asyncio.sleep(1)  # it is heard a moment later
                 assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
-                assert "One moment, please." in [said["content"] for said in call.all_told("transcript")]
-                assert call.all_told("reply_failed")[-1]["remedy"] == "apologised"
+                assert "One moment, please." in [said["content"] for said in call.events_of("transcript")]
+                assert call.events_of("reply_failed")[-1]["remedy"] == "apologised"
 
 
 @pytest.mark.alone
@@ -56,21 +56,21 @@ async def test_with_another_provider_the_call_goes_over_to_it_and_does_not_come_
         with running_server(mute, RESPONDERS="openai,local", OFFLINE_URL=other.url) as server:
             async with placed_call(server) as call:
                 await call.say(silence(100) + speech("hello there"))
-                await call.told("transcript", 20, content="Good day.")
+                await call.event("transcript", 20, content="Good day.")
                 await call.hears_nothing_for(0.5)
                 await call.say(silence(100) + speech("is it sunny"))
                 asked = now()
-                await call.told("transcript", 40, content="It is sunny.")
+                await call.event("transcript", 40, content="It is sunny.")
                 assert longest_silence_s(call, asked, now()) < SILENCE_MOST_S
-                [changed] = [each for each in call.all_told("responder_changed") if each["state"] == "connected"]
+                [changed] = [each for each in call.events_of("responder_changed") if each["state"] == "connected"]
                 assert changed["responder"] == "local Responder"
-                assert APOLOGY not in [said["content"] for said in call.all_told("transcript")]
+                assert APOLOGY not in [said["content"] for said in call.events_of("transcript")]
                 [connection] = [each for each in await other.connections() if each["received"]]
                 restored = [("user", "hello there"), ("assistant", "Good day."), ("user", "is it sunny")]
                 assert put_back(connection)[:3] == restored
 
                 await asyncio.sleep(3 * GO_BACK_EVERY_S + REST_S)  # it can be connected all the while
                 await call.say(silence(100) + speech("and tomorrow"))
-                await call.told("transcript", 20, content="And tomorrow too.")
-                connected = [each for each in call.all_told("responder_changed") if each["state"] == "connected"]
-                assert connected == [changed] and not call.all_told("session_ended")
+                await call.event("transcript", 20, content="And tomorrow too.")
+                connected = [each for each in call.events_of("responder_changed") if each["state"] == "connected"]
+                assert connected == [changed] and not call.events_of("session_ended")

@@ -24,13 +24,13 @@ async def test_a_notice_of_another_process_is_spoken_in_the_live_call(peer: Offl
     with running_redis() as redis, running_server(peer, REDIS_URL=redis.url) as server:
         async with a_browser(server) as browser, placed_call(server, browser=browser) as call:
             await call.say(silence(200) + speech("hello there"))
-            await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
+            await call.event("transcript", within_s=20.0, role="assistant", content="Hello.")
             (cookie,) = browser.cookies.jar
             user = str(cookie.value).strip('"').rsplit(".", 2)[0]  # in front of the signature
             await _notify(redis, user)
-            told = await call.told("notice", within_s=20.0, state="told")
+            told = await call.event("notice", within_s=20.0, state="told")
             assert (told.data["id"], told.data["text"], told.data["source"]) == ("research-1", DONE.text, "task-1")
-            assert call.all_told("transcript")[-1]["content"].startswith("By the way: The research about bees")
+            assert call.events_of("transcript")[-1]["content"].startswith("By the way: The research about bees")
 
             async def none_waits() -> bool:
                 return '"notices":[]' in (await browser.get("/api/me/notices")).text

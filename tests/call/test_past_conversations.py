@@ -39,9 +39,9 @@ def server(peer: OfflinePeer, request: pytest.FixtureRequest) -> Iterator[Runnin
 
 async def converse(call: PlacedCall) -> None:
     """Ask, and hear the answer to its end."""
-    replies = len(call.all_told("audio_playback_finished"))
+    replies = len(call.events_of("audio_playback_finished"))
     await call.say(silence(100) + speech("hello there"))
-    await until(lambda: len(call.all_told("audio_playback_finished")) > replies)
+    await until(lambda: len(call.events_of("audio_playback_finished")) > replies)
 
 
 async def expire(server: RunningServer, conversation_id: str) -> None:
@@ -73,7 +73,7 @@ async def test_a_call_is_found_again_gone_on_with_exported_and_erased(peer: Offl
         async with placed_call(server, browser=browser) as call:
             await converse(call)
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(told["event"] in OUTCOMES for told in call.all_told("thinker")), 20)
+            await until(lambda: any(told["event"] in OUTCOMES for told in call.events_of("thinker")), 20)
             conversation = call.ticket.conversation_id
         await until(lambda: _has(browser, conversation, 4))
         await expire(server, conversation)
@@ -113,7 +113,7 @@ async def test_tools_models_and_cost_are_kept_of_calls_and_of_typed_turns(
         async with placed_call(server, transport="ws", browser=browser) as call:
             spoken = call.ticket.conversation_id
             await call.say(silence(100) + speech("hello there"))
-            await until(lambda: any(told["event"] in OUTCOMES for told in call.all_told("thinker")), 20)
+            await until(lambda: any(told["event"] in OUTCOMES for told in call.events_of("thinker")), 20)
         typed = {"message": "What's the weather in Boston?", "conversation_id": "typed", "platform": "api"}
         assert (await browser.post("/api/multiturn", json=typed)).status_code == 200
         for conversation in (spoken, "typed"):

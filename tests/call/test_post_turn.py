@@ -121,8 +121,8 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
     assert "ada's tea" in model.requests[0]["messages"][0]["content"]
     assert [await ask("bo"), await ask("cy")] == ["model", "cache"]  # shared by all of whom nothing personal was found
     assert "ada's tea" not in str(model.requests[1:])
-    assert [key for key in await memory.everything_of("ada") if "cache" in key]
-    assert not [key for key in await memory.everything_of("bo") if "cache" in key]
+    assert [key for key in await memory.export_user("ada") if "cache" in key]
+    assert not [key for key in await memory.export_user("bo") if "cache" in key]
 
 
 def tips(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerDispatcher:

@@ -30,7 +30,7 @@ async def briefings(peer: OfflinePeer) -> list[str]:
 async def speak(call: PlacedCall) -> None:
     """Say something; what the Responder makes of it is in its script."""
     await call.say(silence(200) + speech("what is the weather in Seattle"))
-    await call.told("transcript", role="assistant")
+    await call.event("transcript", role="assistant")
 
 
 async def known(browser: httpx2.AsyncClient) -> dict[str, Any]:
@@ -95,7 +95,7 @@ async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: Offline
         async with placed_call(running, browser=browser) as call:  # while the first one's summary is being written
             await speak(call)
             assert (await browser.delete("/api/me")).json() == {"ok": True}
-            assert (await call.told("session_ended")).data["reason"] == "deleted"
+            assert (await call.event("session_ended")).data["reason"] == "deleted"
             assert (await browser.get("/api/sessions")).json() == {"sessions": []}
 
         async def answered() -> bool:

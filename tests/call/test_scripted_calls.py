@@ -41,13 +41,13 @@ async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePe
         await ask(call)
         await call.hears_something()
         await call.hears_nothing_for(0.3)
-        await call.told("transcript", role="user", content=QUESTION)
-        await call.told("transcript", role="assistant", content="It is sunny.")
+        await call.event("transcript", role="user", content=QUESTION)
+        await call.event("transcript", role="assistant", content="It is sunny.")
         heard_ms = sounding_ms(heard.frame for heard in call.audible())
-        metrics = (await call.told("turn_metrics")).data
+        metrics = (await call.event("turn_metrics")).data
     assert 980 <= heard_ms <= 1000 + CONCEALED_MS
     assert abs(pitch(b"".join(heard.frame for heard in call.audible()[5:45])) - 440) < 15
-    legs = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
+    legs = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "end_of_turn_ms", "played_ms")
     assert sum(metrics[leg] for leg in legs) == metrics["first_sound_ms"]
     assert len(await received(peer, "input_audio_buffer.commit")) == 1
 
@@ -63,7 +63,7 @@ async def test_truncation_equals_what_the_caller_received(peer: OfflinePeer, run
         await call.hears_something()
         await asyncio.sleep(1.0)
         await call.say(speech("stop, that is enough"))
-        interrupted = (await call.told("transcript_interrupted")).data
+        interrupted = (await call.event("transcript_interrupted")).data
         await call.hears_something()  # the next reply
         log = (await peer.connections())[-1]
         first = [heard for heard in call.audible() if heard.at < call.arrivals[_index(call, "transcript_interrupted")]]

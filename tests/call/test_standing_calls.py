@@ -19,11 +19,11 @@ async def say(http: httpx2.AsyncClient, text: str) -> str:
 
 async def answered(call: PlacedCall, text: str) -> str:
     """What the memory's Thinker found, and the Responder's words for it, once they are heard."""
-    before = len(call.all_told("transcript"))
+    before = len(call.events_of("transcript"))
     await type_text(call, text)
 
     def spoken() -> list[str]:
-        told = [each["content"] for each in call.all_told("transcript")[before:] if each["role"] == "assistant"]
+        told = [each["content"] for each in call.events_of("transcript")[before:] if each["role"] == "assistant"]
         return [words for words in told if words.strip() not in ACKNOWLEDGED]
 
     await until(lambda: bool(spoken()), 20)

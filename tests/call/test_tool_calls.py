@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from backend.call import tool_calls
-from backend.call.record import CallRecord
+from backend.call.call_ledger import CallLedger
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import CallMetrics
@@ -72,7 +72,7 @@ class OneCall:
             question=lambda *_: Question("", "", "s1", "ada", conversation_id="c1"),
             dispatch=self.outcomes.append,
             publish=self.shown.append,
-            record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
+            ledger=CallLedger(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
         )
         return ToolCallDispatcher(thinkers, view, self.metrics)
 

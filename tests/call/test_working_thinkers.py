@@ -57,7 +57,7 @@ async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late(
         known.set()
         await settle()
         [result] = call.done(SubmitResult)
-        last = call.told("thinker")[-1]["event"]
+        last = call.events_of("thinker")[-1]["event"]
     assert ("White wins." in result.output) is not moved_on
     assert last == ("stale" if moved_on else "complete")
 
@@ -80,7 +80,7 @@ async def test_a_late_answer_can_be_asked_for() -> None:
             ev.ReplyStarted("r2", request), ev.ReplyAudio("r2", "i2", bytes(960)), ev.ReplyFinished("r2", "completed")
         )
         known.set()
-        await until(lambda: call.told("thinker")[-1]["event"] == "stale")
+        await until(lambda: call.events_of("thinker")[-1]["event"] == "stale")
         call.live.say_answer("c1")
         await until(lambda: call.responder.requests[-1].purpose is Purpose.RESULT)
         [note] = call.done(AddNote)
@@ -110,7 +110,7 @@ async def test_a_thinker_the_caller_cancels_stops_and_says_so() -> None:
         with pytest.raises(NotFound):
             call.live.cancel_thinker("c2")
         [result] = call.done(SubmitResult)
-        last = call.told("thinker")[-1]
+        last = call.events_of("thinker")[-1]
     assert "cancelled" in json.loads(result.output)
     assert (last["event"], last["domain"], last["query"]) == ("cancelled", "chess", "who wins")
 

@@ -14,7 +14,7 @@ import pytest
 
 from backend.call.dependencies import CallDependencies, CallerKnowledge
 from backend.call.prompts import CallerBackground, brief
-from backend.call.voice_call import VoiceCall, open_call
+from backend.call.voice_call import ServedCall, open_call
 from backend.citations import Citation
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
@@ -113,12 +113,12 @@ class PlacedCall:
         return self.responders[-1]
 
     @property
-    def live(self) -> VoiceCall:
+    def live(self) -> ServedCall:
         """The call as the session knows it."""
-        assert isinstance(self.session.call, VoiceCall)
+        assert isinstance(self.session.call, ServedCall)
         return self.session.call
 
-    def told(self, type_: str) -> list[dict[str, Any]]:
+    def events_of(self, type_: str) -> list[dict[str, Any]]:
         """The data of every page event of a type."""
         return [event.data for event in self.events if event.type == type_]
 
@@ -174,7 +174,7 @@ class PlacedCall:
             async with asyncio.timeout(2):
                 await self.task
         await settle()
-        assert self.told("error")[-1]["message"] == "The call failed."
+        assert self.events_of("error")[-1]["message"] == "The call failed."
         assert self.transport.closed and (not self.responders or self.responder.closed)
         assert self.ended("error") == 1 and self.session.call is None
 

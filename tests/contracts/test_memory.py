@@ -106,7 +106,7 @@ async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_
     await case.memory.forget_conversation("u1", "old")
     assert await case.memory.conversations("u1") == []
     assert await case.memory.recent_messages("u1", "old") == []
-    assert await case.memory.everything_of("u1") == {}
+    assert await case.memory.export_user("u1") == {}
 
 
 async def test_the_latest_conversations_are_read_at_once(case: Case) -> None:
@@ -182,8 +182,8 @@ async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(c
         raise RuntimeError(known["name"])
 
     told: list[dict[str, Any]] = []
-    case.memory.listeners.add("u1", fails)
-    unwatch = case.memory.listeners.add("u1", told.append)
+    case.memory.observers.add("u1", fails)
+    unwatch = case.memory.observers.add("u1", told.append)
     for _ in range(2):  # the second time, everything is left as it was
         await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
@@ -201,15 +201,15 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten(case: Case) ->
         await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
     hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
     hello |= {"tool_call_id": None, "tool_calls": [], "citations": [], "format": 1}
-    assert await case.memory.everything_of("u1") == {
+    assert await case.memory.export_user("u1") == {
         "user:u1:context": {"name": "Zoë"},
         "user:u1:conversation:of u1": [hello],
         "user:u1:cache:weather:home": "rain",
     }
     await case.memory.forget_user("u1")
-    assert await case.memory.everything_of("u1") == {}
+    assert await case.memory.export_user("u1") == {}
     assert await case.memory.recent_messages("u1", "of u1") == []
-    assert len(await case.memory.everything_of("u2")) == 3
+    assert len(await case.memory.export_user("u2")) == 3
 
 
 async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:

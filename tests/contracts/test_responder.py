@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect as dial
 from backend.call.responder_link import UNSEEN, fit
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders.base import Briefing, PastMessage, ToolSchema
-from backend.testing.offline.held import STRICT
+from backend.testing.offline.schema_checked import STRICT
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose, ResponderCommand

@@ -83,7 +83,7 @@ async def test_a_refused_action_can_be_put_right_in_the_same_digest() -> None:
 
 
 def _decider(model: ScriptedModel) -> ModelDecider:
-    return ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"})
+    return ModelDecider(model, "fast", lambda *_, **__: nullcontext(), {"research"})
 
 
 def _said(text: str) -> list[DigestItem]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.store import ACTIVE, INPUTS_LIMIT, Channels
+from backend.errors import TooMany
 from backend.tasks.task import Task, TaskState
 
 
@@ -46,8 +48,10 @@ async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None
 
 async def test_no_more_inputs_are_taken_when_too_many_wait_but_results_are(redis: Redis) -> None:
     channels = Channels(redis)
-    for number in range(INPUTS_LIMIT + 5):
+    for number in range(INPUTS_LIMIT):
         await channels.add_input("ada", f"word {number}", "voice")
+    with pytest.raises(TooMany):
+        await channels.add_input("ada", "one more", "voice")
     await end(redis, channels, 1)
     waiting = await channels.waiting("ada", limit=1_000)
     assert len(waiting) == INPUTS_LIMIT + 1 and waiting[-1].task_id == "t1"

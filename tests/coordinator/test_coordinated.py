@@ -35,6 +35,8 @@ DECIDING: dict[str, Any] = {
     "chat": [{"calls": [{"name": "create_task", "arguments": WISH}]}, {"text": BEGUN}, {"text": DONE}]
 }
 """What the coordinator's model, and then everybody's, answers."""
+AT_LENGTH: dict[str, Any] = {"when_told": {"Tell the news 2.": {"text": DONE, "tone": {"hz": 300, "ms": 15_000}}}}
+"""The result is spoken for so long that the server dies in mid-sentence, however late the test sees that it began."""
 SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
 
 
@@ -47,7 +49,7 @@ def redis() -> Iterator[RedisProcess]:
 async def greeted(call: PlacedCall) -> None:
     """The caller has said hello, and was answered."""
     await asked(call, "hello there")
-    await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
+    await call.event("transcript", within_s=20.0, role="assistant", content="Hello.")
 
 
 async def asked(call: PlacedCall, text: str) -> None:
@@ -65,7 +67,7 @@ async def decided(call: PlacedCall, words: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     def there() -> bool:
-        found[:] = [data for data in call.all_told("decision") if words in data["text"]]
+        found[:] = [data for data in call.events_of("decision") if words in data["text"]]
         return bool(found)
 
     await until(there, 60)
@@ -81,7 +83,7 @@ async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
 async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_dies_in_mid_sentence(
     peer: OfflinePeer, redis: RedisProcess
 ) -> None:
-    await peer.follow(HELLO | DECIDING)
+    await peer.follow(HELLO | DECIDING | AT_LENGTH)
     # Results are not kept waiting by the interval, but greetings are: a digest of them would take an answer.
     shared = SETTINGS | {"REDIS_URL": redis.url, "COORDINATOR__MIN_INTERVAL_S": "3600"}
     with ExitStack() as stack:
@@ -96,13 +98,13 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
                     assert said.status_code == 202
                     begun = await decided(call, BEGUN)
                     assert (begun["actions"], begun["tasks"], begun["failure"]) == (["create_task"], [], "")
-                    await call.told("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
-                    assert any(BEGUN in data["content"] for data in call.all_told("transcript"))
+                    await call.event("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
+                    assert any(BEGUN in data["content"] for data in call.events_of("transcript"))
 
                     done = await decided(call, DONE)
                     [task] = (await status_of(browser))["tasks"]
                     assert done["tasks"] == [task["id"]] and done["actions"] == []
-                    await call.told("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
+                    await call.event("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
                     os.kill(first.pid, signal.SIGKILL)
             except (httpx2.HTTPError, OSError):
                 pass  # the line is gone, and so is who would take leave of it
@@ -119,7 +121,7 @@ async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: ht
         assert [each["id"] for each in (await status_of(browser))["notices"]] == [notice]
         async with placed_call(running, transport="ws", browser=browser) as call:
             await greeted(call)
-            await call.told("notice", within_s=25, state="told", id=notice)
+            await call.event("notice", within_s=25, state="told", id=notice)
             assert call.audible()
             status = await status_of(browser)
             assert [note["id"] for note in await decisions(browser)].count(notice) == 1, "it was decided on again"

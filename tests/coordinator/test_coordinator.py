@@ -219,6 +219,7 @@ async def _expire_lease(world: World) -> None:
 
 async def test_the_first_plan_written_stands_whoever_writes_another() -> None:
     async with Process(World(), "one") as one:
+        await one.channels.add_input(USER, "hello", "api")
         first, second = Plan("d1", 1.0, ("1-0",), decision="First."), Plan("d1", 2.0, ("1-0",), decision="Second.")
         assert await one.state.set_plan(USER, first) == first
         assert await one.state.set_plan(USER, second) == first == await one.state.plan(USER)
@@ -245,7 +246,7 @@ async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
 
 
 def decider(model: ScriptedModel) -> ModelDecider:
-    return ModelDecider(model, "test-model", lambda name, owner: nullcontext(), {"research"})
+    return ModelDecider(model, "test-model", lambda *_, **__: nullcontext(), {"research"})
 
 
 async def decided(model: ScriptedModel, world: World) -> Decision:

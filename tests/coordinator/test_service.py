@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
 
+from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.notifications.notices import Notice
 from backend.storage.outbox import Outbox
+from backend.tasks.model_call_log import LoggedModel, ModelCallLog
 from backend.testing.memory import FakeMemory
+from backend.testing.model import ScriptedModel
 from tests.coordinator.world import USER, Process, World
+from tests.support.waiting import until
 
 
 @dataclass
@@ -53,3 +58,16 @@ async def test_an_erasure_leaves_nothing_of_what_was_said_just_before(rig: Rig) 
     rig.service.ingest(USER, "And the ants?", "voice")
     await rig.service.erase(USER)
     assert not await rig.service.export(USER) and await rig.process.redis.keys("*ada*") == []
+
+
+async def test_a_digest_under_way_leaves_nothing_of_a_user_who_is_erased(rig: Rig) -> None:
+    one, model, outbox = rig.process, ScriptedModel([0.2, "Bees dance."]), Outbox(FakeMemory())
+    log = ModelCallLog(one.redis, outbox)
+    one.coordinator.decide = ModelDecider(LoggedModel(model, log), "fast", log.scope, {"research"}).decide
+    await rig.service.add_input(USER, "How do bees sleep?")
+    digest = asyncio.create_task(one.coordinator.run_digest(USER))
+    await until(lambda: bool(model.requests))
+    await rig.service.erase(USER)
+    assert not await digest
+    await outbox.drain(1.0)
+    assert not one.world.notified and await one.redis.keys("*") == []

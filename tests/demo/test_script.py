@@ -14,13 +14,13 @@ from backend.realtime.items import Item
 from backend.testing.offline.script.handler import ScriptedHandler, words_of
 from backend.testing.offline.script.schema import (
     CallSpec,
-    ChatReply,
-    Hearing,
-    Reply,
+    ChatSpec,
+    HearingSpec,
     Script,
+    ScriptedReply,
     ScriptError,
     Tone,
-    Turn,
+    TurnSpec,
     load,
     parse,
 )
@@ -54,7 +54,7 @@ def test_connections_follow_their_number() -> None:
 
 
 def test_text_without_a_sound_lasts_as_long_as_its_letters() -> None:
-    sound = sound_of(Reply(text="0123456789"))
+    sound = sound_of(ScriptedReply(text="0123456789"))
     assert sound.length_ms == 600
     assert len(sound.between(500, 900)) == 100 * 48
 
@@ -73,7 +73,7 @@ def test_documented_example_is_valid() -> None:
 
 def test_every_field_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
-    models: list[type[BaseModel]] = [Script, Turn, Reply, Tone, Hearing, CallSpec, ChatReply]
+    models: list[type[BaseModel]] = [Script, TurnSpec, ScriptedReply, Tone, HearingSpec, CallSpec, ChatSpec]
     missing = [name for model in models for name in model.model_fields if not re.search(rf"\b{name}\b", page)]
     assert missing == []
 

@@ -141,9 +141,9 @@ async def test_the_profile_with_tls_serves_page_and_calls_over_it_and_tells_brow
 async def test_events_and_audio_arrive_at_once_while_the_call_lasts(site: Site) -> None:
     async with placed_call(site.front, transport="ws") as call:  # its events are open before this line ends
         await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "What can you do?"})
-        await call.told("transcript", within_s=1.0, role="user")
+        await call.event("transcript", within_s=1.0, role="user")
         await call.hears_something(within_s=8.0)
-        assert not call.all_told("session_ended")
+        assert not call.events_of("session_ended")
 
 
 async def test_the_backend_learns_the_callers_address_and_no_invented_one(tmp_path: Path) -> None:

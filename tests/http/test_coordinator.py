@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.coordinator.service import CoordinatorService
-from backend.coordinator.store import INPUT_CHARS
+from backend.coordinator.store import INPUT_CHARS, INPUTS_LIMIT
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.notifications.notices import Notice
 from backend.storage.outbox import Outbox
@@ -82,6 +82,16 @@ async def test_what_is_no_input_is_refused_and_who_says_too_much_waits(tmp_path:
             limited = await browser.post("/api/input", json={"text": "What a day."})
         assert limited.status_code == 429
         assert (await another.post("/api/input", json={"text": "What a day."})).status_code == 202
+
+
+async def test_an_input_is_refused_rather_than_accepted_and_lost_when_too_many_wait(tmp_path: Path) -> None:
+    async with coordinated(tmp_path) as (here, process), here.browser() as browser:
+        await browser.post("/api/input", json={"text": "What a day."})
+        [user] = await process.channels.users()
+        for number in range(INPUTS_LIMIT - 1):
+            await process.channels.add_input(user, f"word {number}", "api")
+        refused = await browser.post("/api/input", json={"text": "One more."})
+        assert refused.status_code == 429 and refused.headers["retry-after"]
 
 
 async def test_without_redis_both_say_so(tmp_path: Path) -> None:

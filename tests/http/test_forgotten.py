@@ -110,7 +110,7 @@ async def _do_everything(running: RunningServer, http: httpx2.AsyncClient) -> tu
             {"text": f"Hello from {SAID}"},
             {"authorization": f"Bearer {call.ticket.token}"},
         )
-        await call.told("transcript", within_s=20.0, role="assistant")
+        await call.event("transcript", within_s=20.0, role="assistant")
     await until(lambda: _is_done(http), 30)
     return task["id"], reserved["session_id"], call.ticket.session_id
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from backend.http import health
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
-from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.faults import call_observer, decode_or_skip
 from backend.runtime.supervisor import supervised
 from tests.http.world import Browser, place_call, world
 from tests.support.waiting import until
@@ -68,13 +68,13 @@ async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_sta
     looping = supervised("test.keeps_failing", loop)
     await until(lambda: runs >= 2)
     decode_or_skip("test.record", b"no number", int)
-    call_listener("test.listener", lambda: int("no number"))
+    call_observer("test.observer", lambda: int("no number"))
     response = await browser.get("/readyz")
     assert (response.status_code, response.json()["failing_loops"]["test.keeps_failing"]) == (200, "ValueError")
     figures = figures_of((await browser.get("/metrics")).text)
     assert (figure(figures, "voice_loop_restarts_total", loop="test.keeps_failing") or 0) >= 2
     assert figure(figures, "voice_skipped_records_total", kind="test.record") == 1
-    assert figure(figures, "voice_listener_failures_total", listener="test.listener") == 1
+    assert figure(figures, "voice_observer_failures_total", observer="test.observer") == 1
     looping.cancel()
 
 
@@ -168,7 +168,7 @@ def test_waits_murmurs_and_discarded_replies_are_counted() -> None:
     waits = {reason: value("voice_turn_waits_total", {"reason": reason}) for reason in ("trailing off", "typed")}
     assert waits == {"trailing off": 2, "typed": 1}
     assert value("voice_turn_waits_total", {"reason": "hesitation"}) == 1
-    assert value("voice_turn_leg_seconds_sum", {"leg": "patience"}) == pytest.approx(3.6)
+    assert value("voice_turn_leg_seconds_sum", {"leg": "end_of_turn"}) == pytest.approx(3.6)
     assert [value("voice_murmurs_total", {"kind": kind}) for kind in ("agreement", "noise")] == [1, 1]
     assert value("voice_replies_discarded_total") == 2
     tokens = [value("voice_replies_discarded_tokens_total", {"direction": way}) for way in ("input", "output")]

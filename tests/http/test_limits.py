@@ -125,5 +125,5 @@ def test_a_request_is_from_here_if_nothing_passed_it_on(client: str, headers: di
 
 def test_a_proxy_is_named_by_address_or_network() -> None:
     proxies = Networks(["192.0.2.1", "2001:db8::5", "10.0.0.0/8"])
-    assert all(proxies.hold(each) for each in ("192.0.2.1", "2001:db8::5", "10.9.8.7", "local"))
-    assert not any(proxies.hold(each) for each in ("192.0.2.2", "2001:db8::6", "11.0.0.1", "nonsense"))
+    assert all(proxies.contain(each) for each in ("192.0.2.1", "2001:db8::5", "10.9.8.7", "local"))
+    assert not any(proxies.contain(each) for each in ("192.0.2.2", "2001:db8::6", "11.0.0.1", "nonsense"))

@@ -75,10 +75,10 @@ async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(
         call = next(call for session, call in here.calls.items() if user_of(here, session) == user)
         assert (await browser.delete("/api/me")).json() == {"ok": True}
         assert call.hung_up.result() == "deleted"
-        assert await here.memory.everything_of(user) == {}
+        assert await here.memory.export_user(user) == {}
         assert (await browser.get("/api/sessions")).json() == {"sessions": []}
         assert (await browser.get("/api/me")).json() == NOTHING
-        assert await here.memory.everything_of(stays)
+        assert await here.memory.export_user(stays)
         assert here.registry.live == 1
 
 
@@ -91,7 +91,7 @@ async def test_what_cannot_be_erased_now_is_said_so(here: World, browser: Browse
     here.memory.down = False
     assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
     assert (await browser.delete("/api/me")).status_code == 200
-    assert await here.memory.everything_of(user) == {}
+    assert await here.memory.export_user(user) == {}
 
 
 async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> httpx2.Response:
@@ -137,7 +137,7 @@ async def test_a_caller_says_how_to_be_answered_and_takes_it_back(here: World, b
 async def test_live_calls_hear_of_a_change(here: World, browser: Browser) -> None:
     user = await learn(here, browser)
     heard: list[dict[str, Any]] = []
-    unwatch = here.memory.listeners.add(user, heard.append)
+    unwatch = here.memory.observers.add(user, heard.append)
     await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
     unwatch()
     assert [known["preferences"]["name"] for known in heard] == ["Bo"]

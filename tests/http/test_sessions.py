@@ -48,12 +48,12 @@ async def test_who_types_with_the_sessions_token_alone_leaves_the_call_with_publ
     async with world(tmp_path) as here, here.browser() as browser, here.browser() as program:
         placed = await place_call(browser)
         session, path = here.registry.find(placed["session_id"]), f"/api/sessions/{placed['session_id']}/messages"
-        assert session.reach == EVERYTHING, "as `make run` on this machine"
+        assert session.caller_scope == EVERYTHING, "as `make run` on this machine"
         bearer = {"authorization": f"Bearer {placed['token']}"}
         assert (await browser.post(path, json={"text": "hello"}, headers=bearer)).status_code == 202
-        assert session.reach == EVERYTHING and not session.shared
+        assert session.caller_scope == EVERYTHING and not session.shared
         assert (await program.post(path, json={"text": "What do I remember?"}, headers=bearer)).status_code == 202
-        assert session.reach == PUBLIC and session.shared
+        assert session.caller_scope == PUBLIC and session.shared
 
 
 async def test_a_message_has_1_to_2000_characters(here: World, browser: Browser) -> None:

@@ -254,7 +254,7 @@ async def world(
         tasks=tasks,
         model_calls=model_calls,
         metrics=made.metrics,
-        **{"user_data": {"memory": SimpleNamespace(export=made.memory.everything_of, erase=made.memory.forget_user)}}
+        **{"user_data": {"memory": SimpleNamespace(export=made.memory.export_user, erase=made.memory.forget_user)}}
         | (services_with or {}),
     )
     app = build_app(services, installed().joined, heartbeat_s=heartbeat_s, now=lambda: made.now[0])

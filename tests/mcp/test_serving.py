@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.mcp.endpoint import PATHS
 from backend.tools.base import EVERYONE, OURS, Result, ToolContext, tool
 from backend.tools.confirmations import Confirmations
@@ -37,7 +37,7 @@ async def erase(what: str) -> Result:
     return Result({"erased": what})
 
 
-@tool("deploy", "Deploys.", clients=EVERYONE, tier=Tier.OPERATOR)
+@tool("deploy", "Deploys.", clients=EVERYONE, scope=ToolScope.OPERATOR)
 async def deploy() -> Result:
     """Acts with the operator's credentials."""
     return Result({"deployed": True})

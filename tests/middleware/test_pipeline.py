@@ -24,7 +24,7 @@ SECRET = "the user's secret"
 
 def counted(steps: Pipeline, name: str, outcome: str) -> float:
     registry = CollectorRegistry()
-    steps.counts.show_in(registry)
+    steps.counts.register_in(registry)
     return registry.get_sample_value("voice_pipeline_step_seconds_count", {"step": name, "outcome": outcome}) or 0.0
 
 

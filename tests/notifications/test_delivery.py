@@ -77,6 +77,15 @@ async def test_with_nobody_there_the_webhook_gets_it_and_no_call_after_it() -> N
         assert not world.waiting and await one.reminders.all_of(USER) == []
 
 
+async def test_one_that_a_live_call_does_not_speak_goes_to_the_webhook_after_three_minutes() -> None:
+    world = World(on_call=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        while await one.deliver(reminder) == "call":
+            assert not world.posts
+        assert world.now - NOW - 600 == 3 + 60 + 120 and world.posts.total() == 1 and not world.waiting
+
+
 async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
     world = World(webhook_fails=2)
     async with Process(world) as one:

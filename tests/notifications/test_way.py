@@ -64,7 +64,7 @@ async def test_a_notice_passes_the_files_the_page_lists(redis: RedisProcess) -> 
         with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
             await call.play_out()
             await until(lambda: is_gone(worker))
-        assert [data["state"] for data in call.told("notice")] == ["waiting", "speaking", "told"]
+        assert [data["state"] for data in call.events_of("notice")] == ["waiting", "speaking", "told"]
     passed |= set().union(*passed_again)
     way, beside = documented("notice"), mentioned("Beside a notice's way")
     assert passed - beside == set(way)

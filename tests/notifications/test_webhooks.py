@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ import pytest
 from backend.errors import SettingsError
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline, discover
+from backend.notifications import webhooks
 from backend.notifications.webhooks import BODY_LIMIT, WebhookClient, WebhookFailed, WebhookRefused
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
@@ -71,6 +73,32 @@ async def test_a_server_that_stays_away_is_given_up() -> None:
         with pytest.raises(WebhookFailed):
             await webhooks.send("turn", {"answer": "words"})
     assert len(server.requests) == 3
+
+
+async def test_an_attempt_ends_in_time_though_the_server_answers_letter_by_letter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.3)
+
+    async def dawdle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            writer.write(b"HTTP/1.1 200 OK\r\nx-long: ")
+            while not writer.is_closing():
+                writer.write(b"a")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        writer.close()
+        ended.set()
+
+    ended = asyncio.Event()
+    async with await asyncio.start_server(dawdle, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        client = WebhookClient(url=f"http://{host}:{port}/hook", secret=SECRET, hosts=[host], pauses_s=())
+        async with asyncio.timeout(20):
+            with pytest.raises(WebhookFailed):
+                await client.send("turn", {})
+            await ended.wait()
+        await client.close()
 
 
 @pytest.mark.parametrize("status", [400, 404, 301, 307])

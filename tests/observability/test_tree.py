@@ -51,7 +51,7 @@ async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
     tracer = FakeTracer()
     async with traced_call(tracer, WEATHER, ["It is mild."]) as placed:
         await ask(placed)
-        [legs] = placed.told("turn_metrics")
+        [legs] = placed.events_of("turn_metrics")
         await hang_up(placed)
     [turn] = tracer.ended("turn")
     assert {name: turn.facts[name] for name in legs} == legs
@@ -106,7 +106,7 @@ async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
         await answered(placed)
         await begin_turn(placed, "and why is grass green?")
         await hang_up(placed)
-    assert [data["event"] for data in placed.told("thinker")][-2:] == ["complete", "stale"]
+    assert [data["event"] for data in placed.events_of("thinker")][-2:] == ["complete", "stale"]
     [thinker] = tracer.ended("thinker")
     assert thinker.outcome == "stale"
 
@@ -116,7 +116,7 @@ async def test_what_is_under_way_when_the_caller_leaves_is_cancelled() -> None:
     async with traced_call(tracer, ["One", 30.0, "two"]) as placed:
         await begin_turn(placed)
         await route(placed, "knowledge", "Count slowly.")
-        await until(lambda: any("words" in str(data.get("detail")) for data in placed.told("thinker")))
+        await until(lambda: any("words" in str(data.get("detail")) for data in placed.events_of("thinker")))
         await hang_up(placed)
     outcomes = [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn", "session")]
     assert outcomes == ["cancelled", "cancelled", "cancelled", "complete"]

@@ -108,7 +108,7 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
 async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
-    decider = ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, tracer)
+    decider = ModelDecider(model, "fast", lambda *_, **__: nullcontext(), {"research"}, tracer)
     entry = ChannelEntry("1-0", "input", 1.0, "I love bees.", "api")
     await decider.decide(Digest("d1", "ada", [DigestItem(entry)]))
     [digest] = tracer.ended("digest")

@@ -20,7 +20,7 @@ from tests.support.running_server import placed_call, running_server
 
 async def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
     metrics, registry = WorkMetrics(), CollectorRegistry()
-    metrics.show_in(registry)
+    metrics.register_in(registry)
     box = toolbox(echo, fail, services={WorkMetrics: metrics}).only(("echo", "fail"))
     for name, arguments in (("echo", {"text": "x"}), ("echo", {}), ("fail", {}), ("invented", {})):
         await box.run(name, json.dumps(arguments), ToolContext("ada"))
@@ -35,7 +35,7 @@ async def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
 
 async def test_failed_requests_to_a_model_are_counted_by_reason() -> None:
     metrics, registry = WorkMetrics(), CollectorRegistry()
-    metrics.show_in(registry)
+    metrics.register_in(registry)
 
     def failed(model: str, attempt: int, error: str, reason: Reason, seconds: float) -> None:
         metrics.model_failed(model, reason, seconds)
@@ -63,7 +63,7 @@ async def test_a_server_shows_them_after_a_call() -> None:
                 path, token = f"/api/sessions/{call.ticket.session_id}/messages", call.ticket.token
                 headers = {"Authorization": f"Bearer {token}"}
                 await call.http.post(path, json={"text": "What's the weather in Seattle?"}, headers=headers)
-                await call.told("thinker", event="complete", within_s=20)
+                await call.event("thinker", event="complete", within_s=20)
                 figures = (await call.http.get("/metrics")).text
     assert re.search(r'voice_tool_seconds_count\{outcome="ok",tool="get_current_weather"\} 1\.0', figures)
     assert re.search(r'voice_model_seconds_count\{model="[^"]+"\} [1-9]', figures)

@@ -50,7 +50,7 @@ async def route(call: PlacedCall, domain: str, query: str, id_: str = "c1", *, f
 async def answered(call: PlacedCall, events: int = 1) -> None:
     """So many Thinkers have come to an end."""
     over = {"complete", "failed", "stale"}
-    await until(lambda: sum(data["event"] in over for data in call.told("thinker")) >= events)
+    await until(lambda: sum(data["event"] in over for data in call.events_of("thinker")) >= events)
 
 
 async def speak_reply(call: PlacedCall, text: str = "It is mild in Seattle.") -> None:

@@ -39,7 +39,7 @@ async def test_it_still_starts_where_the_operator_says_so_and_warns() -> None:
         assert "ACCESS_OPEN_ANYWHERE" in server.printed
         async with a_browser(server) as browser:
             tools = (await browser.get("/api/tools")).json()["tools"]
-        assert {each["tier"] for each in tools} == {"anonymous"}, "even for this machine: others reach it, too"
+        assert {each["scope"] for each in tools} == {"anonymous"}, "even for this machine: others reach it, too"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -18,9 +18,9 @@ async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer:
         await client.update(audio=MANUAL["audio"])
         await client.append(bytes(9600))
         await client.send("input_audio_buffer.commit")
-        await client.told("conversation.item.input_audio_transcription.completed")
+        await client.event("conversation.item.input_audio_transcription.completed")
         await client.send("response.create", response={"metadata": {"purpose": "answer"}})
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
         assert (done["status"], done["metadata"]) == ("completed", {"purpose": "answer"})
         assert done["output"][0]["content"][0]["transcript"] == "Hi, you two."
         assert len(client.sound[done["output"][0]["id"]]) == 48_000

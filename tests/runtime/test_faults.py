@@ -1,11 +1,11 @@
-"""A bad record or a listener that raises costs itself alone, is counted, and fills no log."""
+"""A bad record or a observer that raises costs itself alone, is counted, and fills no log."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from backend.runtime.faults import call_listener, decode_or_skip, listener_failures, skipped_records
+from backend.runtime.faults import call_observer, decode_or_skip, observer_failures, skipped_records
 
 
 def test_a_record_that_cannot_be_decoded_is_skipped_counted_and_logged_when_their_number_has_doubled(
@@ -29,7 +29,7 @@ def test_a_listener_that_raises_is_counted_and_logged_without_the_words_of_its_e
     def raises(words: str) -> None:
         raise ValueError(words)
 
-    call_listener("test.words", raises, "what a user said")
-    assert listener_failures["test.words"] == 1
+    call_observer("test.words", raises, "what a user said")
+    assert observer_failures["test.words"] == 1
     assert "test_faults.py" in caplog.text and "ValueError" in caplog.text
     assert "what a user said" not in caplog.text

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from backend.access.principal import Reach, Tier
+from backend.access.principal import CallerScope, ToolScope
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
 from backend.sessions.registry import SessionRegistry
@@ -219,7 +219,7 @@ async def test_whether_voices_interrupt_is_the_registrys_choice_unless_the_sessi
 async def test_a_session_keeps_what_it_was_asked_for_with_in_another_process() -> None:
     registry, _ = a_directory()
     there = SessionRegistry(Calls().run, cap=0, responder="fake")
-    asked = SessionRequest("ada", "c1", False, True, Reach(Tier.SIGNED_IN), "s1")
+    asked = SessionRequest("ada", "c1", False, True, CallerScope(ToolScope.SIGNED_IN), "s1")
     adopted = there.adopt(registry.hand_over(registry.reserve(asked)))
     assert (adopted.id, adopted.owner, adopted.conversation_id) == ("s1", "ada", "c1")
-    assert (adopted.interruptions, adopted.record, adopted.reach) == (False, True, Reach(Tier.SIGNED_IN))
+    assert (adopted.interruptions, adopted.record, adopted.caller_scope) == (False, True, asked.caller_scope)

@@ -1,4 +1,4 @@
-"""What one process changes of a user's context, listeners in another hear of."""
+"""What one process changes of a user's context, observers in another hear of."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def named(name: str) -> Any:
     return lambda context: context | {"name": name}
 
 
-async def test_listeners_get_a_change_made_elsewhere_and_their_own_once(redis: RedisProcess) -> None:
+async def test_observers_get_a_change_made_elsewhere_and_their_own_once(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.listeners.add("ana", received.append)
+        one.observers.add("ana", received.append)
         await until(lambda: bool(received))  # whoever begins to listen asks once how things stand
         received.clear()
         await other.update_user_context("ana", named("Ana"))
@@ -58,10 +58,10 @@ async def test_listeners_get_a_change_made_elsewhere_and_their_own_once(redis: R
         assert received == [{"name": "Ana"}, {"name": "Anna"}, {}]
 
 
-async def test_listeners_get_what_was_changed_while_redis_was_away_when_it_is_back(redis: RedisProcess) -> None:
+async def test_observers_get_what_was_changed_while_redis_was_away_when_it_is_back(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.listeners.add("cy", received.append)
+        one.observers.add("cy", received.append)
         redis.kill()
         redis.start()
         await until(lambda: bool(received), 10)  # read again: the connection is back

@@ -111,7 +111,7 @@ async def test_a_call_and_a_task_are_served_over_it_and_nothing_they_do_is_refus
                 task = await call.http.post("/api/tasks", json={"kind": "research", "instruction": "Compare them."})
                 assert task.status_code < 300, task.text
                 await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "Hello!"})
-                await call.told("transcript", role="user")
+                await call.event("transcript", role="user")
         errors = await asked(with_password(url, read_password(file)), "INFO", "errorstats")
         assert not {"errorstat_NOPERM", "errorstat_NOAUTH"} & set(errors), errors
 

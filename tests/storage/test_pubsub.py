@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.faults import observer_failures, skipped_records
 from backend.storage import pubsub as module
 from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 @asynccontextmanager
 async def listening(server: RedisProcess, received: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
-    """A `PubSub` with a listener for every channel of `received`."""
+    """A `PubSub` with an observer for every channel of `received`."""
     async with clients(server.url) as (_, pubsub):
         for channel, messages in received.items():
             pubsub.subscribe(channel, messages.append)
@@ -34,7 +34,7 @@ async def test_each_listener_gets_the_messages_of_its_channel_over_one_connectio
         client = connect(server.url)
         before = len(await client.client_list())
         async with listening(server, received):
-            assert received == {"one": [None], "two": [None]}, "a new listener is asked to look for itself"
+            assert received == {"one": [None], "two": [None]}, "a new observer is asked to look for itself"
             await client.publish("one", b"1")
             await client.publish("two", b"2")
             await client.publish("three", b"3")
@@ -64,7 +64,7 @@ async def test_a_connection_that_is_dead_without_saying_so_is_opened_anew(monkey
 
 
 async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything() -> None:
-    failures = listener_failures["fragile"]
+    failures = observer_failures["fragile"]
     received: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
 
     def fragile(raw: bytes | None) -> None:
@@ -81,7 +81,7 @@ async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything
             for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
                 await pubsub.publish(channel, message)
             await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
-    assert listener_failures["fragile"] == failures + 1
+    assert observer_failures["fragile"] == failures + 1
 
 
 async def test_an_undecodable_message_is_skipped_and_a_newer_versions_field_is_ignored() -> None:

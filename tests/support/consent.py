@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from fakeredis import FakeAsyncRedis
 
-from backend.access.principal import EVERYTHING, Reach
+from backend.access.principal import EVERYTHING, CallerScope
 from backend.tools.base import Client, ToolContext, ToolRights
 from backend.tools.confirmations import Confirmations
 
@@ -19,10 +19,10 @@ def tool_context(
     client: Client = "internal",
     mode: str = "",
     *,
-    reach: Reach = EVERYTHING,
+    caller_scope: CallerScope = EVERYTHING,
 ) -> ToolContext:
     """The context of a tool call, by default with every tool within reach."""
-    return ToolContext(user, conversation, turn, client, mode, ToolRights(reach))
+    return ToolContext(user, conversation, turn, client, mode, ToolRights(caller_scope))
 
 
 def confirmations(clock: Callable[[], float] = time.time) -> Confirmations:

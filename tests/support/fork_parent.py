@@ -45,7 +45,7 @@ WHEN_USED = (
     *("uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl"),
 )
 """What the server's modules import where they first use it."""
-PATIENCE_S = 15.0
+REDIS_TIMEOUT_S = 15.0
 """Seconds in which Redis answers a server of a test: what is checked here is no time, and the machine is shared."""
 REDIS_AS_SHIPPED = "REDIS_AS_SHIPPED"
 """The variable that has a server wait for Redis as long as a shipped one: for tests of a Redis that is away."""
@@ -118,7 +118,7 @@ def _become(order: Order) -> None:
     os.environ.clear()
     os.environ.update(order["env"])
     if not os.environ.pop(REDIS_AS_SHIPPED, ""):
-        client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = PATIENCE_S, PATIENCE_S - 1.0
+        client.TIMEOUT_S, client.SOCKET_TIMEOUT_S = REDIS_TIMEOUT_S, REDIS_TIMEOUT_S - 1.0
     program, *arguments = order["command"]
     if Path(program).name == Path(sys.executable).name:
         assert arguments[0] == "-m"

@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.testing.peer import ROOT, Process, end, when_ready
 from backend.testing.peer import OfflinePeer as OfflinePeer
-from backend.testing.peer import mortal_peer as any_mortal_peer
+from backend.testing.peer import restartable_peer as any_restartable_peer
 from tests.support.forked import Forked
 
 
@@ -54,5 +54,5 @@ def start(options: list[str]) -> Process:
     return Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
 
-mortal_peer = partial(any_mortal_peer, start=start)
+restartable_peer = partial(any_restartable_peer, start=start)
 """A scripted peer that can die and come back at the same address."""

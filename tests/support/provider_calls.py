@@ -79,10 +79,10 @@ async def interrupted_call(provider: str, settings: Callable[[OfflinePeer], Mapp
                 await call.hears_something()
                 await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
                 await ask(call, "stop, that is enough")
-                await until(lambda: any(data["heard"] for data in call.all_told("transcript_interrupted")))
-                await call.told("transcript", content="All right.")
-                await call.told("audio_playback_finished")
+                await until(lambda: any(data["heard"] for data in call.events_of("transcript_interrupted")))
+                await call.event("transcript", content="All right.")
+                await call.event("audio_playback_finished")
         log = (await peer.connections())[-1]
-    heard = next(data["heard"] for data in call.all_told("transcript_interrupted") if data["heard"])
+    heard = next(data["heard"] for data in call.events_of("transcript_interrupted") if data["heard"])
     assert STORY["text"].startswith(heard)
     return Interrupted(call, heard, log)

@@ -83,7 +83,7 @@ async def real_call() -> AsyncIterator[tuple[PlacedCall, WebRTCTransport, WebRTC
             await caller.accept(answer)
             await caller.connected()
             async with placed_call(transport=transport, connect=dial, open_endpointing=endpointing) as call:
-                await until(lambda: call.told("session_started") != [])
+                await until(lambda: call.events_of("session_started") != [])
                 yield call, transport, caller, provider
         finally:
             provider.sounding.set()

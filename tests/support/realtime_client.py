@@ -52,7 +52,7 @@ class RealtimeClient:
 
     async def answer(self) -> str:
         """Wait for the first response, and return what it says."""
-        content: Json = (await self.told("response.done"))["response"]["output"][0]["content"][0]
+        content: Json = (await self.event("response.done"))["response"]["output"][0]["content"][0]
         return str(content["transcript"])
 
     def of(self, type_: str) -> list[Json]:
@@ -63,7 +63,7 @@ class RealtimeClient:
         """Return the types of all events so far, repeated ones once."""
         return list(dict.fromkeys(event["type"] for event in self.events))
 
-    async def told(self, type_: str, within_s: float = 8.0, *, count: int = 1) -> Json:
+    async def event(self, type_: str, within_s: float = 8.0, *, count: int = 1) -> Json:
         """Wait for the event of that type, or its `count`-th one."""
         try:
             await until(lambda: len(self.of(type_)) >= count, within_s)

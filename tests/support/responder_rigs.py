@@ -13,7 +13,7 @@ from backend.responders.base import Briefing, Capabilities, PastMessage, Respond
 from backend.responders.codec import Voice
 from backend.responders.openai_models import capabilities_of
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.testing.offline.held import STRICT
+from backend.testing.offline.schema_checked import STRICT
 from backend.turns import events as ev
 from tests.support.of_extensions import of_extensions
 from tests.support.offline_peer import OfflinePeer

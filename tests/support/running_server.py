@@ -144,4 +144,4 @@ async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
         f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers
     )
     assert answer.status_code == 202, answer.text
-    return (await call.told("thinker", event="complete")).data
+    return (await call.event("thinker", event="complete")).data

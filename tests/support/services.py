@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 from backend.access.access import Access
 from backend.access.billing import BillingSubjects
 from backend.access.budgets import Budgets
-from backend.access.permits import Permits
-from backend.access.principal import Tier
+from backend.access.concurrency import ConcurrencyLimits
+from backend.access.principal import ToolScope
 from backend.access.store import AccessStore
 from backend.access.usage import DayCounts
 from backend.http.services import (
@@ -42,7 +42,7 @@ class _NoNotices:
 def budgets_over(redis: Redis, settings: BudgetSettings | None = None) -> Budgets:
     """Return budgets with their counts in `redis`; nothing is written but by those who ask for it."""
     settings = settings or load_settings(_env_file=None).budgets
-    return Budgets(DayCounts(redis), BillingSubjects(redis), Permits(redis, settings), settings)
+    return Budgets(DayCounts(redis), BillingSubjects(redis), ConcurrencyLimits(redis, settings), settings)
 
 
 GROUPS: dict[str, Any] = {
@@ -63,7 +63,7 @@ def services_of(**given: Any) -> Services:
         "endpoints": {},
         "ice_servers": IceServers([]),
         "confirmations": confirmations(),
-        "access": Access(tier_here=Tier.OPERATOR),  # as `make run` on this machine
+        "access": Access(scope_here=ToolScope.OPERATOR),  # as `make run` on this machine
         "metrics": CallMetrics(),
         "access_store": AccessStore(FakeAsyncRedis()),
     }

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.call.record import CallRecord
+from backend.call.call_ledger import CallLedger
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
+from backend.errors import MemoryUnavailable
 from backend.observability.call_metrics import CallMetrics
 from backend.page_events import ThinkerChanged
 from backend.sessions.session import Session, SessionRequest
@@ -60,7 +61,7 @@ class OneCall:
             question=lambda *_: Question("", "", "s1", self.user_id, conversation_id="c1"),
             dispatch=self.outcomes.append,
             publish=self.shown.append,
-            record=CallRecord(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
+            ledger=CallLedger(None, Session(SessionRequest("ada", "c1"), "fake"), lambda: ""),
         )
         self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, CallMetrics())
 
@@ -121,6 +122,23 @@ async def test_work_goes_on_from_its_steps_when_its_caller_hangs_up(
     assert len(tasks) == goes_on
     for task in tasks:
         assert await call.repository.steps(task.id) == {"plan": ["the web"]}
+
+
+async def test_work_of_a_caller_who_hung_up_is_not_lost_when_redis_misses_the_first_try() -> None:
+    call, tries = OneCall(), list[str]()
+    create = call.service.create
+
+    async def away_once(*arguments: Any, **options: Any) -> Task:
+        tries.append("create")
+        if len(tries) == 1:
+            raise MemoryUnavailable("Redis does not answer.")
+        return await create(*arguments, **options)
+
+    call.service.create = away_once  # type: ignore[method-assign]
+    call.ask("research")
+    await settle()
+    await call.calls.close(go_on=True)
+    assert len(await call.tasks()) == 1 and len(tries) == 2
 
 
 async def test_work_of_other_thinkers_stays_with_its_call() -> None:

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import msgspec
 
-from backend.access.principal import Reach, Tier
+from backend.access.principal import CallerScope, ToolScope
 from backend.tasks.task import Task
 from backend.tasks.worker import TaskRun, thinker_work
 from backend.thinkers.base import Answer, Question
 from backend.tools.base import ToolRights
 
-SIGNED_IN = Reach(Tier.SIGNED_IN, frozenset({"web_search"}))
+SIGNED_IN = CallerScope(ToolScope.SIGNED_IN, frozenset({"web_search"}))
 
 
 async def rights_of(task: Task) -> ToolRights:
@@ -31,8 +31,8 @@ async def rights_of(task: Task) -> ToolRights:
 
 
 async def test_a_run_has_the_reach_that_was_stored_with_its_task_and_is_unattended() -> None:
-    task = Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0, reach=SIGNED_IN)
+    task = Task("t1", "ada", "c1", "research", "Look it up.", 1.0, 1.0, scope=SIGNED_IN)
     stored = msgspec.json.decode(msgspec.json.encode(task), type=Task)
-    assert stored.reach == SIGNED_IN
+    assert stored.scope == SIGNED_IN
     rights = await rights_of(stored)
-    assert rights.reach == SIGNED_IN and not rights.attended
+    assert rights.caller_scope == SIGNED_IN and not rights.attended

@@ -203,7 +203,7 @@ async def test_every_change_is_published_and_shown_to_its_owner(redis: Redis) ->
 
 async def test_the_metrics_count_the_changes_of_all_processes() -> None:
     metrics, registry = TaskMetrics(), CollectorRegistry()
-    metrics.show_in(registry)
+    metrics.register_in(registry)
     for raw in (b"queued", b"queued", None, b"no event"):
         metrics.on_message(raw)
     assert registry.get_sample_value("voice_task_events_total", {"event": "queued"}) == 2

@@ -146,6 +146,22 @@ async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis) -> Non
     assert done == ["plan", "broken", "search", "write"]
 
 
+async def test_progress_that_redis_missed_is_written_the_next_time(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = TaskRepository(redis, add_to_stream)
+    await TaskService(repository, kinds={"research"}).create("ana", "research", "bees")
+    task = await repository.take()
+    assert task
+    run = TaskRun(task, repository, {})
+    run.progress("planning")
+    with monkeypatch.context() as away, pytest.raises(MemoryUnavailable):
+        away.setattr(repository._client, "_next_try", time.monotonic() + 60)
+        await run.save_progress()
+    await run.save_progress()
+    assert [each.detail for each in await repository.progress(task.id)] == ["", "", "planning"]
+
+
 async def test_what_will_not_pass_is_not_tried_again(redis: Redis) -> None:
     async def work(run: TaskRun) -> TaskResult:
         raise BadRequest("There is no such domain.")

@@ -70,7 +70,7 @@ async def test_callers_in_two_places_share_one_answer_to_a_question_that_names_i
         assert len(await w.memory._client.redis.keys("cache:*")) == 1
         assert "Oslo" not in w.system() and "12:00" not in w.system(), "a shared answer is made without what is theirs"
         counted = CollectorRegistry()
-        w.thinkers.cache.show_in(counted)
+        w.thinkers.cache.register_in(counted)
         outcomes = [counted.get_sample_value("voice_answer_cache_total", {"outcome": each}) for each in ("hit", "miss")]
         assert outcomes == [1, 1]
 

@@ -20,7 +20,7 @@ async def test_a_task_is_thought_through_and_only_the_outcome_is_told() -> None:
         answer = await here.ask("reason", QUESTION)
         assert (answer.text, answer.source, answer.tool_calls) == ("You get 14 dollars.", "live", 1)
         assert here.progress == ["thinking", "calling calculate", "round 2: thinking"]
-        kept = json.dumps(await here.memory.everything_of("ada"), default=str)
+        kept = json.dumps(await here.memory.export_user("ada"), default=str)
     assert "SECRET" not in f"{answer}{here.progress}{kept}"
     assert "on the phone" in here.system(0)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from backend.access.principal import EVERYTHING, PUBLIC, Reach, Tier
+from backend.access.principal import EVERYTHING, PUBLIC, CallerScope, ToolScope
 from backend.agent.session import Agent
 from backend.errors import NotFound
 from backend.testing.model import ScriptedModel
@@ -31,7 +31,7 @@ async def erase(what: str) -> Result:
     return Result({"erased": what})
 
 
-@tool("jot", "Writes something down.", tier=Tier.SIGNED_IN, writes=True)
+@tool("jot", "Writes something down.", scope=ToolScope.SIGNED_IN, writes=True)
 async def jot(text: str) -> Result:
     """Pretends to write."""
     return Result({"kept": text})
@@ -244,19 +244,19 @@ async def test_once_text_of_others_has_entered_a_turn_every_writing_tool_asks() 
 
 
 @pytest.mark.parametrize(
-    ("reach", "offered"),
+    ("caller_scope", "offered"),
     [
         (PUBLIC, ["erase", "page"]),
-        (Reach(Tier.SIGNED_IN), ["erase", "jot", "page"]),
-        (Reach(Tier.SIGNED_IN, frozenset({"page"})), ["page"]),
-        (Reach(Tier.ANONYMOUS, frozenset({"jot"})), ["jot"]),
+        (CallerScope(ToolScope.SIGNED_IN), ["erase", "jot", "page"]),
+        (CallerScope(ToolScope.SIGNED_IN, frozenset({"page"})), ["page"]),
+        (CallerScope(ToolScope.ANONYMOUS, frozenset({"jot"})), ["jot"]),
     ],
 )
-async def test_a_tool_out_of_reach_is_neither_offered_nor_run(reach: Reach, offered: list[str]) -> None:
-    registry, context = box(confirmations()), tool_context("ada", "c", reach=reach)
-    assert [each.name for each in registry.offered("chat", reach)] == offered
+async def test_a_tool_out_of_scope_is_neither_offered_nor_run(caller_scope: CallerScope, offered: list[str]) -> None:
+    registry, context = box(confirmations()), tool_context("ada", "c", caller_scope=caller_scope)
+    assert [each.name for each in registry.offered("chat", caller_scope)] == offered
     model = ScriptedModel(["Hello."])
-    session = Agent(model, registry, "m").create_session("c", user_id="ada", rights=ToolRights(reach))
+    session = Agent(model, registry, "m").create_session("c", user_id="ada", rights=ToolRights(caller_scope))
     await session.think("x", "chat")
     assert [each["function"]["name"] for each in model.requests[0]["tools"]] == offered
     refused = {name for name in registry.names if await error_of(registry, name, context, text="x") == "not_allowed"}

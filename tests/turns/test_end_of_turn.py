@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from backend.turns import end_of_turn
 from backend.turns.end_of_turn import (
     WAIT_MS,
+    AskedFor,
     EndpointingStyle,
-    Expected,
     PauseContext,
     Reason,
     TurnWait,
@@ -26,7 +26,7 @@ from scripts.train_completeness import SENTENCES, UNSEEN, WORDS_KNOWN_MS, Cut, c
 EAGER, BALANCED, PATIENT = EndpointingStyle.EAGER, EndpointingStyle.BALANCED, EndpointingStyle.PATIENT
 
 
-def balanced(words: str | None, expected: Expected = Expected.NOTHING) -> TurnWait:
+def balanced(words: str | None, expected: AskedFor = AskedFor.NOTHING) -> TurnWait:
     return end_of_turn_wait(PauseContext(words, expected=expected), BALANCED)
 
 
@@ -39,21 +39,21 @@ def test_every_reason_is_in_the_documented_table() -> None:
 
 def test_a_time_is_no_dictation_but_digits_after_our_question_for_a_number_are() -> None:
     assert balanced("Set an alarm for six thirty").reason is not Reason.NUMBER
-    assert balanced("four one", Expected.NUMBER).reason == Reason.NUMBER
-    assert balanced("Sure", Expected.NUMBER).reason == Reason.NUMBER
-    assert balanced("Sure", Expected.YES_OR_NO).reason == Reason.QUICK_ANSWER
+    assert balanced("four one", AskedFor.NUMBER).reason == Reason.NUMBER
+    assert balanced("Sure", AskedFor.NUMBER).reason == Reason.NUMBER
+    assert balanced("Sure", AskedFor.YES_OR_NO).reason == Reason.QUICK_ANSWER
 
 
 def test_the_first_thing_of_a_list_we_asked_for_is_not_taken_for_all() -> None:
     assert (
-        balanced("Two loaves of bread please").wait_ms < balanced("Two loaves of bread please", Expected.LIST).wait_ms
+        balanced("Two loaves of bread please").wait_ms < balanced("Two loaves of bread please", AskedFor.LIST).wait_ms
     )
-    assert balanced("Bread and milk please", Expected.LIST) == balanced("Bread and milk please")
+    assert balanced("Bread and milk please", AskedFor.LIST) == balanced("Bread and milk please")
 
 
 def test_without_words_the_wait_is_seven_hundred_and_longer_where_a_number_is_expected() -> None:
     assert balanced(None).wait_ms == 700
-    assert balanced(None, Expected.NUMBER).wait_ms == balanced(None, Expected.SPELLING).wait_ms == 1000
+    assert balanced(None, AskedFor.NUMBER).wait_ms == balanced(None, AskedFor.SPELLING).wait_ms == 1000
 
 
 def test_the_reading_of_a_short_utterance_counts_until_the_transcript_is_there() -> None:
@@ -119,18 +119,18 @@ def test_who_has_paused_within_a_turn_is_waited_for_longer_after_a_short_order(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("What's your phone number?", Expected.NUMBER),
-        ("Thanks. Please tell me the booking code.", Expected.NUMBER),
-        ("Could you spell your last name?", Expected.SPELLING),
-        ("What is your e-mail address?", Expected.SPELLING),
-        ("Shall I book it?", Expected.YES_OR_NO),
-        ("What should I put on the list?", Expected.LIST),
-        ("It is at nine. Is that all right?", Expected.YES_OR_NO),
-        ("Your table is booked.", Expected.NOTHING),
-        ("How many people will come?", Expected.NOTHING),
+        ("What's your phone number?", AskedFor.NUMBER),
+        ("Thanks. Please tell me the booking code.", AskedFor.NUMBER),
+        ("Could you spell your last name?", AskedFor.SPELLING),
+        ("What is your e-mail address?", AskedFor.SPELLING),
+        ("Shall I book it?", AskedFor.YES_OR_NO),
+        ("What should I put on the list?", AskedFor.LIST),
+        ("It is at nine. Is that all right?", AskedFor.YES_OR_NO),
+        ("Your table is booked.", AskedFor.NOTHING),
+        ("How many people will come?", AskedFor.NOTHING),
     ],
 )
-def test_our_question_says_what_to_expect(words: str, expected: Expected) -> None:
+def test_our_question_says_what_to_expect(words: str, expected: AskedFor) -> None:
     assert expected_answer(words) is expected
 
 
@@ -139,7 +139,7 @@ CONTEXTS = st.builds(
     words=st.one_of(
         st.none(), st.text(max_size=60), st.sampled_from([cut.words for cut in cuts(SENTENCES) + cuts(UNSEEN)])
     ),
-    expected=st.sampled_from(Expected),
+    expected=st.sampled_from(AskedFor),
     caller_pauses_ms=st.lists(st.integers(0, 5000), max_size=16).map(tuple),
     sentence_end=st.one_of(st.none(), st.floats(-8, 0)),
     reading=st.one_of(st.none(), st.sampled_from(["yes", "stop", "um"])),
@@ -162,7 +162,7 @@ def test_longer_pauses_of_the_caller_never_shorten_the_wait(
 
 def spoken_into(judged: list[Cut], pause_ms: int) -> float:
     """Return the share of these fragments' pauses that a provider without a delay would speak into."""
-    waits = [max(WORDS_KNOWN_MS, balanced(cut.words.lower(), Expected(cut.expected)).wait_ms) for cut in judged]
+    waits = [max(WORDS_KNOWN_MS, balanced(cut.words.lower(), AskedFor(cut.expected)).wait_ms) for cut in judged]
     return sum(wait <= pause_ms for wait in waits) / len(waits)
 
 
@@ -173,6 +173,6 @@ def test_unseen_sentences_are_not_spoken_into_and_are_answered_soon() -> None:
     for pause_ms, most in ((300, 0.0), (600, 0.06), (800, 0.09)):
         assert spoken_into(fragments, pause_ms) <= most, f"pauses of {pause_ms} ms"
     assert spoken_into([cut for cut in fragments if cut.kind == "d" and cut.plausible], 800) <= 0.10
-    whole = sorted(balanced(cut.words, Expected(cut.expected)).wait_ms for cut in judged if cut.complete)
+    whole = sorted(balanced(cut.words, AskedFor(cut.expected)).wait_ms for cut in judged if cut.complete)
     assert sum(whole) / len(whole) <= 735 and whole[math.ceil(len(whole) * 0.9)] <= 960
     assert sum(wait > 880 for wait in whole) <= 0.11 * len(whole)

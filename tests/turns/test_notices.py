@@ -122,7 +122,7 @@ def test_news_cut_short_is_told_once_more_and_shorter_then_left_for_the_next_cal
     broken_into(story, heard_ms=100, reply="n2")
     story.wait(10)
     assert not told(story) and purposes(story).count(Purpose.NOTICE) == 2
-    assert [*story.machine.notices.parked] == ["n1"] and states(story)[-1] == "waiting"
+    assert [*story.machine.notices.for_next_call] == ["n1"] and states(story)[-1] == "waiting"
 
 
 def test_news_survives_a_broken_line(story: Story) -> None:
@@ -145,7 +145,7 @@ def test_news_the_responder_will_not_tell_is_left_for_the_next_call() -> None:
     for _ in range(3):
         story.tell(ev.ReplyRefused(story.all(do.CreateReply)[-1].request, "server_error"))
         story.wait(3)
-    assert [*story.machine.notices.parked] == ["n1"] and not told(story)
+    assert [*story.machine.notices.for_next_call] == ["n1"] and not told(story)
     assert purposes(story).count(Purpose.NOTICE) == 3
 
 

@@ -104,7 +104,7 @@ def test_who_goes_on_has_heard_nothing_and_the_pieces_are_one_turn(talk: Talk) -
     assert words == [TranscriptCompleted("user", "u1", "what is the weather in seattle tomorrow")]
     talk.tell(ev.PlaybackStarted("i-r2"))
     [measured] = talk.published(TurnMeasured)
-    assert measured.pieces == 2 and measured.discarded == 1 and measured.reason
+    assert measured.segments == 2 and measured.discarded == 1 and measured.reason
 
 
 def test_a_reply_still_being_made_is_cancelled_when_the_caller_goes_on(talk: Talk) -> None:
@@ -150,7 +150,7 @@ def test_who_goes_on_after_a_false_start_gets_one_answer_to_one_turn(talk: Talk)
         do.Remember("user", "what is the weather"),
         do.Remember("user", "in seattle tomorrow"),
     ]
-    assert talk.published(TurnMeasured)[-1].pieces == 2
+    assert talk.published(TurnMeasured)[-1].segments == 2
 
 
 def test_what_was_committed_over_a_false_start_belongs_to_its_turn(talk: Talk) -> None:

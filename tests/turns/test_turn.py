@@ -172,7 +172,7 @@ def test_the_legs_of_a_turn_add_up(story: Story) -> None:
             commit_ms=0,
             reply_started_ms=100,
             first_audio_ms=200,
-            patience_ms=0,
+            end_of_turn_ms=0,
             played_ms=20,
             first_sound_ms=620,
             first_token_ms=150,

@@ -291,9 +291,9 @@ class World(Surroundings):
 
     def is_all_told(self) -> bool:
         """Whether no notice is left, except those that were tried in vain and wait for the next call."""
-        parked = set(self.machine.notices.parked)
-        assert not parked & {*self.told, *self.withdrawn}
-        return {*self.noticed} == {*self.told, *self.withdrawn, *parked}
+        for_next_call = set(self.machine.notices.for_next_call)
+        assert not for_next_call & {*self.told, *self.withdrawn}
+        return {*self.noticed} == {*self.told, *self.withdrawn, *for_next_call}
 
 
 ACTIONS: tuple[Callable[[World, int], None], ...] = (

@@ -17,13 +17,13 @@ from backend.users.context_update import ContextUpdate, merged
 from backend.users.profile import PreferenceName, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_LIMIT,
+    QUESTION_TOPIC_LIMIT,
     SUMMARY_CHARS,
-    TOPIC_LIMIT,
     WATCHED_LIMIT,
     AddFact,
     AssumePreference,
+    CountQuestion,
     CountSession,
-    CountTopic,
     DropPreference,
     MergeSummary,
     NotePlace,
@@ -158,31 +158,44 @@ def test_a_summary_stays_in_its_bounds_and_ends_with_a_sentence() -> None:
 
 
 def test_topics_sessions_and_the_last_moment_are_counted() -> None:
-    context = after(CountTopic("weather", 5), CountTopic("weather", 9), CountTopic("news", 7), CountSession(8))
+    context = after(CountQuestion("weather", 5), CountQuestion("weather", 9), CountQuestion("news", 7), CountSession(8))
     signals = {"topics": {"weather": 2, "news": 1}, "last_active": 9.0, "session_count": 1}
     assert context == {"signals": signals}
 
 
 def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
-    context = after(*(CountTopic(f"topic{n}", 1) for n in range(TOPIC_LIMIT + 1)))
-    assert len(context["signals"]["topics"]) == TOPIC_LIMIT
-    assert f"topic{TOPIC_LIMIT}" in context["signals"]["topics"]
+    context = after(*(CountQuestion(f"topic{n}", 1) for n in range(QUESTION_TOPIC_LIMIT + 1)))
+    assert len(context["signals"]["topics"]) == QUESTION_TOPIC_LIMIT
+    assert f"topic{QUESTION_TOPIC_LIMIT}" in context["signals"]["topics"]
 
 
 @pytest.mark.parametrize(
-    "stored",
+    "bad",
     [
-        {"preferences": "none", "facts": "many", "summary": 3, "signals": []},
-        {"facts": [1, None], "signals": {"topics": "t", "last_active": "now", "session_count": "two"}},
-        {"signals": {"topics": {"weather": "often"}}},
+        {"preferences": "none", "summary": 3, "signals": []},
+        {"summary": None, "signals": {"topics": "t", "last_active": "now"}},
+        {"preferences": {"theme": 7}, "signals": {"topics": {"weather": "often"}}, "instructions": [1]},
     ],
 )
-async def test_a_context_of_another_form_is_neither_read_nor_replaced(stored: dict[str, Any]) -> None:
+async def test_a_field_that_cannot_be_read_is_kept_as_it_is_and_the_rest_is_read_and_written(
+    bad: dict[str, Any],
+) -> None:
     memory = FakeMemory()
-    await memory.update_user_context("ana", lambda _: stored)
+    await memory.update_user_context("ana", lambda _: bad | {"facts": ["has a cat"]})
+    assert (await load_profile(memory, "ana")).facts == ("has a cat",)
+    changed = await update_profile(memory, "ana", AddFact("has a dog"), CountQuestion("weather", 5))
+    assert changed.facts == ("has a cat", "has a dog")
+    stored = await memory.user_context("ana")
+    parts = {name: stored[name] | value if isinstance(value, dict) else value for name, value in bad.items()}
+    assert {name: stored[name] for name in bad} == parts
+
+
+async def test_a_change_of_nothing_but_an_unreadable_field_is_refused() -> None:
+    memory = FakeMemory()
+    await memory.update_user_context("ana", lambda _: {"facts": "many"})
     with pytest.raises(MemoryUnavailable):
         await update_profile(memory, "ana", AddFact("has a dog"))
-    assert await memory.user_context("ana") == stored
+    assert await memory.user_context("ana") == {"facts": "many"}
 
 
 def test_a_context_does_not_show_its_words_in_a_log() -> None:
@@ -209,7 +222,7 @@ updates = st.one_of(
     st.builds(WatchTicker, st.sampled_from(["AAPL", "F"]), st.booleans()),
     st.builds(AddFact, st.text(max_size=300)),
     st.builds(MergeSummary, st.text(max_size=2_000), st.text(max_size=5)),
-    st.builds(CountTopic, st.text(max_size=5), st.floats(0, 10)),
+    st.builds(CountQuestion, st.text(max_size=5), st.floats(0, 10)),
     st.builds(CountSession, st.floats(0, 10)),
 )
 
@@ -229,7 +242,12 @@ async def test_of_concurrent_updates_by_two_servers_none_is_lost() -> None:
         try:
             kinds: list[ProfileUpdate] = []
             for n in range(5):
-                kinds += [CountTopic("weather", n), CountSession(n), CountTopic("news", n), AddFact(f"fact {n}")]
+                kinds += [
+                    CountQuestion("weather", n),
+                    CountSession(n),
+                    CountQuestion("news", n),
+                    AddFact(f"fact {n}"),
+                ]
             places = (here, there)
             await asyncio.gather(*(update_profile(places[n % 2], "ana", kind) for n, kind in enumerate(kinds)))
             context = await load_profile(here, "ana")

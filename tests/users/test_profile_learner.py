@@ -23,7 +23,7 @@ from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, LearnerDependencies, ProfileLearner
-from backend.users.profile_updates import CountTopic, MergeSummary, SetPreference, update_profile
+from backend.users.profile_updates import CountQuestion, MergeSummary, SetPreference, update_profile
 from backend.users.summaries import Summaries, draft_from, material
 from tests.call.world import PlacedCall, placed_call, settle
 from tests.support.waiting import until
@@ -78,7 +78,7 @@ async def test_a_change_that_makes_no_difference_is_not_told() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetPreference("name", "Ana"))
     async with placed_call(remembering=memory) as call:
-        await update_profile(memory, "ada", CountTopic("weather", 1.0), SetPreference("name", "Ana"))
+        await update_profile(memory, "ada", CountQuestion("weather", 1.0), SetPreference("name", "Ana"))
         await briefed_anew(call)
         assert call.responder.briefings == []
 
@@ -132,7 +132,7 @@ async def test_a_call_that_cannot_be_built_leaves_nobody_who_is_told() -> None:
     with pytest.raises(SetupError):
         async with placed_call(remembering=memory, open_endpointing=broken):
             pass
-    assert not memory.listeners.users
+    assert not memory.observers.users
 
 
 async def test_an_ended_call_is_told_nothing_any_more() -> None:
@@ -143,7 +143,7 @@ async def test_an_ended_call_is_told_nothing_any_more() -> None:
         await update_profile(memory, "ada", SetPreference("name", "Ana"))
         await briefed_anew(call)
         assert call.responder.briefings == []
-    assert not memory.listeners.users
+    assert not memory.observers.users
 
 
 # --- the summary ----------------------------------------------------------------------------------------
@@ -321,6 +321,17 @@ async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
         await stop(summaries)
     await settle()
     assert (summaries.depth, model.open, await memory.user_context("ada")) == (0, 0, {})
+
+
+async def test_a_summary_of_a_user_who_was_erased_at_another_process_is_not_kept() -> None:
+    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("Late.")])
+    await update_profile(memory, "ada", SetPreference("name", "Ada"))
+    summaries = Summaries(model, "fast", memory)
+    summaries.request("s1", "ada", SAID)
+    await until(lambda: bool(model.requests))
+    await memory.forget_user("ada")
+    await summaries.close(1.0)
+    assert (await memory.user_context("ada"), summaries.failed) == ({}, 0)
 
 
 async def test_a_summary_has_a_bound_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

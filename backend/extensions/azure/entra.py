@@ -131,6 +131,6 @@ def _refusal(answer: httpx2.Response) -> ResponderUnavailable:
     except msgspec.MsgspecError:
         refused = _Refused()
     why = ", ".join([refused.error, *(f"AADSTS{code}" for code in refused.error_codes)]).strip(", ")
-    told = f"Microsoft Entra gave no token (HTTP {answer.status_code}{f', {why}' if why else ''})."
+    message = f"Microsoft Entra gave no token (HTTP {answer.status_code}{f', {why}' if why else ''})."
     passes = answer.status_code in PASSING or answer.is_server_error
-    return ResponderUnavailable(told, hint=HINT) if passes else ResponderRejected(told, hint=HINT)
+    return ResponderUnavailable(message, hint=HINT) if passes else ResponderRejected(message, hint=HINT)

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.errors import BadMoment
 from backend.extensions.calendar.base import (
     NOTES_LIMIT,
@@ -53,12 +53,12 @@ SPAN = timedelta(days=7)
 SPAN_LIMIT = timedelta(days=366)
 
 
-def _tier(settings: Settings) -> Tier:
-    """Return the operator's tier where the calendar is in an account of theirs."""
-    return Tier.OPERATOR if settings.of(CalendarSettings).url else Tier.SIGNED_IN
+def _scope(settings: Settings) -> ToolScope:
+    """Return the operator's scope where the calendar is in an account of theirs."""
+    return ToolScope.OPERATOR if settings.of(CalendarSettings).url else ToolScope.SIGNED_IN
 
 
-private_tool = partial(tool, tier=_tier, cache=False, clients=OURS | {"copilot"})
+private_tool = partial(tool, scope=_scope, cache=False, clients=OURS | {"copilot"})
 """Declares a tool on data of one user: they are signed in, and no answer from it is shared."""
 
 

@@ -56,7 +56,7 @@ class _Call(BaseModel):
     function: _Function
 
 
-class _Part(BaseModel):
+class _ContentPart(BaseModel):
     type: str
     text: str | None = None
     refusal: str | None = None
@@ -64,7 +64,7 @@ class _Part(BaseModel):
 
 class _Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     tool_calls: list[_Call] | None = None
     tool_call_id: str | None = None
 

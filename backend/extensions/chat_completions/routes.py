@@ -42,7 +42,7 @@ async def complete(request: Request, here: Here) -> Response:
     _check_mode(here, completion)
     asked = as_turn(completion, identity.user)
     kept = _conversation(request, completion)
-    asked = replace(asked, reach=identity.principal.reach, conversation_id=kept)
+    asked = replace(asked, caller_scope=identity.principal.caller_scope, conversation_id=kept)
     turn = await begin_turn(request, here, asked)
     shape = Shape(
         f"chatcmpl-{secrets.token_hex(12)}",

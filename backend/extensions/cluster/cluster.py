@@ -21,7 +21,7 @@ from backend.extensions.cluster.rpc import Rpc
 from backend.extensions.cluster.sidebands import SidebandHost
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import cancel_all, supervised
-from backend.sessions.handles import CallsHere, PlacedCall, SessionHandle, SessionLocator
+from backend.sessions.handles import CallLocation, CallsHere, SessionHandle, SessionLocator
 from backend.sessions.registry import Watcher, no_session
 from backend.sessions.session import Session, SessionDescription, SessionRequest, SessionState
 
@@ -111,14 +111,14 @@ class Cluster(SessionLocator):
         await self.announce(session)
         return session
 
-    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> PlacedCall | None:
+    async def offer_to_peer(self, sdp: str, asked: SessionRequest) -> CallLocation | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
         offer = {"sdp": sdp, "asked": asked}
         for state in await self._others():
             if not state.accepts:
                 continue
             try:
-                placed: PlacedCall = await self._rpc.call(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
+                placed: CallLocation = await self._rpc.call(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
             except VoiceError as error:
                 if isinstance(error, CallerError) and not isinstance(error, TooMany):
                     raise  # no other process would accept it either
@@ -190,7 +190,7 @@ class Cluster(SessionLocator):
                 return self._sessions.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
-    async def _answer_offer(self, sdp: str, asked: SessionRequest) -> PlacedCall:
+    async def _answer_offer(self, sdp: str, asked: SessionRequest) -> CallLocation:
         session = self._sessions.reserve(asked)
         answer = await self._sessions.answer(session, self._here.accept_offer, sdp)
         await self.announce(session)

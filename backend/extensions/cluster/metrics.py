@@ -18,12 +18,12 @@ def merged(pages: Iterable[tuple[str, str]]) -> str:
     gives it to; without this, every scrape would show another one.
     """
     registry = CollectorRegistry()
-    registry.register(_Pages(list(pages)))
+    registry.register(_MetricsOfProcesses(list(pages)))
     return generate_latest(registry).decode()
 
 
 @dataclass(eq=False)
-class _Pages(Collector):
+class _MetricsOfProcesses(Collector):
     """Pages of several processes, each family once with the samples of all."""
 
     pages: list[tuple[str, str]]

@@ -28,8 +28,8 @@ LOST = "server_lost"
 """The reason a session ended when its process died."""
 WAIT_S = 2.0
 """Seconds an answer waits for events."""
-PAUSE_S = 0.1
-"""Seconds between two questions for events: those of that time come together."""
+PAUSE_S = 0.25
+"""Seconds between two questions for events: those of that time come together, since each costs both processes CPU."""
 
 
 class EventBatch(msgspec.Struct):

@@ -10,7 +10,7 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
                  is kept here until that is decided, and what is to be sent waits for the next request.
     ends         `generationComplete` ends a reply; `turnComplete` comes when it would have been played, or not at all,
                  and may bring the tokens. An interrupted turn goes through `interrupted`, then `turnComplete`: after a
-                 later request these may be those of the turn before. `_Turn` tells them apart.
+                 later request these may be those of the turn before. `_ModelTurn` tells them apart.
     cancelling   A cancelled reply is over for us immediately; what still comes of it is dropped.
     truncation   There is none; the call engine tells the model what was heard by a note.
     tools        Functions are `NON_BLOCKING` and answered `SILENT`: when a result is spoken is ours to say.
@@ -57,7 +57,7 @@ CHUNK_MS = 100
 """Audio in one message: 20 to 100 ms are usual, and nothing waits for it before the turn is committed."""
 KEPT_MS = 30_000
 """Speech kept during a reply; of longer speech, the beginning is lost."""
-TOLD_KEPT = 60
+MESSAGES_KEPT = 60
 """The most messages that wait for the next request; the newest are kept."""
 NOTE = "(A note from the system, not said by the caller: {text})"
 GO_ON = "Go on."
@@ -70,7 +70,7 @@ NUMBERS = count(1)
 
 
 @dataclass(slots=True)
-class _Turn:
+class _ModelTurn:
     """A turn that the provider was asked for and has not completed."""
 
     sounded: bool = False
@@ -92,14 +92,14 @@ class GeminiCodec:
         self._kept = bytearray()  # 16 kHz speech, not yet sent
         self._active = False  # between activityStart and activityEnd
         self._void = False  # the activity holds nothing but noise
-        self._told: deque[list[Json]] = deque(maxlen=TOLD_KEPT)  # the parts of each message
+        self._messages: deque[list[Json]] = deque(maxlen=MESSAGES_KEPT)  # the parts of each message
         self._items: list[str] = []  # the pieces of the caller's turn without final words
         self._held_items: list[str] = []  # pieces committed over a reply, of which nothing has been reported
         self._user_words = ""
         self._last_item: str | None = None
         self._request = ""
-        self._turn: _Turn | None = None
-        self._former: _Turn | None = None
+        self._turn: _ModelTurn | None = None
+        self._former: _ModelTurn | None = None
         self._reply = ""
         self._item = ""
         self._calls: dict[str, str] = {}  # the names of the open ones
@@ -179,7 +179,7 @@ class GeminiCodec:
             case do.ClearInput():
                 self._clear()
             case do.AddUserText(text, pictures):
-                self._told.append([*map(_picture, pictures), *_words(text)])
+                self._messages.append([*map(_picture, pictures), *_words(text)])
             case do.AddNote(text):
                 self._note(text)
             case do.CreateReply():
@@ -231,24 +231,24 @@ class GeminiCodec:
         if not self._active:
             events += self._transcribed()
         self._request, self.handle = command.request, ""
-        self._former, self._turn = self._turn, _Turn()
+        self._former, self._turn = self._turn, _ModelTurn()
         quiet = CALL_NOTHING if command.purpose in QUIET_PURPOSES and self.briefing.tools else ""
         if extra := " ".join(filter(None, (self.briefing.purposes.get(command.purpose), command.hint, quiet))):
             self._note(extra)
         messages = self._begin() if self._active or self._held_items else []
-        if not self._told and (self._void or not self._active):
+        if not self._messages and (self._void or not self._active):
             self._note(GO_ON)
-        if self._told:
-            turns = [{"role": "user", "parts": parts} for parts in self._told]
+        if self._messages:
+            turns = [{"role": "user", "parts": parts} for parts in self._messages]
             messages.append(_json(clientContent={"turns": turns, "turnComplete": not self._active}))
-            self._told.clear()
+            self._messages.clear()
         if self._active:
             messages.append(_json(realtimeInput={"activityEnd": {}}))
         self._active = self._void = False
         return messages, events
 
     def _note(self, text: str) -> None:
-        self._told.append(_words(NOTE.format(text=text)))
+        self._messages.append(_words(NOTE.format(text=text)))
 
     def _submit(self, call: str, output: str) -> list[bytes]:
         self.handle = ""

@@ -49,13 +49,13 @@ class GeminiRealtime(Realtime):
                 self._set_up = True
                 yield _session(content)
             case "clientContent":
-                yield from self._told(content)
+                yield from self._sent(content)
             case "toolResponse":
                 yield from self._results(content["functionResponses"])
             case "realtimeInput":
                 yield from self._listened(content)
 
-    def _told(self, content: Event) -> Iterator[Event]:
+    def _sent(self, content: Event) -> Iterator[Event]:
         yield from self._interrupted()
         yield from ({"type": "conversation.item.create", "item": _message(turn)} for turn in content.get("turns", ()))
         if content.get("turnComplete"):
@@ -110,15 +110,15 @@ class GeminiRealtime(Realtime):
         return effects
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
-        told: list[Effect] = []
+        sent: list[Effect] = []
         for effect in super()._stamped(effects):
             if not isinstance(effect, Send):
-                told.append(effect)
+                sent.append(effect)
             elif effect.event["type"] == "error" and effect.event["error"]["code"] != "session_expired":
-                told.append(CloseConnection(INVALID, effect.event["error"]["message"][:120]))
+                sent.append(CloseConnection(INVALID, effect.event["error"]["message"][:120]))
             else:
-                told += map(Send, self._as_theirs(effect.event))
-        return told
+                sent += map(Send, self._as_theirs(effect.event))
+        return sent
 
     def _as_theirs(self, event: Event) -> Iterator[Event]:
         """Return a server event in this API's form; most events have none."""

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import httpx2
 from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
-from backend.access.principal import Tier
+from backend.access.principal import ToolScope
 from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
 from backend.extensions.github.api import PER_PAGE, SERVICE, GitHubAPI, Unknown
@@ -39,7 +39,7 @@ LIST_FIRST = "List the issues, or ask the user which is meant."
     "github_issue",
     "Issues on GitHub: list those of a repository, view one, list_comments of one; create one, comment on one, close "
     "one. The last three are seen by others and need the user's yes first.",
-    tier=Tier.OPERATOR,
+    scope=ToolScope.OPERATOR,
     confirm=("create", "comment", "close"),
     set_up=lambda settings: settings.of(GitHubSettings).ready,
     untrusted=True,

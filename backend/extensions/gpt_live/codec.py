@@ -78,7 +78,7 @@ class _Utterance:
 
     reply: str
     item: str
-    told: bool = False
+    sent: bool = False
     """The call knows of it."""
     dropped: bool = False
     """The call has cancelled it."""
@@ -191,8 +191,8 @@ class LiveCodec:
         results, self._results = self._results, {}
         typed, self._typed = self._typed, False
         if command.purpose is Purpose.RESULT and results:
-            told = [self._context("commentary", answer_of(output), call) for call, output in results.items()]
-            return [message for messages in told for message in messages]
+            contexts = [self._context("commentary", answer_of(output), call) for call, output in results.items()]
+            return [message for messages in contexts for message in messages]
         went_on = [self._context("thinking", WENT_ON.format(text=answer_of(o)), call) for call, o in results.items()]
         messages = [message for part in went_on for message in part]
         if by_itself:
@@ -211,7 +211,7 @@ class LiveCodec:
 
     def _cancel(self, reply: str | None, now: float) -> list[ResponderEvent]:
         speaking = self._speaking
-        if speaking and speaking.told and not speaking.dropped and reply in (None, speaking.reply):
+        if speaking and speaking.sent and not speaking.dropped and reply in (None, speaking.reply):
             speaking.dropped, speaking.words_since = True, False
             if speaking.loud_at + ENDS_AFTER_S <= now:  # it has stalled: what comes next is another one
                 self._speaking = None
@@ -393,7 +393,7 @@ class LiveCodec:
     def _report(self, speaking: _Utterance, event: ResponderEvent) -> list[ResponderEvent]:
         if speaking.dropped:
             return []
-        if speaking.told:
+        if speaking.sent:
             return [event]
         if len(speaking.held) < HELD_EVENTS:
             speaking.held.append(event)
@@ -401,7 +401,7 @@ class LiveCodec:
 
     def _released(self, speaking: _Utterance, started: ev.ReplyStarted) -> list[ResponderEvent]:
         """Tell the call of an utterance, with what was kept of it."""
-        speaking.told = True
+        speaking.sent = True
         held, speaking.held = speaking.held, []
         return [started, *held, *(self._completed(speaking) if speaking.ended_at is not None else ())]
 
@@ -417,7 +417,7 @@ class LiveCodec:
         self._speaking = None
         speaking.ended_at = now
         speaking.quiet.clear()
-        return self._completed(speaking) if speaking.told and not speaking.dropped else []
+        return self._completed(speaking) if speaking.sent and not speaking.dropped else []
 
     def _completed(self, speaking: _Utterance) -> list[ResponderEvent]:
         whole = [ev.MessageFinished(speaking.reply, speaking.item)] if speaking.received_bytes else []

@@ -17,7 +17,7 @@ from backend.realtime.serving.core import Realtime
 from backend.realtime.serving.effects import CloseConnection, Effect, Effects, Send
 from backend.realtime.serving.parts import ReplyPart
 from backend.realtime.serving.turn_detection import VoiceEnded
-from backend.testing.offline.held import STRICT
+from backend.testing.offline.schema_checked import STRICT
 
 Event = dict[str, Any]
 BYTES_PER_MS = 48
@@ -44,21 +44,21 @@ class LiveRealtime(Realtime):
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it with an `error` event that says what is wrong with it."""
         if found := faults(event, started=self._started):
-            return self._told(_error(STRICT, "; ".join(found), event))
+            return self._sent(_error(STRICT, "; ".join(found), event))
         delegation = event.get("delegation_id")
         if delegation is not None and delegation not in self._delegated:
-            return self._told(_error("unknown_delegation", f"No delegation is {delegation}.", event))
+            return self._sent(_error("unknown_delegation", f"No delegation is {delegation}.", event))
         effects: list[Effect] = []
         for each in self._as_ours(event):
             effects += super().receive(each)
         if event["type"] == "session.close":
-            effects += [*self._told(self._closed("close_requested")), CloseConnection(1000, "close_requested")]
+            effects += [*self._sent(self._closed("close_requested")), CloseConnection(1000, "close_requested")]
         elif event["type"] == "session.input_audio.append" and not self._active:
-            effects += self._told({"type": "session.output_audio.delta", "delta": _silence(event["audio"])})
+            effects += self._sent({"type": "session.output_audio.delta", "delta": _silence(event["audio"])})
             effects += self._next_reply()  # one that was cut off, and says no more
         elif event["type"].endswith(".append") and "content" in event:
             at = {"start_ms": self._heard_ms, "end_ms": self._heard_ms}
-            effects += self._told({"type": f"{event['type']}ed", "client_event_id": event.get("event_id"), **at})
+            effects += self._sent({"type": f"{event['type']}ed", "client_event_id": event.get("event_id"), **at})
         return effects
 
     def _as_ours(self, event: Event) -> Iterator[Event]:
@@ -114,18 +114,18 @@ class LiveRealtime(Realtime):
         yield from super()._voice_ended(change)
         self._wants_reply |= self._active is not None and bool(self._active.cancelled)
 
-    def _told(self, event: Event) -> list[Effect]:
+    def _sent(self, event: Event) -> list[Effect]:
         return [Send({"event_id": random_id("event"), **event})]
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
-        told: list[Effect] = []
+        sent: list[Effect] = []
         for effect in super()._stamped(effects):
             if isinstance(effect, Send):
                 for event in self._as_theirs(effect.event):
-                    told += self._told(event)
+                    sent += self._sent(event)
             else:
-                told.append(effect)
-        return told
+                sent.append(effect)
+        return sent
 
     def _as_theirs(self, event: Event) -> Iterator[Event]:
         """Return a server event in this API's form; most events have none."""

@@ -53,7 +53,7 @@ class QwenCodec(RealtimeCodec):
     def __init__(self, voice: Voice) -> None:
         super().__init__(voice, CAPABILITIES)
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
-        self._told: deque[str] = deque(maxlen=NOTES_KEPT)
+        self._notes: deque[str] = deque(maxlen=NOTES_KEPT)
         self._asked: deque[str] = deque()
         """Requests without the beginning of a reply."""
         self._special = False
@@ -78,7 +78,7 @@ class QwenCodec(RealtimeCodec):
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
         """Return what was said before, as part of the instructions."""
         names = {"user": "The caller said", "assistant": "You said"}
-        self._told.extend(f"{names[said.role]}: {said.text}" for said in history)
+        self._notes.extend(f"{names[said.role]}: {said.text}" for said in history)
         return [self._update()] if history else []
 
     def append(self, pcm: bytes | bytearray) -> bytes:
@@ -111,7 +111,7 @@ class QwenCodec(RealtimeCodec):
         return super().messages(command)
 
     def _note(self, text: str) -> bytes:
-        self._told.append(text)
+        self._notes.append(text)
         return self._update()
 
     def _prepare(self, extra: str, *, may_call: bool) -> Sequence[bytes]:
@@ -123,8 +123,8 @@ class QwenCodec(RealtimeCodec):
         return (update,)
 
     def _update(self, more: Json | None = None, *, extra: str = "", may_call: bool = True) -> bytes:
-        told = TOLD + "\n".join(self._told) if self._told else ""
-        parts = (self.briefing.instructions, told, extra)
+        notes = TOLD + "\n".join(self._notes) if self._notes else ""
+        parts = (self.briefing.instructions, notes, extra)
         tools = [{"type": "function", "function": _function(each)} for each in self.briefing.tools if may_call]
         self._special = False
         session: Json = {"instructions": "\n\n".join(filter(None, parts)), "tools": tools, **(more or {})}

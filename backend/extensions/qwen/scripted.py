@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.held import HeldRealtime, beyond
+from backend.testing.offline.schema_checked import SchemaCheckedRealtime, beyond
 from backend.testing.offline.strict import faults
 
 NAMES = {
@@ -37,7 +37,7 @@ SESSION = {
 """The fields that we change by `session.update`, with their values if there are few. Turns are found by the client."""
 
 
-class QwenRealtime(HeldRealtime):
+class QwenRealtime(SchemaCheckedRealtime):
     """A conversation by Qwen-Omni-Realtime's rules."""
 
     def faults(self, event: Any) -> list[str]:
@@ -53,7 +53,7 @@ class QwenRealtime(HeldRealtime):
 
     def _stamped(self, effects: Iterable[Effect]) -> list[Effect]:
         stamped = super()._stamped(effects)
-        return [Send(_as_theirs(each.event)) if isinstance(each, Send) else each for each in stamped if _is_told(each)]
+        return [Send(_as_theirs(each.event)) if isinstance(each, Send) else each for each in stamped if _is_sent(each)]
 
 
 def faults_of(event: dict[str, Any]) -> list[str]:
@@ -70,7 +70,7 @@ def faults_of(event: dict[str, Any]) -> list[str]:
     return found
 
 
-def _is_told(effect: Effect) -> bool:
+def _is_sent(effect: Effect) -> bool:
     return not isinstance(effect, Send) or effect.event["type"] != "conversation.item.done"
 
 

@@ -34,7 +34,7 @@ VOIDABLE = ("cookie", "oidc")
 """Credentials that can be revoked while a secret of theirs lives."""
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredSession(msgspec.Struct, frozen=True):
     """The session that a secret opens, as the one who made it."""
 
     session: dict[str, Any]
@@ -45,14 +45,14 @@ class _Kept(msgspec.Struct, frozen=True):
     epoch: int = 0
 
 
-_decoder = msgspec.json.Decoder(_Kept)
+_decoder = msgspec.json.Decoder(_StoredSession)
 
 
 async def make_secret(here: Context, caller: Identity, session: Json, life_s: int) -> tuple[str, int]:
     """Return a secret for `session`, and the Unix time at which it expires. Raises `MemoryUnavailable`."""
     name = secrets.token_urlsafe(16)
     maker = replace(caller.principal, grants=frozenset({Grant.CALL}))
-    kept = _Kept(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch)
+    kept = _StoredSession(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch)
     await here.services.data.memory.cache_put(maker.user, _entry(name), msgspec.json.encode(kept).decode(), life_s)
     user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol takes few characters
     signed = here.signatures.signer(SALT).sign(f"{user}{BETWEEN}{name}").decode()
@@ -74,7 +74,7 @@ async def identity_by_secret(connection: HTTPConnection) -> Identity:
     return Identity(principal, known=True, announce=False, age_s=kept.age_s, origin=kept.origin, opens=kept.session)
 
 
-async def _kept(here: Context, secret: str) -> _Kept | None:
+async def _kept(here: Context, secret: str) -> _StoredSession | None:
     try:
         signed = here.signatures.signer(SALT).unsign(secret[len(PREFIX) : LONGEST], max_age=LIFE_MAX_S).decode()
         user, _, name = signed.partition(BETWEEN)

@@ -61,7 +61,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
 """Reasons for a call's end that its client gets as an `error` event."""
 
 
-class AudioInput(Protocol):
+class AudioReceiver(Protocol):
     """The receiver of the audio of `input_audio_buffer.append`."""
 
     def append(self, audio: bytes) -> int:
@@ -74,10 +74,10 @@ class AudioInput(Protocol):
 class ClientProtocol:
     """The protocol's side of one call."""
 
-    def __init__(self, session: ClientSession, send: Send, audio: AudioInput | None) -> None:
+    def __init__(self, session: ClientSession, send: Send, audio: AudioReceiver | None) -> None:
         """`audio` is None where the caller's audio does not come by events."""
         self.session = session
-        self._listeners = [send]
+        self._observers = [send]
         self._audio = audio
         self.control: LiveCall | None = None
         """The call, once it runs."""
@@ -102,16 +102,16 @@ class ClientProtocol:
     def join(self, send: Send) -> None:
         """Send another program the events from now on, too, after greeting it."""
         send(_stamped({"type": "session.created", "session": self.session.shown()}))
-        self._listeners.append(send)
+        self._observers.append(send)
 
     def leave(self, send: Send) -> None:
         """Stop sending events to that program."""
-        self._listeners.remove(send)
+        self._observers.remove(send)
 
     @property
     def programs(self) -> int:
         """Return how many are sent the events."""
-        return len(self._listeners)
+        return len(self._observers)
 
     def count_audio(self, byte_count: int) -> None:
         """Note that so much 24 kHz PCM16 has come from the client."""
@@ -131,7 +131,7 @@ class ClientProtocol:
     def send(self, event: Json) -> None:
         """Send a server event under an id of its own."""
         stamped = _stamped(event)
-        for send in tuple(self._listeners):
+        for send in tuple(self._observers):
             send(stamped)
 
     def follow(self, event: ev.Event | None, commands: Sequence[do.Command]) -> None:

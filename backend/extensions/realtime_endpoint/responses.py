@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from backend.realtime.items import Item
-from backend.realtime.response import Response, Tokens, usage_of
+from backend.realtime.response import Counts, Response, usage_of
 from backend.runtime.json_objects import Json
 from backend.turns.events import ReplyFinished
 
@@ -44,9 +44,9 @@ def usage_shown(finished: ReplyFinished | None) -> Json | None:
         return None
     tokens = finished.usage
     return usage_of(
-        Tokens(tokens.text_in, tokens.audio_in, tokens.image_in),
-        Tokens(tokens.cached_text_in, tokens.cached_audio_in, tokens.cached_image_in),
-        Tokens(tokens.text_out, tokens.audio_out),
+        Counts(tokens.text_in, tokens.audio_in, tokens.image_in),
+        Counts(tokens.cached_text_in, tokens.cached_audio_in, tokens.cached_image_in),
+        Counts(tokens.text_out, tokens.audio_out),
         (finished.input_tokens, finished.output_tokens),
     )
 

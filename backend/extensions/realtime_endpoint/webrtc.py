@@ -45,7 +45,7 @@ class RealtimeCall(WebRTCTransport):
     def __init__(self, config: IceConfig, session: ClientSession) -> None:
         self._channel: RTCDataChannel | None = None
         self._sent = asyncio.Event()
-        self._patience: asyncio.TimerHandle | None = None
+        self._start_timer: asyncio.TimerHandle | None = None
         self._configured = session.voice_chosen
         super().__init__(config, self._open)
         self.protocol = ClientProtocol(session, self._send, None)
@@ -59,8 +59,8 @@ class RealtimeCall(WebRTCTransport):
 
     async def close(self) -> None:
         """Give the last events a moment to leave, then release everything."""
-        if self._patience is not None:
-            self._patience.cancel()
+        if self._start_timer is not None:
+            self._start_timer.cancel()
         if self._waiting_bytes:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WITHIN_S):
@@ -110,18 +110,18 @@ class RealtimeCall(WebRTCTransport):
     def _arrive(self) -> None:
         if self._configured:
             self._begin()
-        elif self._patience is None:
+        elif self._start_timer is None:
             self._wait(CHANNEL_WITHIN_S)
 
     def _wait(self, seconds: float) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-        self._patience = asyncio.get_running_loop().call_later(seconds, self._begin)
+        if self._start_timer is not None:
+            self._start_timer.cancel()
+        self._start_timer = asyncio.get_running_loop().call_later(seconds, self._begin)
 
     def _begin(self) -> None:
         """Have the Responder connected: the client's wishes are known."""
         self._configured = True
-        if self._patience is not None:
-            self._patience.cancel()
+        if self._start_timer is not None:
+            self._start_timer.cancel()
         self.protocol.session.begun = True
         self._queue.arrive()

@@ -25,7 +25,7 @@ EndReason = Literal["stopped", "call_ended", "full", "failed", "cut"]
 """The reason for an end. `full`: no room; `failed`: a write failed; `cut`: a process died."""
 
 
-class Begin(msgspec.Struct, frozen=True):
+class RecordingBegin(msgspec.Struct, frozen=True):
     """The first line."""
 
     id: str
@@ -35,30 +35,30 @@ class Begin(msgspec.Struct, frozen=True):
     """When it began, in Unix time."""
 
 
-class End(msgspec.Struct, frozen=True):
+class RecordingEnd(msgspec.Struct, frozen=True):
     """The last line."""
 
     reason: EndReason
     duration_ms: int
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class JournalLine(msgspec.Struct, omit_defaults=True):
     """One line: one of these."""
 
-    begin: Begin | None = None
+    begin: RecordingBegin | None = None
     utterance: RecordedUtterance | None = None
     gap: tuple[int, int] | None = None
-    end: End | None = None
+    end: RecordingEnd | None = None
 
 
 @dataclass(slots=True)
 class Journal:
     """A journal as it was read."""
 
-    begin: Begin
+    begin: RecordingBegin
     utterances: dict[str, RecordedUtterance] = field(default_factory=dict)
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    end: End | None = None
+    end: RecordingEnd | None = None
     running: bool = False
     """Whether the journal is being written now."""
 
@@ -77,7 +77,7 @@ class JournalWriter:
         fcntl.flock(self._file, fcntl.LOCK_EX)  # readers hold it for a moment
         self._encoder = msgspec.json.Encoder()
 
-    def write(self, *lines: Line) -> None:
+    def write(self, *lines: JournalLine) -> None:
         """Append lines."""
         if lines:
             self._file.write(b"".join(self._encoder.encode(line) + b"\n" for line in lines))
@@ -87,7 +87,7 @@ class JournalWriter:
         self._file.close()
 
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder = msgspec.json.Decoder(JournalLine)
 
 
 def read_journal(path: Path) -> Journal | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from backend import page_events as page
 from backend.errors import Forbidden
-from backend.extensions.recordings.journal import EndReason, Line
+from backend.extensions.recordings.journal import EndReason, JournalLine
 from backend.extensions.recordings.side_clock import SideClock
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import UtteranceTimes
@@ -106,7 +106,7 @@ class CallRecorder:
         if (recording := self._recording) is not None:
             utterance = self._times.settled(event, in_ms(recording.now()))
             if utterance is not None:
-                recording.add_line(Line(utterance=utterance))
+                recording.add_line(JournalLine(utterance=utterance))
 
     async def close(self, reason: str) -> None:
         """End the recording with its call."""

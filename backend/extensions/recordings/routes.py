@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, StrictBool
 from starlette.responses import FileResponse, StreamingResponse
 
-from backend.errors import Forbidden, NotTheirs
+from backend.errors import Forbidden, NotOwner
 from backend.extensions.recordings.ogg import wav_pieces
 from backend.extensions.recordings.store import RecordingStore, StoredRecording, no_recording
 from backend.http.bodies import documented, read_body
@@ -59,7 +59,7 @@ async def own_recording(request: Request, recording_id: str) -> StoredRecording:
     found = await context_of(request).of(RecordingStore).find(principal.user, recording_id)
     if not principal.opens(found.journal.begin.conversation_id):
         error = no_recording()
-        raise NotTheirs(str(error), hint=error.hint)
+        raise NotOwner(str(error), hint=error.hint)
     return found
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.errors import NotFound, PeerError
-from backend.extensions.recordings.journal import Begin, End, EndReason, Journal, read_journal
+from backend.extensions.recordings.journal import EndReason, Journal, RecordingBegin, RecordingEnd, read_journal
 from backend.extensions.recordings.ogg import duration_ms
 from backend.extensions.recordings.writer import ActiveRecording, RecordingWriter
 from backend.runtime.json_objects import Json
@@ -49,7 +49,7 @@ class StoredRecording:
     """One recording of an owner's, found."""
 
     journal: Journal
-    end: End
+    end: RecordingEnd
     """Its last line, or what was found of one that has none."""
     audio: Path
     size: int
@@ -86,8 +86,8 @@ class RecordingStore:
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:
-        """Begin a recording. Returns immediately; `on_end` is called if it ends by itself."""
-        begin = Begin(secrets.token_urlsafe(12), conversation_id, session_id, self._clock())
+        """RecordingBegin a recording. Returns immediately; `on_end` is called if it ends by itself."""
+        begin = RecordingBegin(secrets.token_urlsafe(12), conversation_id, session_id, self._clock())
         recording = ActiveRecording(begin, self._folder_of(owner))
         self.writer.begin(recording, on_end)
         return recording
@@ -186,7 +186,7 @@ class RecordingStore:
         journal, audio = read_journal(path), path.with_suffix(".ogg")
         if journal is None:
             return None
-        end = journal.end or End("cut", duration_ms(audio))
+        end = journal.end or RecordingEnd("cut", duration_ms(audio))
         ended_at = journal.begin.at + end.duration_ms / 1000
         expires_at = None if self._keep_s is None or journal.running else ended_at + self._keep_s
         return StoredRecording(journal, end, audio, _bytes_of(audio), expires_at)

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, ParamSpec, TypeVar
 import av
 import numpy as np
 
-from backend.extensions.recordings.journal import Begin, End, EndReason, JournalWriter, Line
+from backend.extensions.recordings.journal import EndReason, JournalLine, JournalWriter, RecordingBegin, RecordingEnd
 from backend.extensions.recordings.ogg import OggWriter, Stereo
 from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
 
@@ -60,11 +60,11 @@ class ActiveRecording:
     `now()` and positions are samples since it began.
     """
 
-    def __init__(self, begin: Begin, folder: Path) -> None:
+    def __init__(self, begin: RecordingBegin, folder: Path) -> None:
         """`folder` is its owner's."""
         self.begin = begin
         self.folder = folder
-        self.queue: deque[_Sound | Line] = deque()
+        self.queue: deque[_Sound | JournalLine] = deque()
         self.ending: EndReason | None = None
         """The reason for the recording's end; None while it goes on."""
         self.ends = asyncio.Event()
@@ -89,11 +89,11 @@ class ActiveRecording:
             self._gap_from = position if self._gap_from is None else self._gap_from
             return
         if self._gap_from is not None:
-            self.add_line(Line(gap=(in_ms(self._gap_from), in_ms(position))))
+            self.add_line(JournalLine(gap=(in_ms(self._gap_from), in_ms(position))))
             self._gap_from = None
         self.queue.append(_Sound(channel, position, frame))
 
-    def add_line(self, line: Line) -> None:
+    def add_line(self, line: JournalLine) -> None:
         """Have a line written into the journal."""
         if len(self.queue) < QUEUE_LIMIT + LINES_LIMIT:
             self.queue.append(line)
@@ -110,17 +110,17 @@ class _Files:
     def __init__(self, recording: ActiveRecording) -> None:
         recording.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.journal = JournalWriter(recording.audio_path.with_suffix(".jsonl"))
-        self.journal.write(Line(begin=recording.begin))
+        self.journal.write(JournalLine(begin=recording.begin))
         self.ogg = OggWriter(recording.audio_path)
         self._written = self._placed = 0  # the encoded samples, and the end of the sound
         self._waiting: Stereo = np.zeros((WINDOW_SAMPLES, 2), np.int16)  # what comes after them
 
     def write(self, recording: ActiveRecording, until: int, *, last: bool) -> None:
         """Write what has come; `last`: all of it, silence up to `until` included."""
-        lines: list[Line] = []
+        lines: list[JournalLine] = []
         while recording.queue:
             queued = recording.queue.popleft()
-            if isinstance(queued, Line):
+            if isinstance(queued, JournalLine):
                 lines.append(queued)
             else:
                 self._place(queued)
@@ -132,7 +132,7 @@ class _Files:
         try:
             self.ogg.close()
         finally:
-            self.journal.write(Line(end=End(reason, in_ms(self._written))))
+            self.journal.write(JournalLine(end=RecordingEnd(reason, in_ms(self._written))))
             self.journal.close()
 
     def _place(self, sound: _Sound) -> None:
@@ -191,7 +191,7 @@ class RecordingWriter:
             return await asyncio.to_thread(work, *arguments, **options)
 
     async def close(self) -> None:
-        """End all recordings."""
+        """RecordingEnd all recordings."""
         for recording in self._tasks:
             recording.end("call_ended")
         await self.settle(self.active, CLOSE_WITHIN_S)

@@ -50,7 +50,7 @@ class TextOptions(msgspec.Struct):
     audio_response: bool = True
 
 
-class SendText(msgspec.Struct):
+class ClientText(msgspec.Struct):
     """`send-text`: the user has typed something."""
 
     content: str
@@ -79,7 +79,7 @@ class FunctionResult(msgspec.Struct):
     result: Any = None
 
 
-class Request(msgspec.Struct):
+class ClientRequest(msgspec.Struct):
     """`client-message`: a request of kind `t`."""
 
     t: str

@@ -96,7 +96,7 @@ class RtviProtocol:
         self._greet()
 
     def _on_text(self, received: ClientMessage) -> None:
-        text = data_of(received, said.SendText)
+        text = data_of(received, said.ClientText)
         if not text.options.audio_response:
             raise MessageFault("Answers without sound are not supported: leave 'audio_response' out.")
         words = _checked(text.content)
@@ -132,7 +132,7 @@ class RtviProtocol:
         self._call.hang_up("disconnected")
 
     def _on_request(self, received: ClientMessage) -> None:
-        request = data_of(received, said.Request)
+        request = data_of(received, said.ClientRequest)
         handle = REQUESTS.get(request.t)
         if handle is None:
             known = ", ".join(sorted(REQUESTS))

@@ -12,7 +12,7 @@ from typing import Any
 from backend.realtime.faults import Fault, error_event
 from backend.realtime.serving.effects import Effect, Send
 from backend.realtime.serving.parts import End
-from backend.testing.offline.held import STRICT
+from backend.testing.offline.schema_checked import STRICT
 from backend.testing.offline.strict import StrictRealtime
 
 Event = dict[str, Any]

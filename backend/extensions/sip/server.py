@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from backend.access.addresses import network_of
-from backend.access.permits import PermitKind
+from backend.access.concurrency import PermitKind
 from backend.access.rates import Buckets
 from backend.access.secret_key import secret_keys
 from backend.errors import BadOffer, SetupError, TooMany, VoiceError
@@ -123,7 +123,7 @@ async def take_call(here: Context, call: SipCall) -> None:
         call.refuse(503, error.retry_after_s)
     if transport is None:
         await registry.end(session, "never_connected")
-        await here.services.people.budgets.permits.hold(PermitKind.CALLS, billed, session.id).release()
+        await here.services.people.budgets.concurrency.hold(PermitKind.CALLS, billed, session.id).release()
         return
     try:
         registry.connect(session, transport, PHONE)

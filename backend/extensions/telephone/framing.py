@@ -50,7 +50,7 @@ class _Key(msgspec.Struct, frozen=True):
     digit: str = ""
 
 
-class Message(msgspec.Struct, frozen=True):
+class StreamMessage(msgspec.Struct, frozen=True):
     """A message of any provider; missing fields are empty."""
 
     event: str
@@ -74,7 +74,7 @@ class StreamStarted:
     law: Law
 
 
-_decoder = msgspec.json.Decoder(Message)
+_decoder = msgspec.json.Decoder(StreamMessage)
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class ProviderFraming(ABC):
     stream: str = ""
     """The stream's id, known once it has started; the messages that are sent name it."""
 
-    def read(self, text: str) -> Message:
+    def read(self, text: str) -> StreamMessage:
         """Read a message. Raises `BadRequest` without repeating it."""
         if len(text) > MAX_CHARS:
             raise BadRequest("A message of the media stream is too long.")
@@ -93,7 +93,7 @@ class ProviderFraming(ABC):
         except (msgspec.MsgspecError, RecursionError):
             raise BadRequest(UNDOCUMENTED) from None
 
-    def started(self, message: Message) -> StreamStarted:
+    def started(self, message: StreamMessage) -> StreamStarted:
         """Read the beginning of a stream. Raises `BadRequest` if it does not fit the documentation, or is not G.711."""
         start = message.start
         self.stream = checked_id(message.stream_sid or message.stream_id or str(_first(start, STREAM, "")))
@@ -123,7 +123,7 @@ class ProviderFraming(ABC):
     def _audio(self, sound: str) -> str:
         """Write a message with G.711 in base64; 50 a second are written, so it is put together as text."""
 
-    def _parameters(self, message: Message) -> dict[str, str]:
+    def _parameters(self, message: StreamMessage) -> dict[str, str]:
         """Return the token that the webhook's answer passed on."""
         given: Json = _first(message.start, PARAMETERS, {})
         return {name: str(value) for name, value in given.items()}

@@ -78,9 +78,9 @@ class MediaStreamTransport(SocketTransport):
 
     def restore(self) -> bool:
         """Queue the flushed audio again, beginning with the part that the provider dropped."""
-        was_told = not self._flushed
+        was_sent = not self._flushed
         restored = super().restore()
-        if restored and was_told:
+        if restored and was_sent:
             self._again.extend(self._dropped)
         self._dropped = []
         return restored

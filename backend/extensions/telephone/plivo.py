@@ -15,7 +15,7 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
 
-from backend.extensions.telephone.framing import TOKEN_PARAMETER, Message, ProviderFraming
+from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming, StreamMessage
 from backend.extensions.telephone.provider import TelephoneProvider, WebhookRequest, response
 from backend.extensions.telephone.settings import PlivoSettings
 from backend.media.g711 import RATE
@@ -39,7 +39,7 @@ class PlivoFraming(ProviderFraming):
         media = f'{{"contentType":"audio/x-mulaw","sampleRate":{RATE},"payload":"{sound}"}}'
         return f'{{"event":"playAudio","streamId":"{self.stream}","media":{media}}}'
 
-    def _parameters(self, message: Message) -> dict[str, str]:
+    def _parameters(self, message: StreamMessage) -> dict[str, str]:
         """Return the token that the stream's headers hold."""
         found = TOKEN.search(str(message.extra_headers))
         try:

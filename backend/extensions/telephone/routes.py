@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 from fastapi import APIRouter, Request, Response, WebSocket
 from itsdangerous import BadSignature
 
+from backend.access.concurrency import PermitKind
 from backend.access.credentials import BETWEEN, LONGEST
-from backend.access.permits import PermitKind
 from backend.errors import BadRequest, Forbidden, NotFound, TooMany, VoiceError
 from backend.extensions.telephone.framing import ProviderFraming, StreamStarted, checked_id
 from backend.extensions.telephone.media_stream import MediaStreamTransport

@@ -44,7 +44,7 @@ async def toured_server() -> AsyncIterator[str]:
             arguments = (sys.executable, "-P", "-c", PROGRAM, str(folder), "serve", "--port", "0")
             command = Command(arguments, _environment(folder, pointing_at(services.url)), log=log)
             server = ChildProcess(
-                "the toured server", lambda: command, until_ready=lambda _: _until_told(log), limits=LIMITS
+                "the toured server", lambda: command, until_ready=lambda _: _until_logged(log), limits=LIMITS
             )
             try:
                 await server.start()
@@ -75,7 +75,7 @@ def _environment(folder: Path, addresses: dict[str, str]) -> dict[str, str]:
     return kept | {name.upper(): value for name, value in settings.items()}
 
 
-async def _until_told(log: Path) -> None:
+async def _until_logged(log: Path) -> None:
     """Wait until everything has been started."""
     while True:
         if "Ctrl-C" in await asyncio.to_thread(log.read_text):

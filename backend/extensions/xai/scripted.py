@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from backend.realtime.serving.effects import Effect, Send
-from backend.testing.offline.held import HeldRealtime, beyond
+from backend.testing.offline.schema_checked import SchemaCheckedRealtime, beyond
 from backend.testing.offline.strict import faults
 
 EVENTS = (
@@ -22,7 +22,7 @@ WANTED = ("modalities", "instructions", "metadata")
 CONTENT = ("input_text", "input_audio", "text", "audio")
 
 
-class XaiRealtime(HeldRealtime):
+class XaiRealtime(SchemaCheckedRealtime):
     """A conversation by xAI's rules."""
 
     def faults(self, event: Any) -> list[str]:

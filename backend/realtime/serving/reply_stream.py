@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from backend.realtime.conversation import Conversation
 from backend.realtime.ids import random_id
 from backend.realtime.items import Item
-from backend.realtime.response import Event, Response, Tokens, usage_of
+from backend.realtime.response import Counts, Event, Response, usage_of
 from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import (
     Begin,
@@ -101,9 +101,9 @@ class ReplyStream:
 
 def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:
     """Return token counts of plausible size: one for 4 characters, 100 ms of input and 50 ms of output audio."""
-    return usage_of(_tokens(heard, 100), Tokens(), _tokens(said, 50))
+    return usage_of(_tokens(heard, 100), Counts(), _tokens(said, 50))
 
 
-def _tokens(items: Sequence[Item], audio_ms: int) -> Tokens:
+def _tokens(items: Sequence[Item], audio_ms: int) -> Counts:
     characters = (len(item.words) + len(item.arguments) + len(item.output) for item in items)
-    return Tokens(sum((each + 3) // 4 for each in characters), sum(item.audio_ms // audio_ms for item in items))
+    return Counts(sum((each + 3) // 4 for each in characters), sum(item.audio_ms // audio_ms for item in items))

@@ -36,7 +36,7 @@ SEND_TIMEOUT_S = 30.0
 """A write that takes longer means the client does not read."""
 
 
-class _Over(Exception):
+class _ConnectionEnded(Exception):
     """The connection has ended; unwinds its tasks."""
 
 
@@ -69,7 +69,7 @@ class Connection:
                 self._perform(self._core.open())
                 self._group.create_task(self._write())
                 self._group.create_task(self._read())
-        except* _Over as ended:
+        except* _ConnectionEnded as ended:
             self._log.over(str(ended.exceptions[0]))
 
     async def _read(self) -> None:
@@ -77,7 +77,7 @@ class Connection:
             try:
                 message = await self._socket.receive_text()
             except WebSocketDisconnect as gone:
-                raise _Over(f"client closed ({gone.code})") from None
+                raise _ConnectionEnded(f"client closed ({gone.code})") from None
             except KeyError:
                 self._perform(self._core.malformed("Expected a text message that holds a JSON object."))
                 continue
@@ -106,10 +106,10 @@ class Connection:
                 await self._send(text)
             case CloseConnection(code, reason):
                 await self._socket.close(code, reason)
-                raise _Over(f"closed {code} {reason}")
+                raise _ConnectionEnded(f"closed {code} {reason}")
             case Abort():
                 self._abort()
-                raise _Over("aborted")
+                raise _ConnectionEnded("aborted")
 
     async def _send(self, message: str) -> None:
         try:
@@ -117,10 +117,10 @@ class Connection:
                 await self._socket.send_text(message)
         except (WebSocketDisconnect, RuntimeError, OSError):
             # Starlette tells of a socket that closed under a write in each of these ways.
-            raise _Over("client gone while writing") from None
+            raise _ConnectionEnded("client gone while writing") from None
         except TimeoutError:
             self._abort()
-            raise _Over("client does not read") from None
+            raise _ConnectionEnded("client does not read") from None
 
     def _perform(self, effects: list[Effect]) -> None:
         """Carry out the core's effects, in order and without waiting."""

@@ -56,9 +56,6 @@ class Ledger:
         self._engine = engine
         self.writer = writer
 
-    def __repr__(self) -> str:
-        return f"Ledger({self._engine.url.get_backend_name()}, {self.writer!r})"
-
     def write(self, *entries: Entry) -> None:
         """Have entries written soon. Returns immediately."""
         self.writer.write(*entries)

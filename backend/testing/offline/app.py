@@ -16,7 +16,7 @@ from backend.responders.serving import service as serving
 from backend.responders.serving.completions import complete
 from backend.responders.serving.server import ABORT
 from backend.responders.serving.shell import Connection
-from backend.testing.offline.record import Records
+from backend.testing.offline.connection_log import ConnectionLogs
 from backend.testing.offline.script.handler import ScriptedHandler
 from backend.testing.offline.script.schema import ConnectionScript, Script, ScriptError, parse
 from backend.testing.offline.unscripted import complete as complete_unscripted
@@ -34,7 +34,7 @@ class ScriptedPeer(serving.Service):
     ) -> None:
         """`conversation` is what stands behind each connection."""
         super().__init__(required_key)
-        self.records = Records()
+        self.logs = ConnectionLogs()
         self._conversation = conversation
         self._script = script
         self._accepted = self._chats = 0
@@ -44,13 +44,13 @@ class ScriptedPeer(serving.Service):
         """Follow another script from the next connection on, with an empty log."""
         self._script = script
         self._accepted = self._chats = 0
-        self.records.clear()
+        self.logs.clear()
 
     def connect(self, socket: WebSocket) -> Connection:
         """Return a connection with its part of the script, and its record."""
         self._accepted += 1
         script = self._script and self._script.for_connection(self._accepted)
-        record = self.records.open()
+        record = self.logs.open()
         core = self._conversation(serving.MODEL)
         handler = ScriptedHandler(script or ConnectionScript())
         return Connection(socket, core, handler, record, abort=socket.scope["extensions"][ABORT])
@@ -81,7 +81,7 @@ async def debug_connections(request: Request) -> Response:
     if not _is_local(request):
         return Response(status_code=404)
     peer: ScriptedPeer = request.app.state.service
-    return JSONResponse(peer.records.shown())
+    return JSONResponse(peer.logs.shown())
 
 
 async def debug_script(request: Request) -> Response:

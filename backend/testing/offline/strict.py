@@ -13,7 +13,7 @@ import msgspec
 from openai.types.realtime import RealtimeClientEvent
 from pydantic import BaseModel, ValidationError
 
-from backend.testing.offline.held import HeldRealtime, complaints
+from backend.testing.offline.schema_checked import SchemaCheckedRealtime, complaints
 
 TYPES: dict[str, type[BaseModel]] = {
     get_args(kind.model_fields["type"].annotation)[0]: kind for kind in get_args(get_args(RealtimeClientEvent)[0])
@@ -50,7 +50,7 @@ def _unknown(value: Any, at: str) -> Iterator[str]:
                 yield from _unknown(each, f"{at}{number}.")
 
 
-class StrictRealtime(HeldRealtime):
+class StrictRealtime(SchemaCheckedRealtime):
     """A conversation that passes on only events that fit the types."""
 
     def faults(self, event: Any) -> list[str]:

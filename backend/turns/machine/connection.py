@@ -9,10 +9,10 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import MOMENT_AFTER_S, SILENCE_MOST_S
+from backend.turns.machine.actions import apologise, finish_items, release_hold
 from backend.turns.machine.ending import leave
 from backend.turns.machine.floor.playback import heard_out
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import apologise, finish_items, release_hold
 from backend.turns.machine.pending_turn import early_words
 from backend.turns.machine.pending_turn.waiting import close_turn
 from backend.turns.machine.reply.replies import want_again

@@ -5,8 +5,8 @@ from __future__ import annotations
 from backend.turns import events as ev
 from backend.turns.commands import Clip
 from backend.turns.limits import GOODBYE_WITHIN_S
+from backend.turns.machine.actions import close, play_clip, stop_reply
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import close, play_clip, stop_reply
 from backend.turns.machine.state import IDLE, Deadlines, State
 
 LIMITS = {"max_minutes": Clip.LIMIT, "budget": Clip.BUDGET}

@@ -61,13 +61,13 @@ def dismiss(s: State, call: ToolCallEntry) -> None:
     s.publish(page.ThinkerChanged(call.call, "cancelled"))
 
 
-def note_told(s: State) -> None:
+def note_spoken_answers(s: State) -> None:
     """Show the answers that were spoken late as spoken."""
-    for told in s.notices.take_told_answers():
-        call = s.calls.entries.get(told)
+    for spoken in s.notices.take_spoken_answers():
+        call = s.calls.entries.get(spoken)
         if call:
             call.state = ToolCallState.SETTLED
-        s.publish(page.ThinkerChanged(told, "complete"))
+        s.publish(page.ThinkerChanged(spoken, "complete"))
 
 
 def _asked_in(arguments: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ from backend import page_events as page
 from backend.turns import events as ev
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import FIRST_AUDIO_WITHIN_S, FIRST_TRY_S, GOODBYE_WITHIN_S, SILENCE_MOST_S
-from backend.turns.machine.moves import apologise, cancel_reply, leave_mute, play_clip
+from backend.turns.machine.actions import apologise, cancel_reply, leave_mute, play_clip
 from backend.turns.machine.reply.replies import notices_due_at
 from backend.turns.machine.reply.state import WANTED, Phase
 from backend.turns.machine.state import IDLE, Deadline, Deadlines, State

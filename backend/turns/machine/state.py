@@ -1,4 +1,4 @@
-"""All that is known of one conversation: the four machines, what stands beside them, and the smallest moves."""
+"""All that is known of one conversation: the four machines, what stands beside them, and the smallest actions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SilenceState:
 
 
 @dataclass(slots=True)
-class Line:
+class ProviderConnection:
     """The connection to the provider, and what waits for the next one."""
 
     lost_at: float | None = None
@@ -79,7 +79,7 @@ class State:
     calls: ToolCallLedger = field(default_factory=ToolCallLedger)
     notices: Notices = field(default_factory=Notices)
     silence: SilenceState = field(default_factory=SilenceState)
-    line: Line = field(default_factory=Line)
+    line: ProviderConnection = field(default_factory=ProviderConnection)
     farewell: Farewell = field(default_factory=Farewell)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class State:
         """True while a voice turns down what is playing, instead of holding it back."""
         return self.floor.playing and self.silence.owed_since is None
 
-    # --- small moves ----------------------------------------------------------------------------------
+    # --- small actions --------------------------------------------------------------------------------
 
     def publish(self, event: PageEvent) -> None:
         """Report `event` to the page and to the observers of the call."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from redis.asyncio import Redis
 from backend.extensions.cluster import replicator
 from backend.extensions.cluster.cluster import Cluster
 from backend.extensions.cluster.metrics import merged
+from backend.extensions.cluster.remote import RemoteHandle
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.event_log import PageMessage
 from backend.sessions.handles import CallsHere, SessionLocator
@@ -269,3 +271,22 @@ def test_figures_of_several_processes_become_one_page_that_prometheus_can_read()
     }
     assert ended_by == {"one": 2, "two": 3}
     assert families["voice_turn_leg_seconds"].type == "histogram"
+
+
+class BusyCall(RemoteHandle):
+    """A call of another process that has another event whenever it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, what: str, within_s: float = 0.0, **args: Any) -> Any:
+        self.asked += 1
+        return {"events": [{"id": args["after"] + 1, "type": "transcript", "at": 0.0, "data": {}}], "over": False}
+
+
+async def test_a_reader_asks_for_a_busy_call_of_another_process_four_times_a_second_at_most() -> None:
+    call, began = BusyCall(), time.monotonic()
+    async with aclosing(call.follow(0, 30.0)) as events:
+        for _ in range(3):
+            await anext(events)
+    assert call.asked == 3 and time.monotonic() - began > 2 * 0.24

@@ -66,7 +66,7 @@ async def lives(server: RunningServer, call: PlacedCall) -> bool:
 
 async def told_its_end_or_lives(server: RunningServer, call: PlacedCall) -> bool:
     """Whether it is known what became of a call when a process died."""
-    return bool(call.all_told("session_ended")) or await lives(server, call)
+    return bool(call.events_of("session_ended")) or await lives(server, call)
 
 
 async def test_the_local_calls_of_all_processes_together_have_one_bound_and_a_dead_process_gives_its_places_back() -> (
@@ -81,7 +81,7 @@ async def test_the_local_calls_of_all_processes_together_have_one_bound_and_a_de
         async with a_browser(server) as browser:
             await until(lambda: two_serve(browser), 30)
         async with placed_call(server) as call:
-            assert call.all_told("session_started")
+            assert call.events_of("session_started")
             for _ in range(16):
                 refused = await asked()
                 assert refused.status_code == 503 and refused.headers["Retry-After"]
@@ -110,8 +110,8 @@ async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_th
             os.kill(victim.pid, signal.SIGKILL)
             for call in calls:  # its calls are not all given up at one moment
                 await until(lambda call=call: told_its_end_or_lives(server, call), GIVEN_UP_WITHIN_S)  # type: ignore[misc]
-            lost = [call for call in calls if call.all_told("session_ended")]
-            assert {call.all_told("session_ended")[0]["reason"] for call in lost} <= {"server_lost"}
+            lost = [call for call in calls if call.events_of("session_ended")]
+            assert {call.events_of("session_ended")[0]["reason"] for call in lost} <= {"server_lost"}
             assert 0 < len(lost) < len(calls)
             await until(lambda: len(workers_of(server)) == 2, 15)
 
@@ -122,7 +122,7 @@ async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_th
                 headers={"authorization": f"Bearer {survivor.ticket.token}"},
             )
             assert typed.status_code == 202, typed.text
-            await survivor.told("thinker", within_s=15, event="complete", domain="weather")
+            await survivor.event("thinker", within_s=15, event="complete", domain="weather")
             async with placed_call(server, transport="ws") as fresh:
-                assert fresh.all_told("session_started")
+                assert fresh.events_of("session_started")
         assert server.process.poll() is None

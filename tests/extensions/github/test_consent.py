@@ -1,4 +1,4 @@
-"""Consent and tiers from outside: whole servers over HTTP, with a model that does everything to act without a yes.
+"""Consent and scopes from outside: whole servers over HTTP, with a model that does everything to act without a yes.
 
 The model calls the tool in every turn, whatever the user has said, twice in a turn and with a `confirm` of its own
 making. Two processes share one Redis, and each turn goes to the other one.
@@ -145,7 +145,7 @@ async def test_a_stranger_behind_a_proxy_reaches_public_tools_only() -> None:
     async with servers(1) as here:
         theirs = {"x-forwarded-for": "127.0.0.1"}
         tools = (await here.ask("GET", "/api/tools", **theirs)).json()["tools"]
-        assert {each["tier"] for each in tools} == {"anonymous"}
+        assert {each["scope"] for each in tools} == {"anonymous"}
         assert "github_issue" not in {each["name"] for each in tools}
         await here.say("Open an issue that the gate is stuck.", **theirs)
         await here.say("Yes.", **theirs)
@@ -157,4 +157,4 @@ async def test_a_stranger_behind_a_proxy_reaches_public_tools_only() -> None:
 async def test_a_tunnel_that_ends_on_this_machine_opens_public_tools_only() -> None:
     async with servers(1, ALLOWED_HOSTS="voice.example") as here:
         tools = (await here.ask("GET", "/api/tools", host="voice.example")).json()["tools"]
-        assert {each["tier"] for each in tools} == {"anonymous"}
+        assert {each["scope"] for each in tools} == {"anonymous"}

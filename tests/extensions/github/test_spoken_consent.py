@@ -50,7 +50,7 @@ async def turn(call: PlacedCall, words: str) -> None:
     """Say something, and hear the reply to its end."""
     worked = done(call)
     await call.say(silence(200) + speech(words))
-    await call.told("transcript", within_s=15, role="user", content=words)
+    await call.event("transcript", within_s=15, role="user", content=words)
     await until(lambda: done(call) > worked, 30)
     await call.hears_nothing_for(0.5)
     await asyncio.sleep(HEARD_AFTER_S)  # a question is answered once it was heard
@@ -58,7 +58,7 @@ async def turn(call: PlacedCall, words: str) -> None:
 
 def done(call: PlacedCall) -> int:
     """How often a Thinker has come to an end."""
-    return sum(each["event"] in ("complete", "failed") for each in call.all_told("thinker"))
+    return sum(each["event"] in ("complete", "failed") for each in call.events_of("thinker"))
 
 
 def posted(hub: GitHub) -> int:
@@ -73,9 +73,9 @@ async def test_only_a_spoken_yes_after_the_question_has_the_act_done_and_once() 
         with running_server(peer, **settings) as server:
             async with a_browser(server) as browser, placed_call(server, browser=browser) as asking:
                 await turn(asking, ORDER)
-                await asking.told("confirmation.asked", tool="github_issue")
+                await asking.event("confirmation.asked", tool="github_issue")
                 await turn(asking, NO)
-                assert [each["agreed"] for each in asking.all_told("confirmation.answered")] == [False]
+                assert [each["agreed"] for each in asking.events_of("confirmation.answered")] == [False]
                 conversation = asking.ticket.conversation_id
                 async with placed_call(server, browser=browser, conversation=conversation) as answering:
                     await turn(answering, ELSE)

@@ -58,9 +58,9 @@ async def test_a_delegation_asks_the_weather_thinker_and_its_answer_is_spoken() 
         with running_server(None, **settings_for(peer, meteo.url)) as server:
             async with placed_call(server) as call:
                 await ask(call, WEATHER)
-                await call.told("transcript", content="Let me check.")
-                await call.told("transcript", content="It rains.")
-                thinkers = call.all_told("thinker")
+                await call.event("transcript", content="Let me check.")
+                await call.event("transcript", content="It rains.")
+                thinkers = call.events_of("thinker")
         assert {each["domain"] for each in thinkers if each.get("domain")} == {"weather"}
         assert thinkers[-1]["event"] == "complete" and thinkers[-1]["source"] == "live"
         assert any(request.path == "/v1/forecast" for request in meteo.requests)
@@ -86,10 +86,10 @@ async def test_barge_in_is_held_at_playout_and_what_follows_of_the_utterance_is_
                 await call.hears_something()
                 await asyncio.sleep(1.5)  # who speaks sooner has heard too little to have interrupted it
                 await call.say(silence(100) + speech("stop, that is enough"))
-                interrupted = await call.told("transcript_interrupted")
-                await call.told("transcript", content="All right.")
+                interrupted = await call.event("transcript_interrupted")
+                await call.event("transcript", content="All right.")
                 await call.hears_nothing_for(1)
-                conversation = call.all_told("session_started")[0]["conversation_id"]
+                conversation = call.events_of("session_started")[0]["conversation_id"]
                 history = (await call.http.get(f"/api/conversations/{conversation}")).json()["messages"]
         heard = interrupted.data["heard"]
         assert heard and len(heard) < len(STORY["text"]) / 2 and STORY["text"].startswith(heard)
@@ -106,7 +106,7 @@ async def test_a_delegation_that_comes_twice_has_its_side_effect_once() -> None:
         with running_server(None, **settings_for(peer)) as server:
             async with placed_call(server) as call:
                 await ask(call, NOTE)
-                await call.told("transcript", content="Noted.")
+                await call.event("transcript", content="Noted.")
                 await call.hears_nothing_for(1)
                 notes = await notes_of(server, call)
         first, second = await delegations(peer)
@@ -125,13 +125,13 @@ async def test_an_answer_that_is_late_is_sent_silently_and_spoken_by_and_by() ->
         with running_server(None, **settings_for(peer, meteo.url)) as server:
             async with placed_call(server) as call:
                 await ask(call, ELSEWHERE)
-                await call.told("transcript", content="Let me check.")
+                await call.event("transcript", content="Let me check.")
                 await until(lambda: bool(meteo.requests))
                 await ask(call, "how are you")
-                await call.told("transcript", content="Fine.")
+                await call.event("transcript", content="Fine.")
                 gate.set()
-                await call.told("thinker", event="stale")
-                await call.told("thinker", event="complete")
+                await call.event("thinker", event="stale")
+                await call.event("thinker", event="complete")
         [delegated] = await delegations(peer)
         assert await appended(peer, "commentary") == []
         thinking = await appended(peer, "thinking")

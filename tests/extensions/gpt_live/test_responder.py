@@ -13,7 +13,7 @@ from backend.extensions.gpt_live.codec import LiveCodec
 from backend.extensions.gpt_live.messages import HISTORY_LIMIT, PARTS_LIMIT, answer_of, parts_of, session_of
 from backend.extensions.gpt_live.schema import MESSAGES, faults
 from backend.responders.base import Briefing, PastMessage
-from backend.testing.offline.held import STRICT
+from backend.testing.offline.schema_checked import STRICT
 from backend.turns import commands as do
 from backend.turns.commands import Purpose
 from tests.support.offline_peer import running_peer

@@ -11,7 +11,7 @@ from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.calls import Thought
 from backend.extensions.local.dialogue.routing import Specialist
 from backend.extensions.local.dialogue.small_talk import Talk
-from backend.extensions.local.dialogue.understanding import Question, understand
+from backend.extensions.local.dialogue.understanding import Referral, understand
 from backend.extensions.local.dialogue.without_model import complete
 from backend.realtime.items import Item
 from backend.realtime.serving.effects import Order
@@ -53,8 +53,8 @@ SILENCE: dict[str, Any] = {"type": "function", "name": "wait_for_user", "paramet
 
 
 def understood(
-    words: str, domains: Sequence[str] = tuple(SPECIALISTS), last: Question | None = None
-) -> Talk | Question:
+    words: str, domains: Sequence[str] = tuple(SPECIALISTS), last: Referral | None = None
+) -> Talk | Referral:
     """What words want where these Thinkers may be asked; an unknown one has nothing but its name."""
     specialists = [SPECIALISTS.get(domain, Specialist(domain)) for domain in domains]
     return understand(words, specialists, last, general=GENERAL if GENERAL in domains else "")

@@ -41,8 +41,8 @@ async def answer_to(client: RealtimeClient, pcm: bytes) -> tuple[str, list[Event
     await client.append(pcm)
     await client.send("input_audio_buffer.commit")
     await client.send("response.create", response={"metadata": {"purpose": "answer"}})
-    heard = await client.told("conversation.item.input_audio_transcription.completed", WITHIN_S, count=count)
-    done = await client.told("response.done", WITHIN_S, count=count)
+    heard = await client.event("conversation.item.input_audio_transcription.completed", WITHIN_S, count=count)
+    done = await client.event("response.done", WITHIN_S, count=count)
     assert done["response"]["status"] == "completed"
     return heard["transcript"], done["response"]["output"]
 
@@ -69,12 +69,12 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
         await client.update(tools=[ROUTE], audio=MANUAL["audio"])
         await client.send("conversation.item.create", item=message("user", "Weather in Oslo?"))
         await client.send("response.create", response={"metadata": {"purpose": "answer"}})
-        called = (await client.told("response.done", WITHIN_S))["response"]["output"][1]
+        called = (await client.event("response.done", WITHIN_S))["response"]["output"][1]
         result = json.dumps({"answer": "It is **cold** in Oslo. Take a coat.", "source": "live"})
         item = {"type": "function_call_output", "call_id": called["call_id"], "output": result}
         await client.send("conversation.item.create", item=item)
         await client.send("response.create", response={"metadata": {"purpose": "result"}})
-        [told] = (await client.told("response.done", WITHIN_S, count=2))["response"]["output"]
+        [told] = (await client.event("response.done", WITHIN_S, count=2))["response"]["output"]
     assert told["content"][0]["transcript"].strip() == "It is cold in Oslo. Take a coat."
     sound = np.frombuffer(client.sound[told["id"]], np.int16)
     assert np.abs(sound).max() > 3000

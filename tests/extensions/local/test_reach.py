@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.extensions.local.dialogue.small_talk import Talk
-from backend.extensions.local.dialogue.understanding import Question, questions_in
+from backend.extensions.local.dialogue.understanding import Referral, questions_in
 from backend.thinkers.base import Manifest
 from tests.extensions.local.orders import GENERAL, MANIFESTS, SPECIALISTS, understood
 
@@ -14,7 +14,7 @@ DOMAINS = tuple(manifest.domain for manifest in MANIFESTS)
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=DOMAINS)
 def test_the_example_of_each_thinker_is_routed_to_it(manifest: Manifest) -> None:
-    assert understood(manifest.example, DOMAINS) == Question(manifest.domain, manifest.example)
+    assert understood(manifest.example, DOMAINS) == Referral(manifest.domain, manifest.example)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_two_questions_of_one_sentence_are_asked_one_by_one_in_their_order(
 @pytest.mark.parametrize(
     ("words", "wish"),
     [
-        ("Stop. Tell me about Paris.", Question("knowledge", "Tell me about Paris.")),
-        ("stop tell me about Paris", Question("knowledge", "Tell me about Paris")),
-        ("Okay, and what's the weather in Oslo?", Question("weather", "What's the weather in Oslo?")),
-        ("Thanks. And in Paris?", Question("weather", "What's the weather in Paris?")),
+        ("Stop. Tell me about Paris.", Referral("knowledge", "Tell me about Paris.")),
+        ("stop tell me about Paris", Referral("knowledge", "Tell me about Paris")),
+        ("Okay, and what's the weather in Oslo?", Referral("weather", "What's the weather in Oslo?")),
+        ("Thanks. And in Paris?", Referral("weather", "What's the weather in Paris?")),
         ("Stop.", Talk.STOP),
         ("Stop the news.", Talk.STOP),
-        ("Will it rain?", Question("weather", "Will it rain?")),
+        ("Will it rain?", Referral("weather", "Will it rain?")),
         ("Thanks for the weather.", Talk.THANKS),
         ("Wait a moment.", Talk.STOP),
         ("Cancel that.", Talk.STOP),
@@ -54,10 +54,10 @@ def test_two_questions_of_one_sentence_are_asked_one_by_one_in_their_order(
         ("Hello, how are you?", Talk.HOW_ARE_YOU),
     ],
 )
-def test_a_question_after_a_stop_or_a_courtesy_is_answered(words: str, wish: Talk | Question) -> None:
-    assert understood(words, DOMAINS, Question("weather", "What's the weather in Rome?")) == wish
+def test_a_question_after_a_stop_or_a_courtesy_is_answered(words: str, wish: Talk | Referral) -> None:
+    assert understood(words, DOMAINS, Referral("weather", "What's the weather in Rome?")) == wish
 
 
 def test_a_domain_the_rules_have_never_heard_of_is_called_by_its_name() -> None:
-    assert understood("Is the moon full?", (*DOMAINS, "moon")) == Question("moon", "Is the moon full?")
-    assert understood("Is the moon full?", DOMAINS) == Question("knowledge", "Is the moon full?")
+    assert understood("Is the moon full?", (*DOMAINS, "moon")) == Referral("moon", "Is the moon full?")
+    assert understood("Is the moon full?", DOMAINS) == Referral("knowledge", "Is the moon full?")

@@ -14,7 +14,7 @@ from backend.extensions.local.dialogue.conversation import of_messages
 from backend.extensions.local.dialogue.routing import Phrases, Specialist, router_of, routing_of
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.sums import digits
-from backend.extensions.local.dialogue.understanding import Question, completed, understand
+from backend.extensions.local.dialogue.understanding import Referral, completed, understand
 from backend.extensions.local.dialogue.without_model import respond
 from backend.notifications.schedule import how_often
 from backend.thinkers.registry import described, guide
@@ -84,7 +84,7 @@ def test_nothing_that_is_said_to_thinkers_is_a_question_that_was_held_out() -> N
 
 @pytest.mark.parametrize("words", ["When is low tide in Calais?", "What are the tides like tomorrow?"])
 def test_a_plugin_with_one_example_is_found_among_thinkers_with_many(words: str) -> None:
-    assert understand(words, [*SPECIALISTS.values(), TIDES], general=GENERAL) == Question("tides", words)
+    assert understand(words, [*SPECIALISTS.values(), TIDES], general=GENERAL) == Referral("tides", words)
 
 
 def test_a_statement_for_nobody_in_particular_is_no_question() -> None:

@@ -10,7 +10,7 @@ import pytest
 from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.names import places_in
 from backend.extensions.local.dialogue.small_talk import Talk, answer
-from backend.extensions.local.dialogue.understanding import Question
+from backend.extensions.local.dialogue.understanding import Referral
 from backend.extensions.local.dialogue.without_model import reply_to
 from tests.extensions.local.orders import NOW, ROUTE, SILENCE, SPECIALISTS, order, output, routed, understood, user
 
@@ -50,14 +50,14 @@ def test_places_are_found(sentence: str, places: list[str]) -> None:
         ("Stop.", Talk.STOP),
         ("Bye bye.", Talk.GOODBYE),
         ("I like cheese.", Talk.OTHER),
-        ("What's the weather in Seattle?", Question("weather", "What's the weather in Seattle?")),
-        ("Do I need an umbrella in Paris?", Question("weather", "Do I need an umbrella in Paris?")),
-        ("Who wrote Hamlet?", Question("knowledge", "Who wrote Hamlet?")),
-        ("What time is it in Tokyo?", Question("knowledge", "What time is it in Tokyo?")),
-        ("What's in the news?", Question("knowledge", "What's in the news?")),
+        ("What's the weather in Seattle?", Referral("weather", "What's the weather in Seattle?")),
+        ("Do I need an umbrella in Paris?", Referral("weather", "Do I need an umbrella in Paris?")),
+        ("Who wrote Hamlet?", Referral("knowledge", "Who wrote Hamlet?")),
+        ("What time is it in Tokyo?", Referral("knowledge", "What time is it in Tokyo?")),
+        ("What's in the news?", Referral("knowledge", "What's in the news?")),
     ],
 )
-def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None:
+def test_sentences_mean_what_they_say(words: str, wish: Talk | Referral) -> None:
     assert understood(words, DOMAINS) == wish
 
 
@@ -73,7 +73,7 @@ def test_sentences_mean_what_they_say(words: str, wish: Talk | Question) -> None
     ],
 )
 def test_follow_up_becomes_a_whole_question(before: str, words: str, whole: str) -> None:
-    assert understood(words, last=Question("anyone", before)) == Question("anyone", whole)
+    assert understood(words, last=Referral("anyone", before)) == Referral("anyone", whole)
 
 
 def test_dictated_greeting_is_said_exactly() -> None:

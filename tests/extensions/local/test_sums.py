@@ -36,7 +36,7 @@ NOON = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
 )
 def test_a_question_is_computed(question: str, answer: str) -> None:
     found = sum_in(question)
-    assert found and found.told() == answer
+    assert found and found.answer() == answer
 
 
 @pytest.mark.parametrize("question", ["How many pounds are in a mile?", "Who won the war?", "I have two sisters."])

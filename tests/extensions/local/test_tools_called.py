@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.extensions.local.dialogue.understanding import Question
+from backend.extensions.local.dialogue.understanding import Referral
 from backend.thinkers.base import Manifest
 from tests.extensions.local.orders import MANIFESTS, TOOLS, asked, called, understood
 
@@ -95,7 +95,7 @@ CALLS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 def test_a_sentence_is_routed_and_calls_its_tool(
     domain: str, sentence: str, name: str, arguments: dict[str, Any]
 ) -> None:
-    assert understood(sentence) == Question(domain, sentence)
+    assert understood(sentence) == Referral(domain, sentence)
     assert called(asked(sentence, *OFFERED[domain])) == [(name, arguments)]
     TOOLS[name].read_arguments(asked(sentence, *OFFERED[domain]).calls[0].arguments)
 

@@ -52,7 +52,7 @@ async def signing(
     async with httpx2.AsyncClient(trust_env=False) as http:
         provider = OpenIdProvider(oidc(issuer, admin_claim), http)
         services: dict[str, Any] = {"access": access, "opened": {OpenIdProvider: provider}}
-        services["user_data"] = {"memory": SimpleNamespace(export=memory.everything_of, erase=memory.forget_user)}
+        services["user_data"] = {"memory": SimpleNamespace(export=memory.export_user, erase=memory.forget_user)}
         services |= services_with
         modes_given: Any = list(access.modes)
         async with world(directory, services_with=services, memory=memory, access=modes_given) as here:
@@ -165,7 +165,7 @@ async def test_what_the_account_was_in_another_browser_is_exported_and_erased_wi
         exported = (await other.get("/api/me/export")).json()
         assert "has a cat" in str(exported["other browsers"]) and "has a cat" not in str(exported["memory"])
         assert (await other.delete("/api/me")).status_code == 200
-        assert [await here.used_memory.everything_of(visitor) for visitor in visitors] == [{}, {}]
+        assert [await here.used_memory.export_user(visitor) for visitor in visitors] == [{}, {}]
         await sign_in(one, "ada")
         assert await user_of(here, one) not in visitors
 

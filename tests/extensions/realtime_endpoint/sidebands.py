@@ -30,7 +30,7 @@ SCRIPT: dict[str, Any] = {
 async def following(server: RunningServer, client: RealtimePeer, key: str) -> AsyncIterator[RealtimeClient]:
     """A program that follows the client's call at this server; raises `InvalidStatus` when it may not."""
     async with realtime_client(server.url, key=key, query=f"call_id={client.call_id}") as beside:
-        assert (await beside.told("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
+        assert (await beside.event("session.created"))["session"]["id"] == f"sess_{client.call_id[4:]}"
         yield beside
 
 
@@ -45,14 +45,14 @@ async def refusal(server: RunningServer, call_id: str, key: str) -> Response:
 async def act_beside(client: RealtimePeer, beside: RealtimeClient) -> None:
     """Give the call a tool, make a mistake, and carry the tool out when the caller asks; the answer is heard."""
     await beside.update(tools=[WEATHER_TOOL])
-    assert (await client.told("session.updated"))["session"]["tools"] == [WEATHER_TOOL]
+    assert (await client.event("session.updated"))["session"]["tools"] == [WEATHER_TOOL]
     await beside.send("response.cancel", event_id="beside-1")
-    assert (await beside.told("error"))["error"]["event_id"] == "beside-1"
+    assert (await beside.event("error"))["error"]["event_id"] == "beside-1"
     await ask(client)
-    asked = await beside.told("response.function_call_arguments.done")
-    await beside.told("response.done")
+    asked = await beside.event("response.function_call_arguments.done")
+    await beside.event("response.done")
     output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
     await beside.send("conversation.item.create", item=output)
     await beside.send("response.create")
-    await client.told("output_audio_buffer.stopped")
+    await client.event("output_audio_buffer.stopped")
     assert not client.of("error"), "an error is answered to whom it is about"

@@ -25,7 +25,7 @@ async def test_a_key_may_come_as_a_subprotocol_and_strangers_are_refused(tmp_pat
         offered = ["realtime", f"openai-insecure-api-key.{token('call')}"]
         async with realtime_client(here.url, key="", subprotocols=offered) as client:
             assert client.socket.subprotocol == "realtime", "the key is not repeated"
-            await client.told("session.created")
+            await client.event("session.created")
         for key, protocols in (("", None), ("sk-stranger", None), ("", ["realtime", "openai-insecure-api-key.sk-x"])):
             with pytest.raises(InvalidStatus) as refused:
                 async with realtime_client(here.url, key=key, subprotocols=protocols):
@@ -38,7 +38,7 @@ async def test_a_client_may_ask_for_each_reply_itself(peer: OfflinePeer, running
     async with realtime_client(running.url) as client:
         await client.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
         await ask(client)
-        await client.told("conversation.item.input_audio_transcription.completed")
+        await client.event("conversation.item.input_audio_transcription.completed")
         await asyncio.sleep(0.8)
         assert not client.of("response.created")
         await client.send("response.create")
@@ -70,14 +70,14 @@ async def test_appended_audio_may_be_dropped_and_a_handed_in_turn_waits_to_be_an
         await client.update(audio=BY_HAND)
         await client.append(speech("forget this"))
         await client.send("input_audio_buffer.clear")
-        await client.told("input_audio_buffer.cleared")
+        await client.event("input_audio_buffer.cleared")
         await client.append(speech(QUESTION))
         await client.send("input_audio_buffer.commit")
-        await client.told("input_audio_buffer.committed")
+        await client.event("input_audio_buffer.committed")
         await asyncio.sleep(0.3)
         assert not client.of("response.created") and not client.of("input_audio_buffer.speech_started")
         await client.send("response.create")
-        await client.told("response.done")
+        await client.event("response.done")
     received = (await peer.connections())[-1]["received"]
     cleared = [number for number, each in enumerate(received) if each["type"] == "input_audio_buffer.clear"]
     sent = sum(each.get("audio_bytes", 0) for each in received[max(cleared, default=0) :])

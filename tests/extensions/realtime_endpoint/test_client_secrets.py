@@ -111,10 +111,10 @@ async def test_a_call_by_secret_has_its_session_and_its_makers_user(peer: Offlin
         await program.get("/api/config")
         secret = (await program.post(SECRETS, json={"session": SESSION})).json()["value"]
         async with realtime_client(running.url, key=secret, query="") as client:
-            created = await client.told("session.created")
+            created = await client.event("session.created")
             assert created["session"]["instructions"] == SESSION["instructions"]
             await write(client, "Is the light on?")
-            await client.told("response.done")
+            await client.event("response.done")
             own = (await program.get("/api/sessions")).json()
         assert [call["state"] for call in own["sessions"]] == ["live"]
     instructions = (await peer.connections())[-1]["received"][0]["event"]["session"]["instructions"]

@@ -39,7 +39,7 @@ async def answered(client: RealtimeClient, **response: Any) -> dict[str, Any]:
     """Ask outside of the conversation, and return the response that was done."""
     count = len(client.of("response.done"))
     await client.send("response.create", response=TOPIC | response)
-    done: dict[str, Any] = (await client.told("response.done", count=count + 1))["response"]
+    done: dict[str, Any] = (await client.event("response.done", count=count + 1))["response"]
     return done
 
 
@@ -51,7 +51,7 @@ async def test_a_response_outside_of_the_conversation_is_the_clients_alone(
     async with realtime_client(running.url) as client:
         await client.update(tools=[WEATHER_TOOL])
         await ask(client)
-        await client.told("response.output_audio.delta")
+        await client.event("response.output_audio.delta")
         spoken = client.of("response.created")[0]["response"]["id"]
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Rain?"}]}
         done = await answered(client, input=[message], tools=[])
@@ -59,7 +59,7 @@ async def test_a_response_outside_of_the_conversation_is_the_clients_alone(
         assert done["output"][0]["content"][0]["text"] == "The weather." and done["output_modalities"] == ["text"]
         words = "".join(each["delta"] for each in client.of("response.output_text.delta"))
         assert words == "The weather." and done["id"] != spoken
-        await client.told("response.done", count=2)  # the spoken one, which went on meanwhile
+        await client.event("response.done", count=2)  # the spoken one, which went on meanwhile
         added = {each["item"]["id"] for each in client.of("conversation.item.added")}
         assert done["output"][0]["id"] not in added and not client.of("error")
     sent = (await asked_of(peer))[-1]["response"]
@@ -76,14 +76,14 @@ async def test_it_may_be_about_items_of_the_conversation_and_call_a_tool() -> No
             async with realtime_client(running.url) as client:
                 await client.update(output_modalities=["text"])
                 await write(client, "Hi")
-                item = (await client.told("response.done"))["response"]["output"][0]["id"]
+                item = (await client.event("response.done"))["response"]["output"][0]["id"]
                 typed = client.of("conversation.item.added")[0]["item"]["id"]
                 references = [{"type": "item_reference", "id": each} for each in (typed, item)]
                 done = await answered(client, input=references, tools=[WEATHER_TOOL])
                 assert done["output"][0]["name"] == "look_outside" and done["output"][0]["arguments"]
                 nobody = [{"type": "item_reference", "id": "nobody"}]
                 await client.send("response.create", response=TOPIC | {"input": nobody})
-                assert (await client.told("error"))["error"]["code"] == "item_not_found"
+                assert (await client.event("error"))["error"]["code"] == "item_not_found"
         sent = (await asked_of(peer))[-1]["response"]
     assert sent["input"][0]["content"][0]["text"] == "Hi" and sent["input"][1]["type"] == "item_reference"
     assert [tool["name"] for tool in sent["tools"]] == ["look_outside"], "the server's own tools are not offered"
@@ -94,13 +94,13 @@ async def test_one_with_audio_is_sent_and_may_be_cancelled(peer: OfflinePeer, ru
     await peer.follow({"turns": [], "purposes": {"out_of_band": long}})
     async with realtime_client(running.url) as client:
         await client.send("response.create", response=TOPIC | {"output_modalities": ["audio"]})
-        response = (await client.told("response.output_audio.delta"))["response_id"]
+        response = (await client.event("response.output_audio.delta"))["response_id"]
         await client.send("response.cancel", response_id=response)
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
         assert (done["id"], done["status"]) == (response, "cancelled")
         await client.update(audio={"output": {"format": {"type": "audio/pcmu"}}})
         await client.send("response.create", event_id="mine", response=TOPIC | {"output_modalities": ["audio"]})
-        error = (await client.told("error"))["error"]
+        error = (await client.event("error"))["error"]
         assert (error["param"], error["event_id"]) == ("response.output_modalities", "mine")
 
 
@@ -114,13 +114,13 @@ async def test_a_message_that_is_deleted_is_gone_at_the_responder(peer: OfflineP
         await until(lambda: len(client.of("conversation.item.done")) == 2)
         first = client.of("conversation.item.added")[0]["item"]["id"]
         await client.send("conversation.item.retrieve", item_id=first)
-        assert (await client.told("conversation.item.retrieved"))["item"]["content"][0]["text"] == "Forget me."
+        assert (await client.event("conversation.item.retrieved"))["item"]["content"][0]["text"] == "Forget me."
         await client.send("response.create")
-        await client.told("response.done")
+        await client.event("response.done")
         await client.send("conversation.item.delete", item_id=first)
-        assert (await client.told("conversation.item.deleted"))["item_id"] == first
+        assert (await client.event("conversation.item.deleted"))["item_id"] == first
         await client.send("conversation.item.retrieve", item_id=first)
-        assert (await client.told("error"))["error"]["code"] == "item_retrieve_invalid_item_id"
+        assert (await client.event("error"))["error"]["code"] == "item_retrieve_invalid_item_id"
         await asyncio.sleep(0.2)
     made = [each["item"].get("id") for each in await asked_of(peer, "conversation.item.create")]
     (deleted,) = await asked_of(peer, "conversation.item.delete")
@@ -136,12 +136,12 @@ async def test_a_silent_client_learns_of_it_and_is_asked(peer: OfflinePeer, runn
         await client.send(
             "session.update", session={"type": "realtime", "audio": {"input": {"turn_detection": detection}}}
         )
-        refused = (await client.told("error"))["error"]
+        refused = (await client.event("error"))["error"]
         assert refused["param"] == "session.audio.input.turn_detection.idle_timeout_ms"
         await client.update(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
         await client.say(silence(500))
-        silent = await client.told("input_audio_buffer.timeout_triggered", 12)
-        await client.told("response.done")
+        silent = await client.event("input_audio_buffer.timeout_triggered", 12)
+        await client.event("response.done")
         committed = client.of("input_audio_buffer.committed")
         assert [each["item_id"] for each in committed] == [silent["item_id"]]
         assert 0 <= silent["audio_start_ms"] <= silent["audio_end_ms"]

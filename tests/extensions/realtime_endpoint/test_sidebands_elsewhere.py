@@ -52,8 +52,8 @@ async def test_it_follows_and_acts_as_if_it_were_there(peer: OfflinePeer) -> Non
         async with call_at(one, other) as (client, beside, secret):
             await act_beside(client, beside)
             await beside.socket.send(b"no text")
-            assert (await beside.told("error", count=2))["error"]["code"] == "invalid_json"
-            await beside.told("output_audio_buffer.stopped")
+            assert (await beside.event("error", count=2))["error"]["code"] == "invalid_json"
+            await beside.event("output_audio_buffer.stopped")
             shared = [type_ for type_ in client.types() if type_ in set(beside.types())]
             assert [each for each in beside.types() if each != "error"] == shared, "the same events in the same order"
 

@@ -30,12 +30,12 @@ SESSION: dict[str, Any] = {"type": "realtime", "model": "gpt-realtime-2", "instr
 async def test_a_spoken_question_is_answered_aloud(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
     async with realtime_peer(running.url, session=SESSION) as client:
-        created = await client.told("session.created")
+        created = await client.event("session.created")
         assert created["session"]["instructions"] == SESSION["instructions"]
         await client.update(output_modalities=["audio"])
         await ask(client)
-        done = (await client.told("response.done"))["response"]
-        await client.told("output_audio_buffer.stopped")
+        done = (await client.event("response.done"))["response"]
+        await client.event("output_audio_buffer.stopped")
         await until(lambda: 0 < client.first_sound_at < time.monotonic() - 1.3)
         heard = bytes(client.heard)
     order = [
@@ -68,7 +68,7 @@ async def with_secret(running: RunningServer, **session: Any) -> AsyncIterator[t
     async with AsyncOpenAI(api_key="any-key", base_url=f"{running.url}/v1") as program:
         made = await program.realtime.client_secrets.create(session=SESSION | session)  # type: ignore[arg-type]
     async with realtime_peer(running.url, key=made.value) as client:
-        await client.told("session.created")
+        await client.event("session.created")
         yield client, made.value
 
 
@@ -76,11 +76,11 @@ async def test_a_reply_is_interrupted_by_its_client(peer: OfflinePeer, running: 
     await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 8000}}}]})
     async with with_secret(running) as (client, _):
         await write(client, "Tell me a story")
-        await client.told("output_audio_buffer.started")
+        await client.event("output_audio_buffer.started")
         await client.send("output_audio_buffer.clear")
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
         assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "client_cancelled")
-        assert (await client.told("output_audio_buffer.cleared"))["response_id"] == done["id"]
+        assert (await client.event("output_audio_buffer.cleared"))["response_id"] == done["id"]
         await asyncio.sleep(1.0)  # what was on its way
         end = len(client.heard)
         await asyncio.sleep(0.5)
@@ -93,13 +93,13 @@ async def test_audio_by_events_is_refused_and_the_call_goes_on(peer: OfflinePeer
     await peer.follow({"turns": [{"reply": {"text": "Hello."}}]})
     async with with_secret(running) as (client, _):
         await client.append(bytes(960))
-        assert "over WebRTC" in (await client.told("error"))["error"]["message"]
+        assert "over WebRTC" in (await client.event("error"))["error"]["message"]
         client.channel.send(b"binary")
-        await client.told("error", count=2)
+        await client.event("error", count=2)
         await client.send("no.such.event", event_id="mine")
-        assert (await client.told("error", count=3))["error"]["event_id"] == "mine"
+        assert (await client.event("error", count=3))["error"]["event_id"] == "mine"
         await write(client, "Hi")
-        await client.told("response.done")
+        await client.event("response.done")
 
 
 async def test_a_program_beside_the_client_follows_and_acts(peer: OfflinePeer, running: RunningServer) -> None:

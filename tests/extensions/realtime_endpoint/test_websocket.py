@@ -37,10 +37,10 @@ async def write(client: RealtimeClient, words: str) -> None:
 async def test_a_spoken_question_is_transcribed_answered_and_sent(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"hear": QUESTION, "reply": {"text": "It is sunny.", "tone": TONE}}]})
     async with realtime_client(running.url) as client:
-        await client.told("session.created")
+        await client.event("session.created")
         await client.update(instructions="You are a weather station.")
         await ask(client)
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
     order = [
         "input_audio_buffer.speech_started",
         "input_audio_buffer.speech_stopped",
@@ -75,7 +75,7 @@ async def test_without_thinkers_the_server_is_a_plain_relay(peer: OfflinePeer, r
     async with realtime_client(running.url) as client:
         await client.update(instructions="Say hello.", tools=[], thinkers=False)
         await write(client, "Hi")
-        await client.told("response.done")
+        await client.event("response.done")
     session = (await peer.connections())[-1]["received"][0]["event"]["session"]
     assert session["instructions"] == "Say hello." and session["tools"] == []
 
@@ -88,15 +88,15 @@ async def test_a_tool_of_the_clients_is_called_there(peer: OfflinePeer, running:
         shown = await client.update(tools=[WEATHER_TOOL])
         assert shown["tools"] == [WEATHER_TOOL]
         await ask(client)
-        asked = await client.told("response.function_call_arguments.done")
+        asked = await client.event("response.function_call_arguments.done")
         assert (asked["name"], asked["arguments"]) == ("look_outside", '{"window": "north"}')
-        await client.told("response.done")
+        await client.event("response.done")
         output = {"type": "function_call_output", "call_id": asked["call_id"], "output": "rain"}
         await client.send("conversation.item.create", item=output)
         await asyncio.sleep(0.3)
         assert len(client.of("response.created")) == 1, "an output alone asks for nothing"
         await client.send("response.create")
-        done = await client.told("response.done", count=2)
+        done = await client.event("response.done", count=2)
     assert done["response"]["output"][0]["content"][0]["transcript"] == "It rains."
     names = {tool["name"] for tool in (await peer.connections())[-1]["received"][0]["event"]["session"]["tools"]}
     assert names == {"look_outside", "route_to_thinker", "wait_for_user"}
@@ -113,7 +113,7 @@ async def test_a_picture_in_a_message_reaches_the_model_and_is_not_sent_back(
         for parts in (content, [broken]):
             await client.send("conversation.item.create", item={"type": "message", "role": "user", "content": parts})
         await client.send("response.create")
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
         [added] = [event for event in client.of("conversation.item.added") if event["item"]["role"] == "user"]
     assert done["output"][0]["content"][0]["transcript"] == "I have got 1 picture: a PNG of 40 by 30."
     assert added["item"]["content"] == [content[0], {"type": "input_image", "detail": "low"}]
@@ -128,7 +128,7 @@ async def test_audio_is_spoken_and_heard_in_g711(peer: OfflinePeer, running: Run
             await client.update(audio={"input": {"format": {"type": name}}, "output": {"format": {"type": name}}})
             asked = resample(silence(200) + speech(QUESTION) + silence(900), 24_000, 8_000)
             await client.say(g711.encode(asked, law), bytes_per_ms=8)
-            done = (await client.told("response.done"))["response"]
+            done = (await client.event("response.done"))["response"]
             heard = g711.decode(bytes(client.sound[done["output"][0]["id"]]), law)
         assert abs(len(heard) / 16 - 1000) <= 40
         assert abs(pitch(resample(heard[3200:12800], 8_000, 24_000)) - 440) < 15
@@ -141,13 +141,13 @@ async def test_a_reply_is_cancelled_by_its_client(peer: OfflinePeer, running: Ru
     )
     async with realtime_client(running.url) as client:
         await write(client, "Tell me a story.")
-        item = (await client.told("response.output_audio.delta"))["item_id"]
+        item = (await client.event("response.output_audio.delta"))["item_id"]
         await client.send("response.cancel")
-        done = (await client.told("response.done"))["response"]
+        done = (await client.event("response.done"))["response"]
         assert (done["status"], done["status_details"]["reason"]) == ("cancelled", "client_cancelled")
         await client.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=100)
-        await client.told("conversation.item.truncated")
+        await client.event("conversation.item.truncated")
         await client.send("conversation.item.retrieve", item_id=item)
-        assert (await client.told("conversation.item.retrieved"))["item"]["status"] == "incomplete"
+        assert (await client.event("conversation.item.retrieved"))["item"]["status"] == "incomplete"
         await client.send("response.create")
-        await client.told("response.done", count=2)
+        await client.event("response.done", count=2)

@@ -15,7 +15,7 @@ from tests.support.realtime_peer import realtime_peer
 async def realtime_socket(url: str) -> AsyncIterator[Line]:
     """The OpenAI Realtime protocol over a WebSocket."""
     async with realtime_client(url) as client:
-        await client.told("session.created")
+        await client.event("session.created")
         async with speaking(client.append) as say:
             yield Line(say, lambda seen: _sent(client, seen))
 
@@ -30,7 +30,7 @@ def _sent(client: RealtimeClient, seen: int) -> list[bytes]:
 async def realtime_webrtc(url: str) -> AsyncIterator[Line]:
     """The OpenAI Realtime protocol over WebRTC."""
     async with realtime_peer(url) as peer:
-        await peer.told("session.created")
+        await peer.event("session.created")
         yield Line(peer.microphone.waits.extend, lambda seen: cut(peer.heard, seen))
 
 

@@ -11,7 +11,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.extensions.recordings.journal import EndReason, Line
+from backend.extensions.recordings.journal import EndReason, JournalLine
 from backend.extensions.recordings.recorder import CallRecorder
 from backend.extensions.recordings.store import RecordingStore
 from backend.extensions.recordings.utterances import RecordedUtterance
@@ -40,7 +40,7 @@ def add_tone(recording: ActiveRecording, channel: Channel, hertz: float, from_ms
         recording.add_frame(channel, at + number * FRAME_SAMPLES, Frame(pcm[start : start + FRAME_BYTES]))
 
 
-def said(item: str, text: str, from_ms: int, to_ms: int) -> Line:
+def said(item: str, text: str, from_ms: int, to_ms: int) -> JournalLine:
     """A line about something the caller said, its words of equal length."""
     words = text.split()
     each = (to_ms - from_ms) // len(words)
@@ -55,7 +55,7 @@ def said(item: str, text: str, from_ms: int, to_ms: int) -> Line:
         "typed": False,
         "words": timed,
     }
-    return Line(utterance=utterance)
+    return JournalLine(utterance=utterance)
 
 
 async def recorded(

@@ -32,7 +32,7 @@ async def webrtc_call(store: RecordingStore, **more: Any) -> AsyncIterator[tuple
         await caller.accept(answer)
         await caller.connected()
         async with placed_call(transport=transport, open_recorder=recording_into(store), **more) as call:
-            await until(lambda: call.told("session_started") != [])
+            await until(lambda: call.events_of("session_started") != [])
             yield call, caller
     finally:
         assert isinstance(transport, WebRTCTransport)
@@ -70,7 +70,7 @@ async def test_both_sides_are_aligned_to_within_40_ms(store: RecordingStore) -> 
         await call.finish_reply()
         await until(lambda: any(each.audible for each in caller.received.frames))
         heard_at = next(each.at for each in caller.received.frames if each.audible)
-        await until(lambda: call.told("audio_playback_finished") != [])
+        await until(lambda: call.events_of("audio_playback_finished") != [])
         found = await finished(call, store)
     left, right = channels(found.audio)
     spoken, played = extent(left), extent(right)
@@ -94,7 +94,7 @@ async def test_what_was_interrupted_is_not_in_the_recording_after_the_cut(store:
         (active,) = store.writer.active
         call.live.type_text("stop")  # takes the floor
         cut_at_ms = active.now() / 24
-        await until(lambda: call.told("transcript_interrupted") != [])
+        await until(lambda: call.events_of("transcript_interrupted") != [])
         await asyncio.sleep(0.6)
         found = await finished(call, store)
     assert found.journal.begin.id == recording_id
@@ -112,7 +112,7 @@ async def test_nothing_is_recorded_without_consent_and_not_where_the_operator_ha
 ) -> None:
     async with placed_call(open_recorder=recording_into(store)) as call:
         await call.speak(20)
-        assert call.told("recording") == [] and store.writer.active == ()
+        assert call.events_of("recording") == [] and store.writer.active == ()
     async with placed_call() as call:
         with pytest.raises(BadRequest, match="not recorded on this server"):
             call.live.record(True)
@@ -133,7 +133,7 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
         assert call.live.record(False) == ""
         call.live.record(False)
         await settle()
-        assert call.told("recording") == [
+        assert call.events_of("recording") == [
             {"recording_id": recording_id, "on": True, "reason": ""},
             {"recording_id": recording_id, "on": False, "reason": "stopped"},
         ]
@@ -142,7 +142,7 @@ async def test_the_page_is_told_when_recording_begins_and_ends_and_agreeing_twic
         call.live.hang_up("disconnected")
         await call.task
         await settle()
-        assert call.told("recording")[-1] == {"recording_id": second, "on": False, "reason": "call_ended"}
+        assert call.events_of("recording")[-1] == {"recording_id": second, "on": False, "reason": "call_ended"}
     await store.writer.settle(store.writer.active, 5.0)
     assert {each.journal.begin.id for each in await store.all_of("ada")} == {recording_id, second}
 
@@ -152,8 +152,8 @@ async def test_a_recording_that_ends_by_itself_is_shown_and_does_not_end_the_cal
     store = store_in(tmp_path / "file")
     async with placed_call(open_recorder=recording_into(store)) as call:
         call.live.record(True)
-        await until(lambda: len(call.told("recording")) == 2)
-        assert call.told("recording")[-1]["reason"] == "failed"
+        await until(lambda: len(call.events_of("recording")) == 2)
+        assert call.events_of("recording")[-1]["reason"] == "failed"
         await call.speak(10)
         assert not call.task.done()
     await store.writer.close()

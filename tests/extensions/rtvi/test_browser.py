@@ -48,7 +48,7 @@ class Kit:
         """Connect; return what `bot-ready` said."""
         return await self.page.evaluate("([kind, url, options]) => call(kind, url, options)", [kind, self.url, options])
 
-    async def told(self, *names: str) -> list[tuple[float, str, Any]]:
+    async def event(self, *names: str) -> list[tuple[float, str, Any]]:
         """What the kit has reported: milliseconds of the page's clock, event, data."""
         told = await self.page.evaluate("told")
         return [(at, name, data) for at, name, data in told if not names or name in names]
@@ -56,11 +56,11 @@ class Kit:
     async def waits_for(self, name: str, fits: Callable[[Any], bool] = lambda _: True, count: int = 1) -> Any:
         """Wait until the kit has reported `name` so often; return the data of that one."""
         for _ in range(int(WITHIN_S / LOOK_EVERY_S)):
-            found = [each for each in await self.told(name) if fits(each[2])]
+            found = [each for each in await self.event(name) if fits(each[2])]
             if len(found) >= count:
                 return found[count - 1]
             await asyncio.sleep(LOOK_EVERY_S)
-        raise AssertionError(f"no {name}; told {await self.told()}")
+        raise AssertionError(f"no {name}; told {await self.event()}")
 
     async def levels(self, since: float, until: float = float("inf")) -> list[tuple[float, float, float]]:
         """Loudness and loudest frequency of what was heard in that time."""
@@ -111,7 +111,7 @@ async def test_a_spoken_question_is_answered_aloud_and_the_answer_interrupted(
         assert speaking < stopped <= interrupted + 500
         quiet_ms = await page.quiet_after(interrupted)
         heard = await page.levels(speaking + 700, interrupted - 900)
-        told = await page.told()
+        told = await page.event()
     loud = [hz for _, rms, hz in heard if rms > SPOKEN_RMS]
     assert len(loud) > len(heard) * 0.8, heard
     assert sum(abs(hz - 440) < 30 for hz in loud) > len(loud) * 0.9, loud

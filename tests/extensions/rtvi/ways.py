@@ -30,7 +30,7 @@ async def rtvi_webrtc(url: str) -> AsyncIterator[Line]:
     async with stock_peer("chat", answer) as peer:
         await until(lambda: peer.channel.readyState == "open")
         peer.channel.send(READY)
-        await peer.told("bot-ready")
+        await peer.event("bot-ready")
         yield Line(peer.microphone.waits.extend, lambda seen: cut(peer.heard, seen))
 
 

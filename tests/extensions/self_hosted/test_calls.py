@@ -62,7 +62,7 @@ def heard(call: PlacedCall, hz: int) -> int:
 async def test_a_spoken_call_is_answered_interrupted_and_answered_again(server: str) -> None:
     made = await interrupted_call(server, lambda peer: hosted(server, peer))
     assert refusals(made.log) == []
-    transcripts = made.call.all_told("transcript")
+    transcripts = made.call.events_of("transcript")
     said = [data["content"] for data in transcripts if data["role"] == "user" and data["content"]]
     assert said == ([] if server == "vllm_omni" else [QUESTION, "stop"])
     if server == "vllm_omni":
@@ -78,9 +78,9 @@ async def test_a_thinker_is_asked_and_its_answer_is_spoken(server: str) -> None:
     async with serving(open_meteo.answering) as meteo:
         async with called(server, {"turns": turns}, meteo.url) as (call, peer):
             await ask(call, QUESTION)
-            await call.told("transcript", 12, role="assistant", content=RAINS["text"])
+            await call.event("transcript", 12, role="assistant", content=RAINS["text"])
             await until(lambda: (heard(call, 440), heard(call, 880)) == (1, 1))
-            thinkers = call.all_told("thinker")
+            thinkers = call.events_of("thinker")
             assert {each["domain"] for each in thinkers if each.get("domain")} == {"weather"}
             assert thinkers[-1]["event"] == "complete" and thinkers[-1]["source"] == "live"
             [result] = results_of(await received(peer))

@@ -84,7 +84,7 @@ async def test_all_keys_are_pressed_through_a_renewed_agreement_and_the_sound_go
 @pytest.mark.parametrize(("keys", "hold"), [("42#", False), ("1234567890", True), ("4 2", False)])
 async def test_the_responder_learns_which_keys_were_pressed(keys: str, hold: bool) -> None:
     async with sip_call() as (transport, phone), placed_call(transport=transport) as call:
-        await until(lambda: call.told("session_started") != [])
+        await until(lambda: call.events_of("session_started") != [])
         call.live.type_text("Press them.")
         await until(lambda: bool(call.responder.requests))
         call.responder.say(

@@ -59,7 +59,7 @@ async def phone_world(*, transfers: bool = True) -> AsyncIterator[PhoneWorld]:
         media_stream_call(api_url=rest.url, account=ACCOUNT if transfers else "") as (transport, stream),
         placed_call(transport=transport, transfers=TRANSFERS) as call,
     ):
-        await until(lambda: call.told("session_started") != [])
+        await until(lambda: call.events_of("session_started") != [])
         yield PhoneWorld(call, stream, api)
 
 
@@ -70,7 +70,7 @@ async def test_keys_become_one_message_and_the_page_sees_them() -> None:
         assert [command.text for command in here.call.done(AddUserText)] == [
             "(The caller pressed these keys on the telephone: 1 2 3 4 5 #)"
         ]
-        assert here.call.told("keys_pressed") == [{"keys": "12345#"}]
+        assert here.call.events_of("keys_pressed") == [{"keys": "12345#"}]
         await until(lambda: bool(here.call.responder.requests))  # and they are answered
 
 
@@ -79,8 +79,8 @@ async def test_keys_without_an_end_are_put_together_after_a_pause() -> None:
         await here.stream.press("1")
         await asyncio.sleep(0.4)
         await here.stream.press("2")
-        await until(lambda: here.call.told("keys_pressed") != [], 5)
-        assert here.call.told("keys_pressed") == [{"keys": "12"}]
+        await until(lambda: here.call.events_of("keys_pressed") != [], 5)
+        assert here.call.events_of("keys_pressed") == [{"keys": "12"}]
 
 
 async def test_the_responder_knows_that_the_caller_is_on_the_telephone_and_whom_to_transfer_to() -> None:
@@ -131,7 +131,7 @@ async def test_a_transfer_that_the_provider_refuses_is_reported_and_the_call_goe
         await until(lambda: here.results() != [], 8)
         assert "status 400" in here.results()[0]
         assert not here.call.task.done()
-        assert here.call.told("thinker") == []  # no Thinker was at work
+        assert here.call.events_of("thinker") == []  # no Thinker was at work
 
 
 async def test_a_caller_who_speaks_up_before_the_goodbye_was_heard_is_not_hung_up_on() -> None:

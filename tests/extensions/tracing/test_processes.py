@@ -37,7 +37,7 @@ async def test_what_a_worker_does_for_a_call_is_joined_to_it_in_traces_and_logs(
                 headers = {"Authorization": f"Bearer {token}", "X-Request-ID": "from-the-proxy"}
                 answer = await call.http.post(path, json={"text": ASKED}, headers=headers)
                 assert answer.headers["x-request-id"] == "from-the-proxy"
-                await call.told("thinker", event="complete", within_s=20)
+                await call.event("thinker", event="complete", within_s=20)
                 await until(lambda: traces.has("task research") and "thinker_end" in worked.read_text(), 30)
             await until(lambda: traces.has("session"), 10)
             ours, theirs = lines_in(server.folder / "stderr.log"), lines_in(worked)

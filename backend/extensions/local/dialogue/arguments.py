@@ -113,8 +113,8 @@ def new_start(target: str, start: str) -> str:
 
 def _is_for(field: Mapping[str, Any], action: str, fields: Mapping[str, Any]) -> bool:
     """Return whether a field goes with an action; a description that names actions allows only those."""
-    told, actions = str(field.get("description", "")), choices_of(fields.get("action", {}))
-    named = [each for each in actions if re.search(rf"\b{each}\b", told)]
+    described, actions = str(field.get("description", "")), choices_of(fields.get("action", {}))
+    named = [each for each in actions if re.search(rf"\b{each}\b", described)]
     return not named or action in named
 
 

@@ -16,7 +16,7 @@ from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.arguments import Function, Missing, choices_of, fields_of, filled, new_start
 from backend.extensions.local.dialogue.routing import Specialist, router_of, words_of
 from backend.extensions.local.dialogue.sums import digits, sum_in
-from backend.extensions.local.dialogue.telling import ASIDE, told
+from backend.extensions.local.dialogue.telling import ASIDE, phrased
 from backend.extensions.local.dialogue.wishes import ACTIONS, Kind, Wish, plain_of, wish_of
 from backend.realtime.serving.parts import Call
 
@@ -83,7 +83,7 @@ def call_after(sentence: str, functions: Sequence[Function], name: str, output: 
     if not (id_field := _id_of(fields_of(function))):
         return None
     if (entry := _meant(found, wish.subject, ranked="search" in group)) is None:
-        return Thought(f"Which {what.rstrip('s')} do you mean? {told(sentence, values)}" if found else NONE_FOUND)
+        return Thought(f"Which {what.rstrip('s')} do you mean? {phrased(sentence, values)}" if found else NONE_FOUND)
     given: dict[str, Any] = {"action": action} if "action" in fields_of(function) else {}
     if wish.kind is Kind.CHANGE:
         if not wish.target:
@@ -150,9 +150,9 @@ def _calls(sentence: str, wish: Wish, group: Group) -> tuple[Call, ...]:
         raise Missing
     lookup = next((each for each in ("search", "list") if each in group), "")
     if wish.kind not in (Kind.FIND, Kind.MAKE) and lookup and (which := _id_of(fields_of(function))):
-        told_by_words = "text" in fields_of(function) and action == "cancel"
+        found_by_words = "text" in fields_of(function) and action == "cancel"
         can_be_empty = "empty" in fields_of(function)[which].get("description", "")
-        if not told_by_words and (not can_be_empty or (wish.subject and "query" in fields_of(group[lookup]))):
+        if not found_by_words and (not can_be_empty or (wish.subject and "query" in fields_of(group[lookup]))):
             if not can_be_empty and not wish.subject and not wish.time.when:
                 raise Missing(WHICH)
             return (_looked_up(wish, group[lookup], lookup),)

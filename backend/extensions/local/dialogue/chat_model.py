@@ -152,8 +152,8 @@ class ChatModelDialogue:
             except ModelUnavailable as error:
                 if error.retryable or error.reason != "refused":
                     raise
-        told = with_tools_as_text(messages, tools) if tools else messages
-        async with aclosing(self._stream(told, [])) as deltas:
+        given = with_tools_as_text(messages, tools) if tools else messages
+        async with aclosing(self._stream(given, [])) as deltas:
             async for delta in deltas:
                 self._knows_tools = self._knows_tools and not tools
                 yield delta

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from backend.extensions.local.dialogue import wording
 from backend.extensions.local.dialogue.routing import Routing
-from backend.extensions.local.dialogue.understanding import Question, understand
+from backend.extensions.local.dialogue.understanding import Referral, understand
 from backend.realtime.items import Item
 
 Said = tuple[str, str]
@@ -19,7 +19,7 @@ _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DialogueContext:
     """The utterances until it is our turn."""
 
     said: tuple[Said, ...]
@@ -55,22 +55,22 @@ class Conversation:
         """Return the last words of that speaker before the utterances; '' if there are none."""
         return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
 
-    def asked(self, routing: Routing) -> Question | None:
+    def asked(self, routing: Routing) -> Referral | None:
         """The last question that was put to a specialist."""
         for values in map(wording.read, reversed(self.calls)):
             if isinstance(values, dict) and {routing.domain_field, routing.query_field} <= values.keys():
-                return Question(values[routing.domain_field], values[routing.query_field])
+                return Referral(values[routing.domain_field], values[routing.query_field])
         wish = understand(self.last("user"), routing.specialists, general=routing.general)
-        return wish if isinstance(wish, Question) else None
+        return wish if isinstance(wish, Referral) else None
 
 
-def of_items(items: Sequence[Item]) -> Conversation:
+def of_items(items: Sequence[Item]) -> DialogueContext:
     """Return the conversation of a call."""
     newest = max((at for at, item in enumerate(items) if item.role == "user"), default=-1)
     answered = max((at for at, item in enumerate(items) if item.role == "assistant" and item.words), default=-1)
     latest = [*itertools.takewhile(lambda item: item.role == "user", reversed(items[: newest + 1]))][::-1]
     before = items[: newest + 1 - len(latest)]
-    return Conversation(
+    return DialogueContext(
         said=tuple((item.role or "", item.words) for item in (*before, *items[newest + 1 :]) if item.words),
         utterances=tuple(item.words for item in latest),
         spoken=bool(latest) and latest[-1].kind == "input_audio",
@@ -80,9 +80,9 @@ def of_items(items: Sequence[Item]) -> Conversation:
     )
 
 
-def of_messages(said: Sequence[Said]) -> Conversation:
+def of_messages(said: Sequence[Said]) -> DialogueContext:
     """Return the conversation of chat messages, the newest of them the user's."""
-    return Conversation(tuple(said[:-1]), (said[-1][1],)) if said else Conversation(())
+    return DialogueContext(tuple(said[:-1]), (said[-1][1],)) if said else DialogueContext(())
 
 
 def _in_order(items: Sequence[Item], start: int) -> list[Item]:

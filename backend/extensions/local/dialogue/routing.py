@@ -204,8 +204,8 @@ def _quoted(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(re.findall("“(.*?)”", str(schema.get("description", ""))))
 
 
-def _specialist(told: Mapping[str, Any]) -> Specialist:
-    return Specialist(str(told["const"]), told.get("description", ""), tuple(told.get("examples", ())))
+def _specialist(described: Mapping[str, Any]) -> Specialist:
+    return Specialist(str(described["const"]), described.get("description", ""), tuple(described.get("examples", ())))
 
 
 def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:

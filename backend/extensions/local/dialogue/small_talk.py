@@ -50,10 +50,10 @@ _PATTERNS: dict[Talk, str] = {
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
 }
 """Sure signs of the kinds that share their words with any sentence; the first that fits counts."""
-_TOLD: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_DEFINED: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Examples and answers of kinds."""
 SPECIALISTS = tuple(
-    Specialist(kind, examples=tuple(told["examples"])) for kind, told in _TOLD.items() if "examples" in told
+    Specialist(kind, examples=tuple(defined["examples"])) for kind, defined in _DEFINED.items() if "examples" in defined
 )
 """The kinds, to be compared with those who may be asked."""
 
@@ -65,7 +65,7 @@ def talk_of(plain: str) -> Talk | None:
 
 def answer(kind: Talk, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
     """Return the answer to small talk in the caller's turn number `turn`; `specialists` are those to be asked."""
-    words = wording.pick(_TOLD[kind]["answers"], turn)
+    words = wording.pick(_DEFINED[kind]["answers"], turn)
     said = last_said or "I have not said anything yet."
     return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
 

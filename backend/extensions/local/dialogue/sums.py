@@ -34,8 +34,8 @@ _UNITS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with
 _NAMED = {
     name: (kind, unit)
     for kind, units in _UNITS.items()
-    for unit, told in units.items()
-    for name in (unit, *told["said"])
+    for unit, known in units.items()
+    for name in (unit, *known["said"])
 }
 _UNIT = rf"({'|'.join(sorted(map(re.escape, _NAMED), key=len, reverse=True))})\b"
 _CONVERSIONS = (
@@ -56,7 +56,7 @@ class Sum:
     expression: str
     words: str = "That is {}."
 
-    def told(self) -> str:
+    def answer(self) -> str:
         """Return the sentence with the value, or why there is none."""
         try:
             value = float(computed(self.expression))

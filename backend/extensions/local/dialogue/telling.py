@@ -39,12 +39,12 @@ def worded(sentence: str, output: str) -> str:
             return f"Which {asks[1]} do you mean?"
         reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
-    words = told(sentence, result) or UNWORDED
+    words = phrased(sentence, result) or UNWORDED
     is_sample = result.get("sample") is True or result.get("source") == "sample"
     return f"{words} {SAMPLE}" if is_sample and "sample" not in words.lower() else words
 
 
-def told(sentence: str, result: Result) -> str:
+def phrased(sentence: str, result: Result) -> str:
     """Return the words for a result; '' if it holds nothing to say."""
     match result:
         case {"spoken": str(words)} | {"answer": str(words)}:

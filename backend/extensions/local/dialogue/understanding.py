@@ -35,7 +35,7 @@ _HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGN
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Referral:
     """For a specialist: one of the offered domains, and the whole question."""
 
     domain: str
@@ -66,8 +66,8 @@ PREPOSITION = re.compile(r"^(?:in|of|on|at|for|about|with)\s+", re.IGNORECASE)
 
 
 def understand(
-    words: str, specialists: Sequence[Specialist], last: Question | None = None, *, general: str = ""
-) -> Talk | Question:
+    words: str, specialists: Sequence[Specialist], last: Referral | None = None, *, general: str = ""
+) -> Talk | Referral:
     """Return the intent of `words`; `last` is the question before, for fragments such as "and in Paris?".
 
     `general` is the specialist for what no other takes.
@@ -79,7 +79,7 @@ def understand(
     if lead := _LEAD.match(sentence):
         rest = sentence[lead.end() :]
         wish = understand(rest[0].upper() + rest[1:], specialists, last, general=general)
-        if isinstance(wish, Question) and (len(rest.split()) > 2 or "?" in rest):
+        if isinstance(wish, Referral) and (len(rest.split()) > 2 or "?" in rest):
             return wish
     if (talk := small_talk.talk_of(plain)) is not None:
         return talk
@@ -87,25 +87,25 @@ def understand(
     scores = router.scores(without_courtesies(sentence) or sentence)
     best, score = next(each for each in scores if each[0] != Talk.OTHERS or each[1] >= ASIDE)
     if last is not None and best == last.domain and _THAT.match(plain):
-        return Question(last.domain, f"{sentence.rstrip('.!')}: {last.query}")
+        return Referral(last.domain, f"{sentence.rstrip('.!')}: {last.query}")
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
-        return Question(last.domain, whole)
+        return Referral(last.domain, whole)
     asks = bool(ASKS.search(plain))
     is_talk = best in [*Talk]
     if is_talk and score >= PLAIN:
         return Talk(best)
     if not is_talk and score >= (UNSURE if asks or best != general else LIKELY):
-        return Question(best, sentence)
-    return Question(general, sentence) if general and asks else Talk.OTHER
+        return Referral(best, sentence)
+    return Referral(general, sentence) if general and asks else Talk.OTHER
 
 
-def questions_in(words: str, specialists: Sequence[Specialist], general: str = "") -> tuple[Question, ...]:
+def questions_in(words: str, specialists: Sequence[Specialist], general: str = "") -> tuple[Referral, ...]:
     """Return the questions of a sentence that holds several ("…, and how is Apple doing?"), in order; else none."""
     parts = [part.strip(" ,") for part in _NEXT_QUESTION.split(words) if part.strip(" ,.?!")]
     if not 1 < len(parts) <= QUESTIONS_AT_ONCE or not all(map(_stands_alone, parts)):
         return ()
     wishes = [understand(part[0].upper() + part[1:], specialists, general=general) for part in parts]
-    asked = tuple(wish for wish in wishes if isinstance(wish, Question))
+    asked = tuple(wish for wish in wishes if isinstance(wish, Referral))
     return asked if len(asked) == len(parts) else ()
 
 

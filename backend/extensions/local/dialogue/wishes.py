@@ -25,13 +25,13 @@ class Kind(StrEnum):
 
 _VERBS = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 _SAME = {re.compile(rf"^(?:{'|'.join(said)})\b", re.IGNORECASE): meant for meant, said in _VERBS.pop("same").items()}
-_BEGINS = {kind: re.compile(rf"^(?:{'|'.join(told['begins'])})\b", re.IGNORECASE) for kind, told in _VERBS.items()}
+_BEGINS = {kind: re.compile(rf"^(?:{'|'.join(entry['begins'])})\b", re.IGNORECASE) for kind, entry in _VERBS.items()}
 _HOLDS = {
-    kind: re.compile(rf"(?:{'|'.join(told['holds'])})\b", re.IGNORECASE)
-    for kind, told in _VERBS.items()
-    if "holds" in told
+    kind: re.compile(rf"(?:{'|'.join(entry['holds'])})\b", re.IGNORECASE)
+    for kind, entry in _VERBS.items()
+    if "holds" in entry
 }
-ACTIONS: dict[Kind, tuple[str, ...]] = {Kind(kind): tuple(told["actions"]) for kind, told in _VERBS.items()}
+ACTIONS: dict[Kind, tuple[str, ...]] = {Kind(kind): tuple(entry["actions"]) for kind, entry in _VERBS.items()}
 """The actions of each kind, those that fit best first."""
 ACTIONS[Kind.FIND] = ("view", "search", "list", "get", "")
 _THING = r"(?:reminder|alarm|note|idea|issue|bug report|bug|task|instruction|rule)s?"

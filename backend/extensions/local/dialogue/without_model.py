@@ -16,12 +16,12 @@ from backend.extensions.local.dialogue import small_talk, wording
 from backend.extensions.local.dialogue.base import Part
 from backend.extensions.local.dialogue.calls import Thought, call_after, calls_for, named_in
 from backend.extensions.local.dialogue.clock import time_elsewhere
-from backend.extensions.local.dialogue.conversation import Conversation, of_items, of_messages
+from backend.extensions.local.dialogue.conversation import DialogueContext, of_items, of_messages
 from backend.extensions.local.dialogue.routing import Routing, Specialist, router_of, routing_of
 from backend.extensions.local.dialogue.small_talk import Talk
 from backend.extensions.local.dialogue.sums import sum_in
 from backend.extensions.local.dialogue.telling import worded
-from backend.extensions.local.dialogue.understanding import PREPOSITION, Question, is_half, questions_in, understand
+from backend.extensions.local.dialogue.understanding import PREPOSITION, Referral, is_half, questions_in, understand
 from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
 
@@ -91,7 +91,7 @@ def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetim
     return Thought(calls=reply.calls) if reply.calls else reply  # a typed turn shows who is asked
 
 
-def respond(conversation: Conversation, tools: Sequence[Mapping[str, Any]], now: datetime) -> Thought:
+def respond(conversation: DialogueContext, tools: Sequence[Mapping[str, Any]], now: datetime) -> Thought:
     """Return the answer to a caller, in calls and typed turns alike."""
     routing = routing_of(tools)
     others = [tool for tool in tools if tool["name"] not in (SILENCE, routing.name if routing else "")]
@@ -109,12 +109,12 @@ def respond(conversation: Conversation, tools: Sequence[Mapping[str, Any]], now:
     return _answered(wish, conversation, routing)
 
 
-def _answered(wish: Talk | Question, conversation: Conversation, routing: Routing | None) -> Thought:
+def _answered(wish: Talk | Referral, conversation: DialogueContext, routing: Routing | None) -> Thought:
     """Return what can be computed here, else the questions to the specialists."""
-    if routing is None or not isinstance(wish, Question):
+    if routing is None or not isinstance(wish, Referral):
         return _computed(conversation.newest)
     if wish.domain == routing.general and (asked := sum_in(wish.query)):
-        return Thought(asked.told())
+        return Thought(asked.answer())
     questions = questions_in(wish.query, routing.specialists, routing.general) or (wish,)
     acknowledgement = wording.pick(wording.ACKNOWLEDGEMENTS, conversation.turn)
     calls = (Call(routing.name, routing.arguments(each.domain, each.query)) for each in questions)
@@ -123,7 +123,7 @@ def _answered(wish: Talk | Question, conversation: Conversation, routing: Routin
 
 def _computed(sentence: str) -> Thought:
     asked = sum_in(sentence)
-    return Thought(asked.told() if asked else UNKNOWN)
+    return Thought(asked.answer() if asked else UNKNOWN)
 
 
 def text_of(content: Any) -> str:
@@ -134,7 +134,7 @@ def text_of(content: Any) -> str:
     return " ".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
 
 
-def _wish(conversation: Conversation, routing: Routing | None) -> Talk | Question:
+def _wish(conversation: DialogueContext, routing: Routing | None) -> Talk | Referral:
     """Return the caller's intent, also if a pause has divided it, or if it agrees to a question."""
     specialists, general = (routing.specialists, routing.general) if routing else ((), "")
     last = conversation.asked(routing) if routing else None
@@ -142,12 +142,12 @@ def _wish(conversation: Conversation, routing: Routing | None) -> Talk | Questio
     fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS or PREPOSITION.match(conversation.newest)
     if len(conversation.utterances) > 1 and (
         wish in (Talk.OTHER, Talk.NOTHING)
-        or (fragment and isinstance(wish, Question))
+        or (fragment and isinstance(wish, Referral))
         or is_half(conversation.utterances[-2])
     ):
         wish = understand(conversation.joined, specialists, last, general=general)
     if wish is Talk.YES and last and wording.asks_consent(conversation.last("assistant")):
-        return Question(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
+        return Referral(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
     return wish
 
 

@@ -40,11 +40,11 @@ def purpose(name: str, instructions: str, *, turn: int) -> str:
 
 def news(instructions: str, notes: Sequence[str]) -> str:
     """Return the notes with these numbers (`Tell the news 1 and 2.`), introduced; shortened when it is said again."""
-    told = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
-    wanted = told[1].split(" and ") if told else []
+    asked = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
+    wanted = asked[1].split(" and ") if asked else []
     found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]
     texts = [spoken(str(read(note.partition("\n")[2]))) for note in found]
-    if told and "once more" in told[2]:
+    if asked and "once more" in asked[2]:
         return "As I was saying: " + " ".join(sentences(text)[0] for text in texts if text)
     if not texts:
         return "There was some news, but I have lost it."

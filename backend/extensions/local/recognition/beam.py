@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.extensions.local.recognition.expected import END, Expected
+from backend.extensions.local.recognition.expected import END, ExpectedPhrases
 
 WIDTH = 6
 """Paths followed in parallel, at most. Two cost the model as much as eight."""
@@ -40,7 +40,7 @@ class Path:
 class BeamSearch:
     """The paths of one utterance, and those that have ended."""
 
-    def __init__(self, expected: Expected, width: int = WIDTH) -> None:
+    def __init__(self, expected: ExpectedPhrases, width: int = WIDTH) -> None:
         self._expected = expected
         self._width = width
         # What is expected gains with each word, and would never end; a single path looks for no other.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from backend.extensions.local.recognition.tokens import Tokens
+from backend.extensions.local.recognition.tokens import Vocabulary
 from backend.extensions.local.runs import ORDER, Runs
 
 START, END = 1, 2
@@ -22,10 +22,10 @@ LEAST, NEUTRAL = -9.0, -7.0
 MOST_REMEMBERED = 50_000
 
 
-class Expected:
+class ExpectedPhrases:
     """The runs of tokens in some phrases; without any, nothing gains or loses."""
 
-    def __init__(self, phrases: Sequence[str], tokens: Tokens) -> None:
+    def __init__(self, phrases: Sequence[str], tokens: Vocabulary) -> None:
         self._runs = Runs(
             [START, *(token for word in phrase.split() for token in tokens.of_word(word))] for phrase in phrases
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Hearing(msgspec.Struct, array_like=True, frozen=True):
+class AudioJob(msgspec.Struct, array_like=True, frozen=True):
     """Audio to transcribe."""
 
     pcm: bytes
@@ -16,7 +16,7 @@ class Hearing(msgspec.Struct, array_like=True, frozen=True):
     """The phrases that a brief utterance most often is; None: words for the page, computed as quickly as possible."""
 
 
-class Heard(msgspec.Struct, array_like=True, frozen=True):
+class RecognizedWords(msgspec.Struct, array_like=True, frozen=True):
     """The recognised words."""
 
     text: str = ""
@@ -30,5 +30,5 @@ class Heard(msgspec.Struct, array_like=True, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_hearing = msgspec.msgpack.Decoder(Hearing).decode
-decode_heard = msgspec.msgpack.Decoder(Heard).decode
+decode_hearing = msgspec.msgpack.Decoder(AudioJob).decode
+decode_heard = msgspec.msgpack.Decoder(RecognizedWords).decode

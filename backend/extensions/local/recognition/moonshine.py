@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 
 from backend.extensions.local.recognition.beam import BeamSearch
-from backend.extensions.local.recognition.expected import Expected
-from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_hearing, encode
+from backend.extensions.local.recognition.expected import ExpectedPhrases
+from backend.extensions.local.recognition.jobs import AudioJob, RecognizedWords, decode_hearing, encode
 from backend.extensions.local.recognition.moonshine_model import RATE, Decoded, MoonshineModel, Samples
-from backend.extensions.local.recognition.tokens import Tokens
+from backend.extensions.local.recognition.tokens import Vocabulary
 from backend.extensions.local.recognition.voiced import voiced_part
 from backend.media.frame import BYTES_PER_MS, SAMPLE_RATE
 from backend.media.resample import resample
@@ -31,9 +31,9 @@ FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.flo
 MOST_OTHERS = 7
 """Other transcripts that are handed on."""
 LEAST_ECHO = 4
-"""Tokens from which a repeated beginning is the decoder's echo."""
+"""Vocabulary from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5
-"""Tokens a second of quick speech; a decoder that says everything twice has more."""
+"""Vocabulary a second of quick speech; a decoder that says everything twice has more."""
 
 BRIEF = 1100 * BYTES_PER_MS
 """Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
@@ -51,11 +51,11 @@ class MoonshineEngine:
         self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
 
     def __call__(self, payload: bytes) -> Iterator[bytes]:
-        """Yield b"" after each step, and the `Heard` at last."""
+        """Yield b"" after each step, and the `RecognizedWords` at last."""
         hearing, model = decode_hearing(payload), self._model
         pcm = voiced_part(hearing.pcm)
         if not pcm:
-            yield encode(Heard())
+            yield encode(RecognizedWords())
             return
         yield b""
         samples, outcomes = prepared(pcm), list[Decoded]()
@@ -66,7 +66,7 @@ class MoonshineEngine:
                 if is_brief and model.tokens.text(decoded.tokens) in (hearing.expected or ()):
                     break
             yield b""
-        chosen, heard = chosen_of(*outcomes), Heard()
+        chosen, heard = chosen_of(*outcomes), RecognizedWords()
         if is_brief:  # what they are is expected, and nothing else is to be made of them
             chosen = replace(chosen, others=())
         if is_believable(outcomes[0]) or is_believable(chosen):
@@ -81,7 +81,7 @@ class MoonshineEngine:
 load = MoonshineEngine
 
 
-def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamSearch]:
+def _searches(hearing: AudioJob, tokens: Vocabulary, *, is_brief: bool) -> list[BeamSearch]:
     """Return the searches: one path for words for the page, otherwise many, first without expectation, then with it."""
     free = _expected((), tokens)
     if hearing.expected is None:
@@ -90,8 +90,8 @@ def _searches(hearing: Hearing, tokens: Tokens, *, is_brief: bool) -> list[BeamS
 
 
 @lru_cache(maxsize=8)
-def _expected(phrases: tuple[str, ...], tokens: Tokens) -> Expected:
-    return Expected(phrases, tokens)
+def _expected(phrases: tuple[str, ...], tokens: Vocabulary) -> ExpectedPhrases:
+    return ExpectedPhrases(phrases, tokens)
 
 
 def chosen_of(free: Decoded, expected: Decoded | None = None) -> Decoded:
@@ -106,7 +106,7 @@ def _chance(decoded: Decoded) -> float:
     return decoded.log_probability * (len(decoded.tokens) + 1)
 
 
-def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
+def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> RecognizedWords:
     tokens = without_echo(decoded.tokens, seconds)
     text, others = model.tokens.text(tokens), dict[str, tuple[str, float]]()
     for each, less in decoded.others if text else ():
@@ -114,7 +114,7 @@ def _heard(model: MoonshineModel, decoded: Decoded, seconds: float) -> Heard:
         others.setdefault(_letters(other), (other, less))
     for known in (_letters(text), ""):
         others.pop(known, None)
-    return Heard(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
+    return RecognizedWords(text, tokens, decoded.least, tuple(others.values())[:MOST_OTHERS])
 
 
 def _letters(text: str) -> str:

@@ -34,7 +34,7 @@ from backend.extensions.local.recognition.beam import BeamSearch
 from backend.extensions.local.recognition.expected import START
 from backend.extensions.local.recognition.moonshine_files import DECODER, ENCODER, TOKENS, find
 from backend.extensions.local.recognition.onnx_names import with_named_branches
-from backend.extensions.local.recognition.tokens import Tokens
+from backend.extensions.local.recognition.tokens import Vocabulary
 
 CPU = ["CPUExecutionProvider"]
 FATAL = 4
@@ -73,7 +73,7 @@ class MoonshineModel:
     def __init__(self, *, threads: int = 1) -> None:
         """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
-        self.tokens = Tokens(files[TOKENS].read_bytes())
+        self.tokens = Vocabulary(files[TOKENS].read_bytes())
         with tempfile.TemporaryDirectory() as name:  # a mapped file is there until its last user ends
             sessions = [_session(files[each], Path(name), threads) for each in (ENCODER, DECODER)]
         self._encoder, self._decoder = sessions

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from backend.extensions.local.recognition.jobs import Heard, Hearing, decode_heard, encode
+from backend.extensions.local.recognition.jobs import AudioJob, RecognizedWords, decode_heard, encode
 from backend.extensions.local.recognition.pauses import PauseTracker
 from backend.extensions.local.speech_pool import SpeechPool, SpeechPoolFailed
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES
@@ -57,11 +57,11 @@ class PooledRecognizer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _DecodedAudio:
     """The first `length` bytes of what is not settled, decoded."""
 
     length: int
-    heard: Heard
+    heard: RecognizedWords
     is_spare: bool = False
     """Decoded quickly, for the page: never final."""
 
@@ -75,7 +75,7 @@ class PooledUtterance:
         self._pcm = bytearray()
         self._pauses = PauseTracker()
         self._settled: list[str] = []
-        self._decoded = _Part(0, Heard())
+        self._decoded = _DecodedAudio(0, RecognizedWords())
         self._decoding: asyncio.Task[None] | None = None
         self._decoding_length = 0
         self._decoding_spare = False
@@ -123,7 +123,7 @@ class PooledUtterance:
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
                 await self._settle_until(self._cut())
             if not self._is_decoded():
-                self._decoded = await self._decode(len(self._pcm)) or _Part(len(self._pcm), Heard())
+                self._decoded = await self._decode(len(self._pcm)) or _DecodedAudio(len(self._pcm), RecognizedWords())
             return self._text()
         finally:
             self._end()
@@ -148,7 +148,7 @@ class PooledUtterance:
         self._over = True
         self._changed.set()
 
-    def _take(self, part: _Part) -> None:
+    def _take(self, part: _DecodedAudio) -> None:
         """Keep what was decoded, and note what it has in common with what was decoded before."""
         before, self._decoded = self._text(), part
         pairs = zip(before.split(), self._text().split(), strict=False)
@@ -222,16 +222,16 @@ class PooledUtterance:
         else:
             await cancel_all([task])
 
-    async def _decode(self, length: int, *, spare: bool = False) -> _Part | None:
+    async def _decode(self, length: int, *, spare: bool = False) -> _DecodedAudio | None:
         """Return the words of the first `length` bytes; None if a spare run gave way."""
-        hearing = Hearing(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
+        hearing = AudioJob(bytes(self._pcm[:length]), self._decoded.heard.tokens, None if spare else self._expected)
         pieces = [piece async for piece in self._pool.run(encode(hearing), spare=spare)]
-        return _Part(length, decode_heard(pieces[-1]), spare) if pieces else None
+        return _DecodedAudio(length, decode_heard(pieces[-1]), spare) if pieces else None
 
     async def _settle_until(self, cut: int) -> None:
-        self._settle(await self._decode(cut) or _Part(cut, Heard()))
+        self._settle(await self._decode(cut) or _DecodedAudio(cut, RecognizedWords()))
 
-    def _settle(self, part: _Part) -> None:
+    def _settle(self, part: _DecodedAudio) -> None:
         """Keep the words of a part, and forget its audio."""
         length = part.length - part.length % FRAME_BYTES
         if part.heard.text:
@@ -239,7 +239,7 @@ class PooledUtterance:
             self._least = min(self._least, part.heard.log_probability)
         del self._pcm[:length]
         self._pauses.forget(length)
-        self._decoded = _Part(0, Heard())
+        self._decoded = _DecodedAudio(0, RecognizedWords())
 
     def _cut(self) -> int:
         begin, end = EARLIEST_CUT_MS * BYTES_PER_MS, LONGEST_MS * BYTES_PER_MS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from pocketsphinx import Decoder
 
-from backend.extensions.local.recognition.jobs import Heard, decode_hearing, encode
+from backend.extensions.local.recognition.jobs import RecognizedWords, decode_hearing, encode
 from backend.extensions.local.recognition.voiced import voiced_part
 from backend.media.frame import SAMPLE_RATE
 from backend.media.resample import resample
@@ -28,14 +28,14 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
 
 
 def recognise(decoder: Decoder, payload: bytes) -> Iterator[bytes]:
-    """Yield b"" after the gate, and the `Heard` at last."""
+    """Yield b"" after the gate, and the `RecognizedWords` at last."""
     pcm = voiced_part(decode_hearing(payload).pcm)
     if not pcm:
-        yield encode(Heard())
+        yield encode(RecognizedWords())
         return
     yield b""
     decoder.start_utt()
     decoder.process_raw(MARGIN + resample(pcm, SAMPLE_RATE, RATE) + MARGIN, full_utt=True)
     decoder.end_utt()
     best = decoder.hyp()
-    yield encode(Heard(str(best.hypstr) if best else ""))
+    yield encode(RecognizedWords(str(best.hypstr) if best else ""))

@@ -15,7 +15,7 @@ MOST_WORDS = 20_000
 """Words that keep their tokens."""
 
 
-class Tokens:
+class Vocabulary:
     """The 32,000 pieces, by number. A lower number was merged earlier, and so is the likelier piece."""
 
     def __init__(self, file: bytes) -> None:

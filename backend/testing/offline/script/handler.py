@@ -30,8 +30,8 @@ from backend.realtime.serving.parts import (
     TranscriptGrew,
     Words,
 )
-from backend.testing.offline.script.notices import notices_told
-from backend.testing.offline.script.schema import ConnectionScript, Hearing, Reply, Turn
+from backend.testing.offline.script.notices import notices_spoken
+from backend.testing.offline.script.schema import ConnectionScript, HearingSpec, ScriptedReply, TurnSpec
 from backend.testing.offline.script.sound import Sound, sound_of
 
 RESULT = "function_call_output"
@@ -53,14 +53,14 @@ class ScriptedHandler(Handler):
     def __init__(self, script: ConnectionScript) -> None:
         self._script = script
         self._taken = 0
-        self._turn: Turn | None = None
+        self._turn: TurnSpec | None = None
         self._answered = True
         self._results = 0
         self._heard_ms = self._given = 0  # of this turn, and words of it that were sent
         self._piece_ms = 0  # since the last commit
         self._joins = any(turn.hear.voiced_ms for turn in script.turns)
         self._voice_began = self._voice_at = self._voice_ended = 0.0  # since the last commit; last; before it
-        self._chosen: dict[str, Reply] = {}
+        self._chosen: dict[str, ScriptedReply] = {}
         self._first_asked_at = 0.0
 
     def feed(self, pcm: bytes) -> None:
@@ -84,12 +84,12 @@ class ScriptedHandler(Handler):
         item.turn = self._taken
         return _hear(words)
 
-    def _goes_on(self, hearing: Hearing) -> bool:
+    def _goes_on(self, hearing: HearingSpec) -> bool:
         """Return whether a piece belongs to the sentence before: it comes soon, and the sentence has room for it."""
         has_room = 0 < self._heard_ms + self._piece_ms <= MOST * hearing.voiced_ms
         return has_room and self._voice_began < self._voice_ended + GOES_ON_WITHIN_S
 
-    def _words_of_piece(self, hearing: Hearing) -> str:
+    def _words_of_piece(self, hearing: HearingSpec) -> str:
         """Return the words of a piece: all that were not given yet, or their share while there is more to come."""
         if not hearing.voiced_ms:
             return hearing.text
@@ -112,24 +112,24 @@ class ScriptedHandler(Handler):
 
     # --- choosing -----------------------------------------------------------------------------------
 
-    def _choose(self, order: Order) -> Reply:
+    def _choose(self, order: Order) -> ScriptedReply:
         self._first_asked_at = self._first_asked_at or time.monotonic()
         if time.monotonic() < self._first_asked_at + self._script.mute_ms / 1000:
             self._take_typed(order)
-            return Reply(hang=True)
+            return ScriptedReply(hang=True)
         if reply := self._when_told(order):
             return reply
         special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
         if order.purpose == "notice":
-            return Reply(text=notices_told(order.instructions, order.items))
+            return ScriptedReply(text=notices_spoken(order.instructions, order.items))
         self._take_typed(order)
         turn = self._turn
         shown = order.items[-1].pictures if order.items else []
         if shown and not self._answered:
             self._answered = True
-            return Reply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
+            return ScriptedReply(text=f"I have got {len(shown)} picture: {_described(shown[-1][1])}.")
         if turn and order.items and order.items[-1].type == RESULT:
             return self._after_results(turn) or special or self._script.fallback
         if turn and turn.reply and not self._answered:
@@ -137,7 +137,7 @@ class ScriptedHandler(Handler):
             return turn.reply
         return special or self._script.fallback
 
-    def _when_told(self, order: Order) -> Reply | None:
+    def _when_told(self, order: Order) -> ScriptedReply | None:
         """Return the reply for words of the instructions, or of what was typed since; it takes no turn."""
         typed = [item for item in order.items if item.role == "user" and not item.turn and item.kind == "input_text"]
         for words, reply in self._script.when_told.items():
@@ -154,22 +154,22 @@ class ScriptedHandler(Handler):
         for item in typed:
             item.turn = self._taken
 
-    def _take_turn(self) -> Turn:
+    def _take_turn(self) -> TurnSpec:
         turns = self._script.turns
         at = self._taken % len(turns) if self._script.loop and turns else min(self._taken, len(turns) - 1)
-        self._turn = turns[at] if turns else Turn()
+        self._turn = turns[at] if turns else TurnSpec()
         self._taken += 1
         self._answered = False
         self._results = self._heard_ms = self._given = 0
         return self._turn
 
-    def _after_results(self, turn: Turn) -> Reply | None:
+    def _after_results(self, turn: TurnSpec) -> ScriptedReply | None:
         self._results += 1
         return turn.after_results[min(self._results, len(turn.after_results)) - 1] if turn.after_results else None
 
     # --- playing ------------------------------------------------------------------------------------
 
-    async def _play(self, order: Order, reply: Reply) -> AsyncIterator[ReplyPart]:
+    async def _play(self, order: Order, reply: ScriptedReply) -> AsyncIterator[ReplyPart]:
         if reply.hang:
             await _forever()
         yield Begin()
@@ -202,7 +202,7 @@ async def _hear(words: str) -> AsyncIterator[HearingPart]:
     yield TranscriptDone(words)
 
 
-async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
+async def _spoken(reply: ScriptedReply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
     """Yield chunks of sound with their share of the words before them, at the reply's pace."""
     words, given = words_of(reply.text), 0
     clock = asyncio.get_running_loop().time

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from backend.realtime.items import Item
 
 
-def notices_told(instructions: str, items: Sequence[Item]) -> str:
+def notices_spoken(instructions: str, items: Sequence[Item]) -> str:
     """Return the notes that the instructions name (`Tell the news 1 and 2.`); once more, their first sentences."""
     asked = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
     numbers = asked[1].split(" and ") if asked else []

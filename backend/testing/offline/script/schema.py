@@ -52,7 +52,7 @@ class CallSpec(_Strict):
     arguments: Arguments = ""
 
 
-class Reply(_Strict):
+class ScriptedReply(_Strict):
     """One reply. Its sound is its `tone`; text alone gets one."""
 
     text: str = ""
@@ -83,11 +83,11 @@ def _reply(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
-ReplySpec = Annotated[Reply, BeforeValidator(_reply)]
-Reply.model_rebuild()
+ReplySpec = Annotated[ScriptedReply, BeforeValidator(_reply)]
+ScriptedReply.model_rebuild()
 
 
-class Hearing(_Strict):
+class HearingSpec(_Strict):
     """The transcript of the caller's audio."""
 
     text: str = ""
@@ -100,10 +100,10 @@ def _hearing(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
-class Turn(_Strict):
+class TurnSpec(_Strict):
     """One turn of the caller, spoken or typed, and what follows it."""
 
-    hear: Annotated[Hearing, BeforeValidator(_hearing)] = Hearing()
+    hear: Annotated[HearingSpec, BeforeValidator(_hearing)] = HearingSpec()
     reply: ReplySpec | None = None
     after_results: list[ReplySpec] = []
     """Replies asked for when function call outputs are the newest items; the last repeats."""
@@ -112,20 +112,20 @@ class Turn(_Strict):
 class ConnectionScript(_Strict):
     """How one connection behaves."""
 
-    turns: list[Turn] = []
+    turns: list[TurnSpec] = []
     loop: bool = False
     """Begin again after the last turn; else the last turn repeats."""
     purposes: dict[str, ReplySpec] = {}
     """Replies for `metadata.purpose` values; they win over a turn's reply for all but answer and result."""
     when_told: dict[str, ReplySpec] = {}
     """Replies for requests that come with these words, where a provider's requests have no purpose; they win."""
-    fallback: ReplySpec = Reply(text="Yes.")
+    fallback: ReplySpec = ScriptedReply(text="Yes.")
     """The reply used when nothing else is written for it."""
     mute_ms: Ms = 0
     """Milliseconds after the first request in which no reply comes; the first one never does."""
 
 
-class ChatReply(_Strict):
+class ChatSpec(_Strict):
     """One scripted answer of `/v1/chat/completions`."""
 
     text: str = ""
@@ -138,7 +138,7 @@ class Script(ConnectionScript):
 
     connections: list[ConnectionScript] = []
     """By order of connection; the last repeats. Empty: this very object."""
-    chat: list[ChatReply] | None = None
+    chat: list[ChatSpec] | None = None
     """Consumed one a request, the last repeating; absent: the demonstration answers."""
 
     def for_connection(self, number: int) -> ConnectionScript:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from backend.media.frame import SAMPLE_RATE
-from backend.testing.offline.script.schema import Reply
+from backend.testing.offline.script.schema import ScriptedReply
 
 MS_PER_CHARACTER = 60
 """How long text without a sound of its own 'speaks'."""
@@ -35,7 +35,7 @@ class Sound:
         return _between(self, start_ms, min(end_ms, self.length_ms))
 
 
-def sound_of(reply: Reply) -> Sound:
+def sound_of(reply: ScriptedReply) -> Sound:
     """Return the sound a reply asks for."""
     if tone := reply.tone:
         return Sound(tone.hz, tone.to_hz or tone.hz, tone.ms)

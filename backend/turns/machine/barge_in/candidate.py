@@ -15,10 +15,10 @@ from backend.turns.limits import (
     READ_PARTLY_AT_MS,
     TURN_MIN_MS,
 )
+from backend.turns.machine.actions import forget_words, release_hold, settle_words
 from backend.turns.machine.barge_in.state import BargeIn, Candidate
 from backend.turns.machine.floor.playback import bring_back
 from backend.turns.machine.floor.state import Floor, Utterance
-from backend.turns.machine.moves import forget_words, release_hold, settle_words
 from backend.turns.machine.pending_turn.segments import end_segment, take_over
 from backend.turns.machine.pending_turn.state import Standing, TurnWords
 from backend.turns.machine.pending_turn.waiting import NOT_WORDS, discard_prepared, follows_false_start

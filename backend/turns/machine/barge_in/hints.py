@@ -5,9 +5,9 @@ from __future__ import annotations
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
+from backend.turns.machine.actions import end_hint, hold, release_hold
 from backend.turns.machine.barge_in.state import BargeIn
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import end_hint, hold, release_hold
 from backend.turns.machine.state import State
 
 ASIDE = "aside"

@@ -8,8 +8,8 @@ from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.machine.actions import close, release_hold
 from backend.turns.machine.floor.state import Floor, Playback
-from backend.turns.machine.moves import close, release_hold
 from backend.turns.machine.pending_turn.state import PendingTurn
 from backend.turns.machine.pending_turn.waiting import join_candidate
 from backend.turns.machine.reply.state import Phase
@@ -29,7 +29,7 @@ def on_started(s: State, event: ev.PlaybackStarted, now: float) -> None:
     else:
         wait, discarded = turn.wait, turn.prepared.discarded
         s.report(
-            s.clock.played(now, wait_ms=wait.wait_ms, reason=wait.reason, pieces=turn.segments, discarded=discarded)
+            s.clock.played(now, wait_ms=wait.wait_ms, reason=wait.reason, segments=turn.segments, discarded=discarded)
         )
     if s.pending.open and s.floor.holder is not Floor.PAUSING:
         s.pending.open.sounded_at = now

@@ -11,17 +11,17 @@ from backend.turns.limits import (
     READ_PARTLY_AT_MS,
     TURN_MIN_MS,
 )
+from backend.turns.machine.actions import forget_input, hold, release_hold
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.barge_in.state import BargeIn
 from backend.turns.machine.floor.state import Floor, Utterance
-from backend.turns.machine.moves import forget_input, hold, release_hold
 from backend.turns.machine.pending_turn.segments import answer_hesitation, end_segment, take_over
 from backend.turns.machine.pending_turn.waiting import (
+    begin_pending_turn,
     commit_segment,
     is_early,
     note_pause,
     note_rest,
-    open_turn,
     reopen,
 )
 from backend.turns.machine.state import IDLE, Deadlines, State
@@ -58,7 +58,7 @@ def _begin(s: State, now: float, murmured_ms: int = 0) -> None:
     if not _note_voice(s, now, murmured_ms):
         return
     if not s.something_to_interrupt:
-        open_turn(s)
+        begin_pending_turn(s)
         s.pass_floor(Floor.USER)
         return
     hold(s)
@@ -183,7 +183,7 @@ def on_stopped_over_reply(s: State, event: ev.SpeechStopped, now: float) -> None
     if counted_ms is None:
         return
     if not s.may_interrupt and counted_ms >= s.limits.cough_max_ms:
-        open_turn(s)
+        begin_pending_turn(s)
         end_segment(s, event, now)
     else:
         forget_input(s)

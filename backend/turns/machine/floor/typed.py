@@ -5,13 +5,13 @@ from __future__ import annotations
 from backend import page_events as page
 from backend.turns import events as ev
 from backend.turns.commands import AddUserText, Purpose
+from backend.turns.machine.actions import stop_reply
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.connection import send_typed
 from backend.turns.machine.floor.state import Floor
 from backend.turns.machine.late_answers import drop_if_called_off
-from backend.turns.machine.moves import stop_reply
 from backend.turns.machine.pending_turn.segments import begin_turn
-from backend.turns.machine.pending_turn.waiting import close_turn, discard_prepared, open_turn
+from backend.turns.machine.pending_turn.waiting import begin_pending_turn, close_turn, discard_prepared
 from backend.turns.machine.state import Deadlines, State
 
 WAITING_LIMIT = 16
@@ -59,7 +59,7 @@ def take_floor(s: State, now: float) -> None:
     candidate.leave(s)
     s.barge_in.suspended = None
     if s.floor.holder is Floor.HELD and s.floor.voice:
-        open_turn(s)
+        begin_pending_turn(s)
         s.pass_floor(Floor.USER)
     elif s.floor.holder is Floor.PAUSING:
         close_turn(s, now)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
+from backend.turns.machine.actions import stop_reply
 from backend.turns.machine.connection import admit_missing
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import stop_reply
 from backend.turns.machine.pending_turn.state import TurnStage
 from backend.turns.machine.pending_turn.waiting import (
     assess,
+    begin_pending_turn,
     can_reopen,
     close_turn,
     commit_segment,
     join_candidate,
     only_hesitated,
-    open_turn,
     reopen,
     reopen_answered,
 )
@@ -37,7 +37,7 @@ def take_over(s: State, now: float, onset: float) -> None:
         if s.barge_in.suspended:
             s.barge_in.suspended.false_start = True
     else:
-        turn = open_turn(s)
+        turn = begin_pending_turn(s)
         if utterance:
             turn.quiet_since, turn.reading = utterance.paused_at or 0.0, utterance.reading
     join_candidate(s)
@@ -46,7 +46,7 @@ def take_over(s: State, now: float, onset: float) -> None:
 
 def end_segment(s: State, event: ev.SpeechStopped, now: float) -> None:
     """End an utterance: the first moment of the turn, which may be over."""
-    turn = s.pending.open or open_turn(s)
+    turn = s.pending.open or begin_pending_turn(s)
     turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
     if s.line.missed or s.line.lost_at is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
-from backend.turns.end_of_turn import Expected, TurnWait, expected_answer
+from backend.turns.end_of_turn import AskedFor, TurnWait, expected_answer
 from backend.turns.events import Event, UtteranceRead
 
 
@@ -176,7 +176,7 @@ class PendingState:
     """The caller's own pauses within turns, newest last."""
     our_words: str = ""
     """What the caller last heard from us."""
-    expected: Expected = Expected.NOTHING
+    expected: AskedFor = AskedFor.NOTHING
     """What that asked for."""
     credit: float = 2.0
     """Replies that may be prepared before the words show that the turn is over: see `waiting`."""

@@ -10,8 +10,8 @@ from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from backend.turns.end_of_turn import EndpointingStyle, PauseContext, TurnWait, end_of_turn_wait
 from backend.turns.limits import TURN_MIN_MS
+from backend.turns.machine.actions import cancel_reply, forget_input, forget_words, settle_words, stop_reply
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import cancel_reply, forget_input, forget_words, settle_words, stop_reply
 from backend.turns.machine.pending_turn.state import PendingTurn, Standing
 from backend.turns.machine.reply.state import Phase
 from backend.turns.machine.state import Deadlines, State
@@ -48,7 +48,7 @@ THROWN_AWAY = json.dumps({"error": "cancelled: the caller went on speaking"})
 """The result for a tool call of a prepared reply."""
 
 
-def open_turn(s: State) -> PendingTurn:
+def begin_pending_turn(s: State) -> PendingTurn:
     """Begin a turn of the caller's: from here on it is collected, segment by segment."""
     s.pending.open = PendingTurn()
     return s.pending.open

@@ -5,9 +5,9 @@ from __future__ import annotations
 from backend import page_events as page
 from backend.turns import commands as do
 from backend.turns import events as ev
+from backend.turns.machine.actions import settle_words
 from backend.turns.machine.barge_in import candidate
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import settle_words
 from backend.turns.machine.pending_turn import early_words
 from backend.turns.machine.pending_turn.segments import answer_hesitation
 from backend.turns.machine.pending_turn.state import Standing, TurnWords

@@ -20,13 +20,13 @@ from backend.page_events import ReplyFailed, ReplyRemedy
 from backend.turns import commands as do
 from backend.turns.commands import Clip, Purpose
 from backend.turns.limits import RETRY_AFTER_S
+from backend.turns.machine.actions import apologise, leave_mute, play_clip
 from backend.turns.machine.floor.playback import heard_out
 from backend.turns.machine.floor.state import Floor
-from backend.turns.machine.moves import apologise, leave_mute, play_clip
-from backend.turns.machine.reply.state import Reply
+from backend.turns.machine.reply.state import ReplyInFlight
 from backend.turns.machine.state import State
 from backend.turns.promises import is_promise
-from backend.turns.record import Record
+from backend.turns.value_object import ValueObject
 
 MAX_ATTEMPTS = 2
 """The number of attempts for a reply that comes to nothing, or breaks off."""
@@ -44,7 +44,7 @@ PROMISED = "You said {words} but called no tool. Do it now: call the tool, or an
 FILTERED = "content_filter"
 
 
-class Failure(Record):
+class Failure(ValueObject):
     """Why a reply did not come whole: the provider's status and reason, and the wait it asks for, in seconds."""
 
     status: str
@@ -52,7 +52,7 @@ class Failure(Record):
     retry_after_s: float = 0.0
 
 
-def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> None:
+def came_to_nothing(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> None:
     """Retry, apologise or say goodbye ourselves for a reply without sound or tool call."""
     _report(s, reply, failure, _replace(s, reply, failure, now))
     if (
@@ -61,7 +61,7 @@ def came_to_nothing(s: State, reply: Reply, failure: Failure, now: float) -> Non
         heard_out(s, now)
 
 
-def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
+def broke_off(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> None:
     """Have a reply continued that was partly heard and ended too soon."""
     remedy: ReplyRemedy = "none"
     if reply.purpose in ASKED_FOR and not reply.called:
@@ -71,21 +71,21 @@ def broke_off(s: State, reply: Reply, failure: Failure, now: float) -> None:
     _report(s, reply, failure, remedy)
 
 
-def broke_promise(s: State, reply: Reply) -> bool:
+def broke_promise(s: State, reply: ReplyInFlight) -> bool:
     """Return whether a complete reply has only announced work, and none is under way."""
     if reply.called or reply.purpose not in ASKED_FOR or s.calls.running(s.floor.turn):
         return False
     return is_promise(list(reply.messages.values())[-1] if reply.messages else "")
 
 
-def follow_up(s: State, reply: Reply, now: float) -> None:
+def follow_up(s: State, reply: ReplyInFlight, now: float) -> None:
     """Have the model do what it has promised."""
     note = PROMISED.format(words=_quoted(list(reply.messages.values())[-1].strip()))
     failure = Failure("completed", "promise")
     _report(s, reply, failure, _go_on(s, reply, note, failure, now))
 
 
-def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemedy:
+def _replace(s: State, reply: ReplyInFlight, failure: Failure, now: float) -> ReplyRemedy:
     if reply.purpose is Purpose.GOODBYE:
         play_clip(s, Clip.GOODBYE)
         return "apologised"
@@ -108,7 +108,7 @@ def _replace(s: State, reply: Reply, failure: Failure, now: float) -> ReplyRemed
     return "apologised"
 
 
-def _go_on(s: State, reply: Reply, note: str, failure: Failure, now: float) -> ReplyRemedy:
+def _go_on(s: State, reply: ReplyInFlight, note: str, failure: Failure, now: float) -> ReplyRemedy:
     """Ask for more, with a note of what was said; without one, or again, apologise."""
     if not note or reply.attempt >= MAX_ATTEMPTS or failure.retry_after_s > LONGEST_WAIT_S:
         apologise(s, failure.reason)
@@ -119,7 +119,7 @@ def _go_on(s: State, reply: Reply, note: str, failure: Failure, now: float) -> R
     return "continued"
 
 
-def _report(s: State, reply: Reply, failure: Failure, remedy: ReplyRemedy) -> None:
+def _report(s: State, reply: ReplyInFlight, failure: Failure, remedy: ReplyRemedy) -> None:
     s.publish(
         ReplyFailed(
             s.floor.turn, reply.purpose.value, failure.status, failure.reason or "unknown", reply.sounded, remedy

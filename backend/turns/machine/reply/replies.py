@@ -7,13 +7,13 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 from backend.turns.commands import Purpose
 from backend.turns.limits import CANCEL_WITHIN_S, FIRST_AUDIO_WITHIN_S, NOTICE_RETRY_S, RETRY_AFTER_S, STALL_AFTER_S
+from backend.turns.machine.actions import cancel_reply, finish_items
 from backend.turns.machine.floor.playback import heard_out
 from backend.turns.machine.floor.state import Floor, Playback
-from backend.turns.machine.late_answers import note_told
-from backend.turns.machine.moves import cancel_reply, finish_items
+from backend.turns.machine.late_answers import note_spoken_answers
 from backend.turns.machine.pending_turn.waiting import defer, may_prepare, report_discarded
 from backend.turns.machine.reply.failures import Failure, broke_off, broke_promise, came_to_nothing, follow_up
-from backend.turns.machine.reply.state import WANTED, Phase, Reply
+from backend.turns.machine.reply.state import WANTED, Phase, ReplyInFlight
 from backend.turns.machine.state import Deadlines, State
 from backend.turns.machine.thinkers import hand_in_asked_for
 from backend.turns.machine.tool_calls import ToolCallState
@@ -64,7 +64,7 @@ def ask_next(s: State, now: float) -> None:
     if purpose is Purpose.RESULT:
         hand_in_asked_for(s)
     s.replies.requests += 1
-    s.replies.in_flight = Reply(f"{purpose}-{s.replies.requests}", purpose, attempt, now)
+    s.replies.in_flight = ReplyInFlight(f"{purpose}-{s.replies.requests}", purpose, attempt, now)
     if purpose in (Purpose.ANSWER, Purpose.RESULT):
         s.replies.in_flight.interruptible, s.replies.read_out_next = not s.replies.read_out_next, False
     hint = ""
@@ -81,7 +81,7 @@ def on_started_unasked(s: State, event: ev.ReplyStarted, now: float) -> None:
         return
     s.replies.requests += 1
     s.replies.wanted.pop(Purpose.ANSWER, None)
-    s.replies.in_flight = Reply(f"unasked-{s.replies.requests}", Purpose.ANSWER, 1, now)
+    s.replies.in_flight = ReplyInFlight(f"unasked-{s.replies.requests}", Purpose.ANSWER, 1, now)
     on_started(s, event, now)
 
 
@@ -135,14 +135,14 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
     s.commands.append(do.Play(event.item, event.pcm))
 
 
-def _on_first_audio(s: State, reply: Reply, event: ev.ReplyAudio, now: float) -> None:
+def _on_first_audio(s: State, reply: ReplyInFlight, event: ev.ReplyAudio, now: float) -> None:
     reply.first_item = event.item
     s.silence.waits_said = s.replies.unanswered = 0
     s.barge_in.suspended = None
     s.floor.playback = Playback.PLAYING if reply.interruptible else Playback.READING_OUT
     s.commands += s.notices.sounded(reply.request)
     s.clock.reach("first_audio_ms", now)
-    s.clock.reach("patience_ms", now)
+    s.clock.reach("end_of_turn_ms", now)
 
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
@@ -221,7 +221,7 @@ def on_refused_late(s: State, event: ev.ReplyRefused, now: float) -> None:
         s.replies.in_flight = None
 
 
-def want_again(s: State, reply: Reply) -> None:
+def want_again(s: State, reply: ReplyInFlight) -> None:
     """Want a reply once more; notices come back by themselves."""
     if reply.purpose is not Purpose.NOTICE:
         s.replies.wanted[reply.purpose] = reply.attempt
@@ -286,7 +286,7 @@ def begin_notices(s: State, now: float) -> None:
     if due is None or now < due:
         return
     s.replies.requests += 1
-    s.replies.in_flight = Reply(f"{Purpose.NOTICE}-{s.replies.requests}", Purpose.NOTICE, 1, now)
+    s.replies.in_flight = ReplyInFlight(f"{Purpose.NOTICE}-{s.replies.requests}", Purpose.NOTICE, 1, now)
     notes, hint = s.notices.begin(s.replies.in_flight.request)
     s.replies.in_flight.interruptible = s.notices.interruptible
     s.commands += [*notes, do.CreateReply(Purpose.NOTICE, s.replies.in_flight.request, hint)]
@@ -303,4 +303,4 @@ def settle_notices(s: State, now: float) -> None:
     if spoken.heard_ms == 0:
         s.notices.not_before = now + NOTICE_RETRY_S
     s.commands += s.notices.settle()
-    note_told(s)
+    note_spoken_answers(s)

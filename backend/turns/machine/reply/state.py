@@ -26,7 +26,7 @@ WANTED = (Phase.REQUESTED, Phase.STREAMING)
 
 
 @dataclass(slots=True)
-class Reply:
+class ReplyInFlight:
     """The one reply in flight."""
 
     request: str
@@ -58,7 +58,7 @@ class Reply:
 class ReplyState:
     """The replies of one conversation."""
 
-    in_flight: Reply | None = None
+    in_flight: ReplyInFlight | None = None
     requests: int = 0
     """Replies asked for so far."""
     wanted: dict[Purpose, int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class ReplyState:
     read_out_next: bool = False
     """The next reply that speaks a result must be heard to its end."""
 
-    def streaming(self, reply_id: str) -> Reply | None:
+    def streaming(self, reply_id: str) -> ReplyInFlight | None:
         """Return the reply in flight, if it is this one and still wanted."""
         reply = self.in_flight
         if reply and reply.phase is Phase.STREAMING and reply.id == reply_id:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 from backend.extensions.local.dialogue.telling import SAMPLE
-from backend.extensions.local.recognition.jobs import Hearing, decode_heard, encode
+from backend.extensions.local.recognition.jobs import AudioJob, decode_heard, encode
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 from backend.extensions.local.synthesis.voice import speak
 
@@ -46,7 +46,7 @@ def test_words_that_are_spoken_are_heard_again() -> None:
 
 
 def heard(recognise: Callable[[bytes], Iterator[bytes]], pcm: bytes) -> str:
-    *_, last = recognise(encode(Hearing(pcm)))
+    *_, last = recognise(encode(AudioJob(pcm)))
     return decode_heard(last).text
 
 

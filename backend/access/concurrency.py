@@ -1,4 +1,4 @@
-"""Permits limit what a user, an address and a machine have at the same time, in all processes together.
+"""Limits on what a user, an address and a machine do at the same time, in all processes together.
 
     permits:{kind}:{subject}   sorted set: id → Unix time until which it is held
 
@@ -23,7 +23,7 @@ from typing import Any, Self
 from redis.asyncio import Redis
 
 from backend.access.billing import BillingSubject
-from backend.access.usage import Scope, Subject
+from backend.access.usage import Subject, SubjectKind
 from backend.errors import MemoryUnavailable, Overloaded, TooMany
 from backend.observability.security_log import SecurityEvent, security_event
 from backend.runtime.supervisor import start_among
@@ -67,7 +67,7 @@ WORDS = {
 class Permit:
     """A permit that was taken. Enter it to hold it until the end of the block."""
 
-    permits: Permits
+    concurrency: ConcurrencyLimits
     kind: PermitKind
     subjects: tuple[Subject, ...]
     id: str
@@ -83,15 +83,15 @@ class Permit:
 
     async def release(self) -> None:
         """Free the permit; without Redis it frees itself. Never raises."""
-        await self.permits.release(self)
+        await self.concurrency.release(self)
 
     def release_after(self, work: asyncio.Future[Any]) -> None:
         """Hold the permit until `work` is over, however it ends. Never waits."""
         self.entered = True
-        work.add_done_callback(lambda _: start_among(self.permits.writing, "permit release", self.release()))
+        work.add_done_callback(lambda _: start_among(self.concurrency.writing, "permit release", self.release()))
 
 
-class Permits(RedisStore):
+class ConcurrencyLimits(RedisStore):
     """The permits of all processes; `clock` gives Unix time in seconds."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Permits(RedisStore):
             PermitKind.HANDSHAKES: HANDSHAKES,
             PermitKind.UNSTARTED: UNSTARTED,
         }
-        self._machine = Subject(Scope.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
+        self._machine = Subject(SubjectKind.MACHINE, hashlib.sha256(machine.encode()).hexdigest()[:20])
         self.machine_calls = 0
         """The calls that this machine serves, of all callers together; 0: any number."""
         self._clock = clock
@@ -114,7 +114,7 @@ class Permits(RedisStore):
         self.writing: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
-        return f"Permits({len(self._held)} held here)"
+        return f"ConcurrencyLimits({len(self._held)} held here)"
 
     async def take(self, kind: PermitKind, billed: BillingSubject) -> Permit:
         """Take a permit of that user, address and machine. Raises `TooMany` when one of them has none left."""

@@ -1,4 +1,4 @@
-"""The moves that several parts of the machine share: hold a reply, stop it, leave a mute provider, hang up."""
+"""The actions that several parts of the machine share: hold a reply, stop it, leave a mute provider, hang up."""
 
 from __future__ import annotations
 

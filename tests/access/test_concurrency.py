@@ -1,4 +1,4 @@
-"""Permits of a machine and of addresses: as many as there are, whichever process takes them."""
+"""ConcurrencyLimits of a machine and of addresses: as many as there are, whichever process takes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.access.billing import BillingSubject
-from backend.access.permits import HANDSHAKES, Permit, PermitKind, Permits
+from backend.access.concurrency import HANDSHAKES, ConcurrencyLimits, Permit, PermitKind
 from backend.errors import Overloaded, TooMany
 from backend.settings.budgets import BudgetSettings
 
@@ -20,14 +20,14 @@ ADA, BEN, HOME = (
 SETTINGS = BudgetSettings.model_validate({"live_calls": 0})
 
 
-def permits(server: FakeServer, machine: str = "one", calls: int = 2) -> Permits:
+def permits(server: FakeServer, machine: str = "one", calls: int = 2) -> ConcurrencyLimits:
     """The permits of a process."""
-    made = Permits(FakeAsyncRedis(server=server), SETTINGS, machine=machine)
+    made = ConcurrencyLimits(FakeAsyncRedis(server=server), SETTINGS, machine=machine)
     made.machine_calls = calls
     return made
 
 
-async def call(of: Permits, billed: BillingSubject) -> Permit:
+async def call(of: ConcurrencyLimits, billed: BillingSubject) -> Permit:
     return await of.take(PermitKind.CALLS, billed)
 
 

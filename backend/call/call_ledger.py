@@ -13,10 +13,10 @@ from backend.storage.ledger.entries import Entry, Kind, of_message
 from backend.storage.ledger.ledger import Ledger
 from backend.storage.messages import Message
 from backend.thinkers.dispatcher import ThinkerCall
-from backend.thinkers.record import entries_of
+from backend.thinkers.ledger_entries import entries_of
 
 
-class CallRecord:
+class CallLedger:
     """One call's entries. Without a ledger nothing is written."""
 
     def __init__(self, ledger: Ledger | None, session: Session, model: Callable[[], str]) -> None:

@@ -44,7 +44,7 @@ class Packets:
 
 
 @dataclass(slots=True)
-class CallRecord:
+class CallMeasurements:
     """One call."""
 
     setup_s: float
@@ -75,7 +75,7 @@ class CallRecord:
 class CallersReport:
     """What the callers' process saw."""
 
-    calls: list[CallRecord]
+    calls: list[CallMeasurements]
     began: float
     """All calls stand, and have settled: measuring begins."""
     ended: float

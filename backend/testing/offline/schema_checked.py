@@ -26,7 +26,7 @@ def complaints(error: ValidationError) -> list[str]:
     return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
 
 
-class HeldRealtime(Realtime, ABC):
+class SchemaCheckedRealtime(Realtime, ABC):
     """Refuses events that do not fit the schema, with an `error` event that says why."""
 
     @abstractmethod

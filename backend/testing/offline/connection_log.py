@@ -28,7 +28,7 @@ AUDIO_FIELDS = {
 """The field of each event that holds audio, of which only the length is kept."""
 
 
-class ConnectionRecord(WireLog):
+class ConnectionLog(WireLog):
     """One connection's two logs. Times are seconds since it was opened."""
 
     def __init__(self, number: int) -> None:
@@ -80,17 +80,17 @@ class ConnectionRecord(WireLog):
         return entry
 
 
-class Records:
+class ConnectionLogs:
     """Every connection since the start, newest last."""
 
     def __init__(self) -> None:
-        self._kept: deque[ConnectionRecord] = deque(maxlen=MAX_CONNECTIONS)
+        self._kept: deque[ConnectionLog] = deque(maxlen=MAX_CONNECTIONS)
         self._count = 0
 
-    def open(self) -> ConnectionRecord:
+    def open(self) -> ConnectionLog:
         """Return a new connection's record."""
         self._count += 1
-        record = ConnectionRecord(self._count)
+        record = ConnectionLog(self._count)
         self._kept.append(record)
         return record
 

@@ -7,7 +7,7 @@ from typing import dataclass_transform
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class Record:
+class ValueObject:
     """Every class under this one is a frozen dataclass."""
 
     def __init_subclass__(cls) -> None:
