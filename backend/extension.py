@@ -79,8 +79,6 @@ class Opened:
     """Classifies short utterances by their sound; None: this extension does not."""
     echo_guard: Callable[[], EchoGuard] | None = None
     """Makes the echo guard of each call; None: this extension has none."""
-    vad_engine: type[VadEngine] | None = None
-    """Detects speech in place of Silero; None: this extension does not."""
     recorder: OpenRecorder | None = None
     """Makes the recorder of each call; None: this extension records nothing."""
     locate: OpenLocator | None = None
@@ -118,6 +116,8 @@ class Extension:
     """The heading of its settings; empty: its name."""
     settings: tuple[type[PluginSettings], ...] = ()
     """Its settings, read at the start. `Settings.of` returns them; tools and steps get them by type."""
+    former: Mapping[str, str] = field(default_factory=dict)
+    """Former setting → the setting that replaces it, or a sentence with advice."""
     open: OpenExtension | None = None
     """Called once Redis and the ledger are open, before Thinkers and calls."""
     responders: Mapping[str, OpenProvider] = field(default_factory=dict)
@@ -128,6 +128,8 @@ class Extension:
     """Opens what the processes of one server (WORKERS) share where `fallback` serves, and puts it on the stack. Returns
     the environment variables by which they find it.
     """
+    vad_engine: Callable[[Settings], type[VadEngine] | None] = lambda settings: None
+    """Returns the engine that detects speech in place of Silero; None: it is switched off, or cannot run here."""
     embedder: Callable[[], Embedder | None] = lambda: None
     """Makes the embedder where no embedding model is set; None: it cannot be used here."""
     routes: tuple[APIRouter, ...] = ()

@@ -22,7 +22,7 @@ ToolStage = Literal["started", "finished", "failed"]
 Problem = Literal[
     "call_failed", "no_reply", "reply_too_long", "responder_complained", "responder_lost", "responder_gone"
 ]
-"""What may go wrong in a call, for a page that says it in the reader's language."""
+"""The kinds of trouble in a call, for a page that words them in the reader's language."""
 
 
 class PageEvent(Struct, frozen=True, tag_field="type"):
@@ -68,7 +68,7 @@ class SessionEnded(PageEvent, frozen=True, tag="session_ended"):
 
 
 class FloorChanged(PageEvent, frozen=True, tag="floor"):
-    """The floor passed to somebody else; `floor` is a value of `Floor`."""
+    """Another party has the floor; `floor` is a value of `Floor`."""
 
     floor: str
 
@@ -183,7 +183,7 @@ class ReplyDiscarded(PageEvent, frozen=True, tag="reply_discarded"):
 
 
 ReplyRemedy = Literal["none", "asked_again", "continued", "apologised"]
-"""What is done about a reply that failed; `none` where nobody waits for more, or its tool calls bring an answer."""
+"""The remedy for a reply that failed; `none` where no caller waits for more, or its tool calls bring an answer."""
 
 
 class ReplyFailed(PageEvent, frozen=True, tag="reply_failed"):
@@ -220,7 +220,7 @@ class UsageCounted(PageEvent, frozen=True, tag="usage"):
 
 
 class InterruptionsChanged(PageEvent, frozen=True, tag="interruptions"):
-    """Return whether the caller's voice may interrupt what is spoken was changed for this call."""
+    """This call now allows, or no longer allows, the caller's voice to interrupt what is spoken."""
 
     allowed: bool
 
@@ -255,7 +255,7 @@ class ErrorShown(PageEvent, frozen=True, omit_defaults=True, tag="error"):
 
 
 class EventsMissed(PageEvent, frozen=True, tag="gap"):
-    """The reader came too late for `missed` events, which are not kept any more."""
+    """The reader came too late for `missed` events, which are no longer kept."""
 
     missed: int
 
@@ -303,7 +303,7 @@ class ThinkerChanged(PageEvent, frozen=True, omit_defaults=True, rename={"stage"
     tool: ToolProgress | None = None
 
 
-# --- what happens to a user -----------------------------------------------------------------------------
+# --- a user's data and tasks -----------------------------------------------------------------------------
 
 
 class NoticeContent(Struct, frozen=True, omit_defaults=True):

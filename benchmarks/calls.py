@@ -142,7 +142,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
-    parser.add_argument("--without-reader", action="store_true", help="UTTERANCE_CLASSIFIER=false")
+    parser.add_argument("--without-reader", action="store_true", help="UTTERANCES__ENABLED=false")
     parser.add_argument(
         "--endpointing",
         choices=list(EndpointingStyle),

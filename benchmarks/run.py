@@ -77,14 +77,14 @@ class ServerKind:
     endpointing: str = "balanced"
     """ENDPOINTING: how soon a reply may sound."""
     reader: bool = True
-    """UTTERANCE_CLASSIFIER: a process reads what short utterances say."""
+    """UTTERANCES__ENABLED: a process reads what short utterances say."""
     by: By = By.WEBRTC
     """How callers reach it."""
 
     def settings(self) -> dict[str, str]:
         """Return its environment."""
         own = {"WORKERS": str(self.workers), "ENDPOINTING": self.endpointing}
-        own["UTTERANCE_CLASSIFIER"] = str(self.reader)
+        own["UTTERANCES__ENABLED"] = str(self.reader)
         return SERVER_SETTINGS | own | (phone.SETTINGS if self.by is By.TWILIO else {})
 
     def plan(self, url: str, calls: int, seconds: float, seed: int) -> Plan:

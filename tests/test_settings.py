@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from backend.app.extensions import installed
 from backend.errors import SettingsError
 from backend.settings.settings import Settings, load_settings
 from backend.settings.unknown import FORMER, unknown_settings
@@ -200,19 +201,29 @@ def test_an_unknown_setting_is_named_with_the_most_similar_one(tmp_path: Path) -
         "SESION_CAP is not a setting. Did you mean SESSION_CAP?",
         "VAD__ENABLD is not a setting. Did you mean VAD__ENABLED?",
     ]
-    (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nMOON_PLUGIN_KEY=x\nredis_ulr=y\n")
-    assert unknown_settings({}, tmp_path / ".env") == [
+    (tmp_path / ".env").write_text("OPENAI_KEY=x\nHTTP_PORT=80\nredis_ulr=y\nUNHEARD_OF=z\n")
+    assert unknown_settings({"UNHEARD_OF_TOO": ""}, tmp_path / ".env") == [
         "OPENAI_KEY is not a setting. Did you mean OPENAI_API_KEY?",
         "REDIS_ULR is not a setting. Did you mean REDIS_URL?",
+        "UNHEARD_OF is not a setting.",
     ]
-    assert unknown_settings({each.name: "" for each in settings_table.variables()}, tmp_path / "none") == []
+    every = {each.name: "" for each in settings_table.variables()}
+    assert unknown_settings(every, tmp_path / "none", installed().settings) == []
 
 
 def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("BUDGETS__PROOF_OF_WORK_BITS=18\n")
-    assert unknown_settings({}, tmp_path / ".env") == ["BUDGETS__PROOF_OF_WORK_BITS is no longer a setting. Remove it."]
+    (tmp_path / ".env").write_text("PROMPTS_FOLDER=x\nMETRICS_PORT=9100\n")
+    assert unknown_settings({}, tmp_path / ".env") == [
+        "METRICS_PORT is no longer a setting. Set METRICS_TOKEN instead.",
+        "PROMPTS_FOLDER is no longer a setting. Remove it.",
+    ]
+
+
+def test_each_former_setting_leads_to_one_that_is_there() -> None:
     names = {each.name for each in settings_table.variables()}
-    sections = {name.partition("__")[0] for name in names}
-    there = {each for each in FORMER.values() if each and ("__" not in each or each.partition("__")[0] in sections)}
-    assert not names & FORMER.keys() and names >= there
-    assert len(unknown_settings(dict.fromkeys(FORMER, "1"), tmp_path / "none")) == len(FORMER)
+    former = dict(FORMER)
+    for each in installed().extensions:
+        assert not former.keys() & each.former.keys()
+        former |= each.former
+    assert not names & former.keys()
+    assert names >= {advice for advice in former.values() if not advice.startswith("Remove it")}

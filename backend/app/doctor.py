@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-import os
 import platform
 import shutil
 import tempfile
@@ -33,10 +32,8 @@ from backend.app.extensions import installed
 from backend.errors import VoiceError
 from backend.media.frame import SILENCE
 from backend.media.opus import OpusDecoder, OpusEncoder
-from backend.media.vad_silero import SileroEngine
 from backend.responders.base import Briefing
 from backend.settings.settings import Settings
-from backend.settings.unknown import unknown_settings
 from backend.storage.client import connect
 from backend.storage.ledger.database import address, open_engine
 from backend.storage.redis_server import embedded_url, find_binary
@@ -102,8 +99,7 @@ async def _python(settings: Settings) -> Finding:
 
 
 async def _settings(settings: Settings) -> Finding:
-    slips = unknown_settings(os.environ)
-    if slips:
+    if slips := installed(settings.agent.plugin_folders).slips():
         return note(" ".join(slips), "Correct the name, in the environment or in .env.")
     return fine("no misspelled names")
 
@@ -124,8 +120,9 @@ async def _detector(settings: Settings) -> Finding:
     if not settings.vad.enabled:
         advice = "Interruptions are slower this way. VAD__ENABLED=true uses a local detector."
         return note("the provider's own (semantic_vad)", advice)
-    SileroEngine()
-    return fine("silero runs")
+    engine = installed(settings.agent.plugin_folders).vad_engine(settings)
+    engine()
+    return fine(f"{engine.name} runs")
 
 
 async def _redis(settings: Settings) -> Finding:

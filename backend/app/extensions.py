@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,10 +20,12 @@ from backend import extensions
 from backend.errors import BadPlugin, SetupError, VoiceError
 from backend.extension import Extension, Ground, Opened, OpenProvider
 from backend.http.app import Joined
+from backend.media.vad import VadEngine
+from backend.media.vad_silero import SileroEngine
 from backend.middleware.pipeline import steps_of
 from backend.settings.plugin import PluginSettings, settings_in
 from backend.settings.settings import Settings
-from backend.settings.unknown import prefixes
+from backend.settings.unknown import prefixes, unknown_settings
 from backend.storage.memory import Memory
 from backend.tools.discovery import folder_modules, imported_module
 from backend.tools.registry import tools_of
@@ -62,6 +65,15 @@ class Installed:
             token_sockets={path: write for each in self.extensions for path, write in each.token_sockets.items()},
             credentials=[own for each in self.extensions for own in each.credentials],
         )
+
+    def slips(self) -> list[str]:
+        """Return a sentence for each variable that is meant as a setting and is none."""
+        former = {name: advice for each in self.extensions for name, advice in each.former.items()}
+        return unknown_settings(os.environ, Path(".env"), self.settings, former)
+
+    def vad_engine(self, settings: Settings) -> type[VadEngine]:
+        """Return what detects speech."""
+        return next((engine for each in self.extensions if (engine := each.vad_engine(settings))), SileroEngine)
 
     def credentials(self, settings: Settings) -> list[str]:
         """Return those variables that are set and let callers act with the operator's credentials."""

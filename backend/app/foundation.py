@@ -19,7 +19,6 @@ from backend.call.utterance_tap import Reader
 from backend.extension import Ground, Opened
 from backend.media.echo import EchoGuard
 from backend.media.vad import VadEngine
-from backend.media.vad_silero import SileroEngine
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.security_log import open_security_log
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -47,6 +46,8 @@ class Foundation:
     tracer: Tracer
     metrics: CallMetrics
     """The numbers of `/metrics`; subsystems that open later add theirs."""
+    vad_engine: type[VadEngine]
+    """The engine that detects speech."""
 
     @property
     def reader(self) -> Reader | None:
@@ -57,11 +58,6 @@ class Foundation:
     def open_echo_guard(self) -> Callable[[], EchoGuard]:
         """Return the maker of the echo guards of calls."""
         return next((each.echo_guard for each in self.extensions.values() if each.echo_guard), EchoGuard)
-
-    @property
-    def vad_engine(self) -> type[VadEngine]:
-        """Return the engine that detects speech."""
-        return next((each.vad_engine for each in self.extensions.values() if each.vad_engine), SileroEngine)
 
     @property
     def open_recorder(self) -> OpenRecorder | None:
@@ -130,6 +126,7 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             thinkers,
             tracer,
             metrics,
+            having.vad_engine(settings),
         )
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ from backend.runtime.extras import how_to_install
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
-from backend.settings.unknown import unknown_settings
 from backend.storage.embedded import open_memory
 
 log = logging.getLogger(__name__)
@@ -104,7 +102,7 @@ async def _serving(foundation: Foundation, here: Context) -> AsyncIterator[list[
 
 def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: Iterable[str]) -> tuple[str, ...]:
     """Return one line each for access, Responder, memory, Thinkers, speech detection, and other parts that are on."""
-    settings, opened, plugins = foundation.settings, foundation.stores.opened, foundation.installed.settings
+    settings, opened = foundation.settings, foundation.stores.opened
     lines = [
         f"Access     {access_summary(settings, host, foundation.installed.credentials(settings))}",
         f"Responder  {_responder(foundation)}",
@@ -119,7 +117,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         lines.append(f"           {opened.detail}")
     if missing := foundation.installed.missing:
         lines.append(f"Extensions not there: {', '.join(missing)}; {how_to_install(*missing)}")
-    lines += [f"Settings   {sentence}" for sentence in unknown_settings(os.environ, plugins=plugins)]
+    lines += [f"Settings   {sentence}" for sentence in foundation.installed.slips()]
     if settings.rtc.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return (*lines, f"Background {_background(settings.background, foundation.task_store)}")

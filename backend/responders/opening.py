@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from pydantic import SecretStr
+
+from backend.errors import SetupError
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
 from backend.responders.failover import Provider, ResponderInfo
@@ -45,6 +48,13 @@ class OpenedProvider:
     """True if the provider has no language model: routing and tool calls are decided in other ways."""
     warm_up: WarmUp | None = None
     """The parts that the provider is still loading, if any."""
+
+
+def required_key(provider: str, key: SecretStr | None, variable: str) -> str:
+    """Return the key of a provider. Raises `SetupError` where there is none."""
+    if key and key.get_secret_value():
+        return key.get_secret_value()
+    raise SetupError(f"The Responder {provider} needs a key.", hint=f"Set {variable}, or leave {provider} out.")
 
 
 def compatible_provider(

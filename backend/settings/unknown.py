@@ -6,8 +6,9 @@ The report names the nearest setting for a misspelled name, as for `SESION_CAP`,
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
+from types import MappingProxyType
 
 from dotenv import dotenv_values
 
@@ -16,74 +17,73 @@ from backend.settings.settings import groups
 
 ALIKE, ALIKE_IN_FILE = 0.88, 0.75
 """The least likeness, of 1, with which a variable counts as a misspelled setting: in the environment, in a file."""
-BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT", "COMPOSE_PROJECT_NAME"})
+COMPOSE = {"COMPOSE_FILE", "COMPOSE_PROFILES", "COMPOSE_PROJECT_NAME", "HTTP_PORT", "HTTPS_PORT", "REDIS_PORT"}
+BESIDES = frozenset({"LOG_LEVEL", "LOG_FORMAT", *COMPOSE})
 """Other variables that may be in `.env`: options of the command line, and variables of the compose files."""
 
-FORMER: Mapping[str, str | None] = {
-    "CALDAV_URL": "CALENDAR__URL",
-    "CALDAV_USERNAME": "CALENDAR__USERNAME",
-    "CALDAV_PASSWORD": "CALENDAR__PASSWORD",
-    "GITHUB__REPOS": "GITHUB__REPO",
-    "NCBI_URL": "MEDICAL__NCBI_URL",
-    "NCBI_API_KEY": "MEDICAL__NCBI_API_KEY",
-    "COORDINATOR__APART_S": "COORDINATOR__MIN_INTERVAL_S",
-    "COORDINATOR__RESULTS_AFTER_S": "COORDINATOR__MAX_RESULT_WAIT_S",
-    "CONNECTION_MAX_S": None,
-    "ECHO_CANCELLATION": None,
-    "LINE_PATIENCE_S": None,
-    "REALTIME_MCP_FILE": "MCP__SERVERS",
-    "REALTIME_PROMPT": None,
-    "REASONING__REFLECTIONS": None,
-    "RTC_DTX": None,
-    "REDIS_CA_FILE": "REDIS_URL",
-    "RESPONDER": "RESPONDERS",
-    "SHARED_LINK_DAYS": "SHARING__DAYS",
-    "THINKERS": None,
-    "TOOLS": None,
-    "UTTERANCE_READER": "UTTERANCE_CLASSIFIER",
-    "VAD__ENGINE": "TEN__ENABLED",
-    "VAD__NEAR_VOICE": "VAD__PRIMARY_SPEAKER",
+GONE = (
+    *("ADMISSION_MAX_CPU_PERCENT", "CONNECTION_MAX_S", "LINE_PATIENCE_S", "PROMPTS_FOLDER", "REALTIME_CONTEXT_TOKENS"),
+    *("REALTIME_PROMPT", "REALTIME_PROMPT_VERSION", "REALTIME_RETENTION_RATIO"),
+    *("RECONNECT_TIMEOUT_S", "RESPONDER_CONNECTION_MAX_S", "RTC_DTX", "THINKERS", "TOOLS"),
+)
+"""Former settings of the core without a successor that no group gives away."""
+FORMER: Mapping[str, str] = {
+    **dict.fromkeys(GONE, "Remove it."),
+    "API_DOCS": "Remove it: the API's description is always served.",
     "BUDGETS__CALL_USD": "BUDGETS__USER__USD",
     "BUDGETS__NEW_USER_KEEP_H": "USER_RETENTION_DAYS",
     "BUDGETS__PRICES_FILE": "BUDGETS__PRICES",
-    "BUDGETS__PROOF_OF_WORK_BITS": None,
-    "BUDGETS__PROOF_OF_WORK_S": None,
+    "COORDINATOR__APART_S": "COORDINATOR__MIN_INTERVAL_S",
+    "COORDINATOR__RESULTS_AFTER_S": "COORDINATOR__MAX_RESULT_WAIT_S",
+    "INTERRUPTION_ONSET": "Remove it: a reply is always turned down first.",
     "MCP__ALLOWED_HOSTS": "ALLOWED_HOSTS",
+    **dict.fromkeys(("MCP__COPILOT_TOKENS", "MCP__EXTERNAL_TOKENS", "MCP__INTERNAL_TOKENS"), "API_KEYS"),
     "METRICS_PORT": "METRICS_TOKEN",
-    "MCP__INTERNAL_TOKENS": "API_KEYS",
-    "MCP__COPILOT_TOKENS": "API_KEYS",
-    "MCP__EXTERNAL_TOKENS": "API_KEYS",
+    "REALTIME_MCP_FILE": "MCP__SERVERS",
+    "REASONING__EXECUTOR_MODEL": "THINKER_MODEL",
+    "REASONING__PLANNER_MODEL": "THINKER_MODEL_ADVANCED",
+    "REDIS_CA_FILE": "REDIS_URL",
+    "RESPONDER": "RESPONDERS",
+    "VAD__NEAR_VOICE": "VAD__PRIMARY_SPEAKER",
 }
-"""Former setting → the setting that replaces it; None: none does."""
+"""Former setting of the core → the setting that replaces it, or a sentence with advice."""
 
 
 def unknown_settings(
-    environment: Mapping[str, str], env_file: Path = Path(".env"), plugins: Iterable[type[PluginSettings]] = ()
+    environment: Mapping[str, str],
+    env_file: Path = Path(".env"),
+    further: Iterable[type[PluginSettings]] = (),
+    former: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """Return a sentence for each variable that was a setting, is nearly one, or that its group lacks, as in `VAD__X`.
+    """Return a sentence for each variable that was a setting, or is meant as one.
 
-    The environment has many variables of other programs, so only those very much like a setting are named.
+    `further` are the settings of extensions and plugins, `former` their former ones. Every unknown name in `env_file`
+    is named. The environment has many variables of other programs, so only those very much like a setting are named, or
+    those that begin like a group.
     """
-    known = BESIDES | {name for each in (*groups().values(), *plugins) for name, _ in each.variables()}
-    grouped = tuple({name.partition("__")[0] + "__" for name in known if "__" in name})
+    known = BESIDES | {name for each in (*groups().values(), *further) for name, _ in each.variables()}
+    nested = tuple(f"{name}__" for name in known)
+    advice = {**FORMER, **former}
     ours = {name.upper() for name in _in_file(env_file)}
     sentences = []
     for name in sorted(ours | {name.upper() for name in environment}):
-        if name in known or any(name.startswith(f"{each}__") for each in known):
-            continue
-        if name in FORMER:
-            sentences.append(_former(name))
-            continue
-        of_group = name.startswith(grouped)
-        near = difflib.get_close_matches(name, known, 1, ALIKE_IN_FILE if of_group or name in ours else ALIKE)
-        if near or of_group:
-            sentences.append(f"{name} is not a setting." + (f" Did you mean {near[0]}?" if near else ""))
+        if name in advice:
+            what = f"Set {advice[name]} instead." if advice[name].isupper() else advice[name]
+            sentences.append(f"{name} is no longer a setting. {what}")
+        elif name not in known and not name.startswith(nested):
+            sentences += _slip(name, known, name in ours)
     return sentences
 
 
-def _former(name: str) -> str:
-    successor = FORMER[name]
-    return f"{name} is no longer a setting. " + (f"Set {successor} instead." if successor else "Remove it.")
+def _slip(name: str, known: Set[str], is_ours: bool) -> list[str]:
+    """Return the sentence about an unknown name; none where it may be a variable of others."""
+    prefix = name.partition("__")[0] + "__"
+    group = {each.removeprefix(prefix) for each in known if each.startswith(prefix)}
+    is_ours = is_ours or bool(group)
+    near = difflib.get_close_matches(name.removeprefix(prefix), group or known, 1, ALIKE_IN_FILE if is_ours else ALIKE)
+    if near:
+        return [f"{name} is not a setting. Did you mean {prefix if group else ''}{near[0]}?"]
+    return [f"{name} is not a setting."] if is_ours else []
 
 
 def prefixes() -> frozenset[str]:

@@ -59,7 +59,6 @@ def test_the_guides_name_existing_settings() -> None:
 
 def test_neither_the_call_nor_the_turn_machine_names_a_provider() -> None:
     names = {provider.name for provider in providers()} | {"gpt", "grok"}
-    assert len(names) > 5
     files = [file for room in ("call", "turns") for file in (ROOT / "backend" / room).rglob("*.py")]
     assert len(files) > 40
     found = [(file.name, name) for file in files for name in names if name in file.read_text().lower()]

@@ -49,5 +49,9 @@ async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProv
 
 
 EXTENSION = Extension(
-    name="azure", title="Azure OpenAI", settings=(AzureOpenAISettings,), responders={"azure": open_provider}
+    name="azure",
+    title="Azure OpenAI",
+    settings=(AzureOpenAISettings,),
+    responders={"azure": open_provider},
+    former={"AZURE_OPENAI__TOKEN_FILE": "AZURE_OPENAI__FEDERATED_TOKEN_FILE"},
 )

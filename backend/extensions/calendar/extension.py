@@ -35,4 +35,9 @@ EXTENSION = Extension(
     tools=("backend.extensions.calendar.tools",),
     thinkers=("backend.extensions.calendar.assistant",),
     secrets=("CALENDAR__URL",),
+    former={
+        "CALDAV_URL": "CALENDAR__URL",
+        "CALDAV_USERNAME": "CALENDAR__USERNAME",
+        "CALDAV_PASSWORD": "CALENDAR__PASSWORD",
+    },
 )

@@ -24,4 +24,6 @@ async def open_echo(ground: Ground) -> AsyncIterator[Opened]:
     yield Opened(echo_guard=CancellingEchoGuard)
 
 
-EXTENSION = Extension(name="echo", open=open_echo)
+EXTENSION = Extension(
+    name="echo", open=open_echo, former={"ECHO_CANCELLATION": "Remove it: calls with echo are recognised."}
+)

@@ -6,22 +6,19 @@ from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit
 
-from backend.errors import SetupError
 from backend.extension import Extension
 from backend.extensions.gemini.codec import CAPABILITIES
 from backend.extensions.gemini.responder import connect_gemini, probe_gemini
 from backend.extensions.gemini.settings import GeminiSettings
 from backend.responders.failover import Provider, ResponderInfo
-from backend.responders.opening import ApiEndpoint, OpenedProvider
+from backend.responders.opening import ApiEndpoint, OpenedProvider, required_key
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
     gemini = settings.of(GeminiSettings)
-    key = gemini.api_key.get_secret_value()
-    if not key:
-        raise SetupError("The Responder gemini needs a key.", hint="Set GEMINI__API_KEY, or leave gemini out.")
+    key = required_key("gemini", gemini.api_key, "GEMINI__API_KEY")
     about = ResponderInfo("Gemini Live API", gemini.model, offline=False)
     at = f" at {urlsplit(gemini.url).netloc}"
     connect, probe = partial(connect_gemini, gemini), partial(probe_gemini, gemini)

@@ -12,4 +12,5 @@ EXTENSION = Extension(
     tools=("backend.extensions.github.issue",),
     thinkers=("backend.extensions.github.engineering",),
     secrets=("GITHUB__TOKEN",),
+    former={"GITHUB__REPOS": "GITHUB__REPO"},
 )

@@ -4,9 +4,8 @@ Written against the types in `openai.types.live` and OpenAI's guides "Managing G
 "Delegation and tools". What differs from the Realtime API:
 
     turns        The model hears and speaks at the same time, and finds turns by itself. So a request for an answer is
-    not sent
-                 but matched with what it says: speech that comes before we want an answer is kept back, and speech
-                 without a request is reported as `unasked`.
+                 not sent, but matched with what it says: speech before it is kept back, speech without one is reported
+                 as `unasked`.
     replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. Where
                  nothing comes at all, it has stalled.
     cancelling   Nothing can be cancelled or truncated. What is sent of a cancelled utterance is dropped here.

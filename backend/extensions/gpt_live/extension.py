@@ -6,22 +6,19 @@ from contextlib import AsyncExitStack
 from functools import partial
 from urllib.parse import urlsplit
 
-from backend.errors import SetupError
 from backend.extension import Extension
 from backend.extensions.gpt_live.codec import CAPABILITIES
 from backend.extensions.gpt_live.responder import connect_live, probe_live
 from backend.extensions.gpt_live.settings import GptLiveSettings
 from backend.responders.failover import Provider, ResponderInfo
-from backend.responders.opening import ApiEndpoint, OpenedProvider
+from backend.responders.opening import ApiEndpoint, OpenedProvider, required_key
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
-    live, key = settings.of(GptLiveSettings), settings.provider.openai_api_key
-    if key is None:
-        raise SetupError("The Responder gpt_live needs a key.", hint="Set OPENAI_API_KEY, or leave gpt_live out.")
-    api_key = key.get_secret_value()
+    live = settings.of(GptLiveSettings)
+    api_key = required_key("gpt_live", settings.provider.openai_api_key, "OPENAI_API_KEY")
     about = ResponderInfo("GPT-Live", live.model, offline=False)
     at = f" at {urlsplit(live.url).netloc}"
     connect, probe = partial(connect_live, live, api_key), partial(probe_live, live, api_key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.extension import Extension
 from backend.extensions.local.dialogue.vectors import local_embeddings
-from backend.extensions.local.provider import open_local, share_local
+from backend.extensions.local.provider import is_installed, open_local, share_local
 from backend.extensions.local.settings import LocalSettings, OfflineSettings
 
 EXTENSION = Extension(
@@ -12,8 +12,9 @@ EXTENSION = Extension(
     title="Local Responder",
     settings=(LocalSettings, OfflineSettings),
     responders={"local": open_local},
-    fallback="local",
+    fallback="local" if is_installed() else "",
     share=share_local,
     embedder=local_embeddings,
     thinkers=("backend.extensions.local.phrases",),
+    former=dict.fromkeys(("LOCAL_VOICE", "LOCAL_VOICES_FOLDER", "OFFLINE_SCRIPT"), "Remove it."),
 )

@@ -10,7 +10,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
         "Set a reminder for six o'clock.",
         "Take down an idea, a shed in the yard.",
         "Cancel the reminder about the bread.",
-        "Write down that the car needs oil.",
+        "Write down that I need bread.",
         "What are my notes?",
         "What have I noted?",
         "New note: the key is with Tom.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import httpx2
 import msgspec
@@ -18,16 +19,24 @@ from backend.responders.openai_models import capabilities_of
 from backend.responders.opening import ApiEndpoint, OpenedProvider, realtime_provider, voice_of
 from backend.responders.realtime import RealtimeEndpoint
 from backend.responders.warm_up import WarmUp
+from backend.runtime.extras import require
 from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 ANY_KEY = "local"
 """Stands for the key where none is needed."""
+NEEDED = ("hibari", "onnxruntime", "text_to_num")
+"""The packages without which its process does not start; the extra `local` has them."""
 LISTED_WITHIN_S = 5.0
 """Seconds a local server has to say which models it has."""
 LOCAL_NAME = "local Responder"
 LOCAL_SPEEDS = (0.5, 1.5)
 """Between these its voice sounds natural."""
+
+
+def is_installed() -> bool:
+    """Return whether its process can start here."""
+    return all(find_spec(each) for each in NEEDED)
 
 
 async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
@@ -75,6 +84,8 @@ async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, st
 
 async def _started(settings: Settings, stack: AsyncExitStack) -> str:
     """Start the process, which ends with `stack`; return its address. Raises `SetupError`."""
+    for each in NEEDED:
+        require(each, extra="local", needed_by="The local Responder")
     child = LocalResponder(settings)
     stack.push_async_callback(child.close)
     await child.start()

@@ -12,4 +12,5 @@ EXTENSION = Extension(
     tools=("backend.extensions.medical.calculator", "backend.extensions.medical.pubmed_search"),
     thinkers=("backend.extensions.medical.thinker",),
     secrets=("MEDICAL__NCBI_API_KEY",),
+    former={"NCBI_URL": "MEDICAL__NCBI_URL", "NCBI_API_KEY": "MEDICAL__NCBI_API_KEY"},
 )

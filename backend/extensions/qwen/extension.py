@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from backend.errors import SetupError
 from backend.extension import Extension
 from backend.extensions.qwen.codec import QwenCodec
 from backend.extensions.qwen.settings import QwenSettings
 from backend.responders.codec import Voice
-from backend.responders.opening import ApiEndpoint, OpenedProvider, compatible_provider
+from backend.responders.opening import ApiEndpoint, OpenedProvider, compatible_provider, required_key
 from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
     """Return the provider. Raises `SetupError`."""
     qwen = settings.of(QwenSettings)
-    key = qwen.api_key.get_secret_value()
-    if not key:
-        raise SetupError("The Responder qwen needs a key.", hint="Set QWEN__API_KEY, or leave qwen out.")
+    key = required_key("qwen", qwen.api_key, "QWEN__API_KEY")
     voice = Voice(qwen.model, qwen.voice, transcript_model="")
     return compatible_provider("qwen", "Qwen-Omni-Realtime", ApiEndpoint(qwen.base_url, key), voice, QwenCodec)
 

@@ -47,4 +47,5 @@ EXTENSION = Extension(
     open=open_recordings,
     routes=(router,),
     grants={"/api/recordings": Grant.CALL},
+    former={"RECORDING__USER_MB": "RECORDING__TOTAL_MB"},
 )

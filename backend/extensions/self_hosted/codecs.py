@@ -1,15 +1,6 @@
 """The codecs of self-hosted servers of the Realtime protocol handle their differences from OpenAI. Pure.
 
-Read in their sources in November 2026; docs/howto/providers.md names the files, and has all of this as a table.
-
-- **speech-to-speech** (huggingface) finds turns and answers them by itself: a commit makes none. It knows neither
-  `input_audio_buffer.clear` nor `conversation.item.delete`, takes `conversation.item.truncate` without doing anything,
-  and gives no reply while a tool call of its own is unanswered. Its errors have a type and no code.
-- **LocalAI** finds turns and answers them, too. Its responses carry no metadata, their calls come as items of their own
-  and not in `response.done`, and a reply that fails ends with an `error` alone. A `turn_detection` that is sent
-  replaces the whole of its own: a field left out is zero.
-- **vLLM-Omni** takes turns from the client, and any new reply cancels the one before. It transcribes nothing that the
-  caller says, refuses `semantic_vad`, and gives nothing outside of the conversation.
+The table in docs/howto/providers.md has all of it, and names the sources that it was read in.
 """
 
 from __future__ import annotations

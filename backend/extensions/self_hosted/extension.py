@@ -33,4 +33,5 @@ EXTENSION = Extension(
     title="Self-hosted Realtime servers",
     settings=(SelfHostedSettings,),
     responders={"self_hosted": open_provider},
+    former={"REALTIME_SERVER": "SELF_HOSTED__SERVER"},
 )

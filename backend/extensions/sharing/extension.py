@@ -40,4 +40,5 @@ EXTENSION = Extension(
         "/api/shared": None,  # the link that was shared is the credential
         "/shared": None,
     },
+    former={"SHARED_LINK_DAYS": "SHARING__DAYS"},
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from pydantic import Field
 
 from backend.errors import MissingLibrary
-from backend.extension import Extension, Ground, Opened
+from backend.extension import Extension
 from backend.extensions.ten.engine import TenEngine
 from backend.settings.plugin import PluginSettings
+from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -22,15 +21,9 @@ class TenSettings(PluginSettings, env_prefix="TEN__"):
     enabled: bool = Field(False, description="Detect speech by TEN VAD (x86-64; the README has its licence).")
 
 
-@asynccontextmanager
-async def open_ten(ground: Ground) -> AsyncIterator[Opened]:
-    """Offer the engine to each call, where it is wanted and runs."""
-    yield Opened(vad_engine=engine(ground.settings.of(TenSettings)))
-
-
-def engine(settings: TenSettings) -> type[TenEngine] | None:
+def engine(settings: Settings) -> type[TenEngine] | None:
     """Return the engine; None where it is not wanted, or cannot run, which the log says."""
-    if not settings.enabled:
+    if not settings.of(TenSettings).enabled:
         return None
     try:
         TenEngine()
@@ -40,4 +33,6 @@ def engine(settings: TenSettings) -> type[TenEngine] | None:
     return TenEngine
 
 
-EXTENSION = Extension(name="ten", title="TEN VAD", settings=(TenSettings,), open=open_ten)
+EXTENSION = Extension(
+    name="ten", title="TEN VAD", settings=(TenSettings,), former={"VAD__ENGINE": "TEN__ENABLED"}, vad_engine=engine
+)

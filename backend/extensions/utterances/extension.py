@@ -7,17 +7,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
+from pydantic import Field
+
 from backend.extension import Extension, Ground, Opened
 from backend.extensions.utterances.classifier import UtteranceClassifier
-from backend.extensions.utterances.settings import UtteranceSettings
+from backend.settings.plugin import PluginSettings
 
 log = logging.getLogger(__name__)
+
+
+class UtteranceSettings(PluginSettings, env_prefix="UTTERANCES__"):
+    """The reading of short utterances by their sound."""
+
+    enabled: bool = Field(
+        True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
+    )
 
 
 @asynccontextmanager
 async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
     """Offer a reader until the block ends; the first call starts its child."""
-    if not (ground.serves and ground.settings.of(UtteranceSettings).utterance_classifier):
+    if not (ground.serves and ground.settings.of(UtteranceSettings).enabled):
         yield Opened()
         return
     if find_spec("pocketsphinx") is None:
@@ -31,4 +41,10 @@ async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
         await reader.close()
 
 
-EXTENSION = Extension(name="utterances", title="Short utterances", settings=(UtteranceSettings,), open=open_utterances)
+EXTENSION = Extension(
+    name="utterances",
+    title="Short utterances",
+    settings=(UtteranceSettings,),
+    open=open_utterances,
+    former={"UTTERANCE_CLASSIFIER": "UTTERANCES__ENABLED", "UTTERANCE_READER": "UTTERANCES__ENABLED"},
+)

@@ -7,11 +7,15 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from backend.errors import MissingLibrary
+from backend.extensions.local.provider import is_installed, open_local
+from backend.settings.settings import load_settings
 from tests.app.test_endpoints import PROVIDER, endpoints, models_of
 from tests.support.offline_peer import offline_peer
 from tests.support.running_server import RunningServer, running_server
@@ -21,6 +25,15 @@ async def test_without_a_key_the_local_responder_does_both() -> None:
     async with offline_peer({"turns": []}) as peer:
         chosen = await endpoints(offline_url=peer.url)
         assert [*models_of(chosen)] == ["local"] and chosen.models.base_url == peer.base_url
+
+
+async def test_without_its_packages_it_is_not_begun_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_installed()
+    monkeypatch.setitem(sys.modules, "text_to_num", None)
+    assert not is_installed()
+    with pytest.raises(MissingLibrary) as caught:
+        await open_local(load_settings(_env_file=None, offline_url=None), AsyncExitStack())
+    assert "responder-thinker[local]" in caught.value.hint
 
 
 async def test_the_local_responder_can_converse_while_the_provider_answers_the_thinkers() -> None:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from backend.app.doctor import CHECKS
 from backend.extensions.ten import engine as native
-from backend.extensions.ten.extension import TenSettings, engine
+from backend.extensions.ten.extension import engine
 from backend.media.endpointing import open_endpointing
-from backend.settings.vad import VadSettings
+from backend.settings.settings import load_settings
 from backend.turns.events import SpeechStarted, SpeechStopped
 from tests.support.speech import frames_of, noise, silence, speech
 
-WANTED = TenSettings.model_validate({"enabled": True})
+WANTED = load_settings(_env_file=None, ten={"enabled": True})
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_words_are_found_and_noise_is_not() -> None:
     chosen = engine(WANTED)
     if chosen is None:
         pytest.skip("TEN VAD does not run here")
-    local = open_endpointing(VadSettings.model_validate({}), chosen)
+    local = open_endpointing(WANTED.vad, chosen)
     pcm = noise(1000, dbfs=-30) + silence(500) + speech("What is the weather in Seattle tomorrow?") + silence(800)
     found = [type(thing) for frame in frames_of(pcm) for thing in local.process(frame)]
     assert [each for each in found if each in (SpeechStarted, SpeechStopped)] == [SpeechStarted, SpeechStopped]
@@ -39,4 +40,9 @@ def test_words_are_found_and_noise_is_not() -> None:
 @pytest.mark.usefixtures("no_library")
 def test_silero_replaces_it_where_it_cannot_run_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     assert engine(WANTED) is None and "speech is detected by Silero" in caplog.text
-    assert engine(TenSettings.model_validate({})) is None and len(caplog.records) == 1
+    assert engine(load_settings(_env_file=None)) is None and len(caplog.records) == 1
+
+
+async def test_the_doctor_names_the_detector_that_would_run() -> None:
+    finding = await CHECKS["Detector"](WANTED)
+    assert finding.message == ("silero runs" if engine(WANTED) is None else "ten runs")

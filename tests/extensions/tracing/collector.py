@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -90,6 +90,9 @@ class Collector:
         return repr(self.spans)
 
 
+AnyCollector = TypeVar("AnyCollector", bound=Collector)
+
+
 def decoded(request: Request) -> list[ReceivedSpan]:
     """The spans of a request."""
     assert request.headers["content-type"] == "application/x-protobuf"
@@ -131,7 +134,13 @@ def _value(value: AnyValue) -> Any:
 @asynccontextmanager
 async def collector(mood: str | int = "well", delay_s: float = 0.0) -> AsyncIterator[Collector]:
     """A collector on a free port."""
-    server = Collector(mood, delay_s)
+    async with running(Collector(mood, delay_s)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def running(server: AnyCollector) -> AsyncIterator[AnyCollector]:
+    """Run a collector, of whatever kind, on a free port."""
     async with serving(server.answer) as api:
         server.url = api.url
         yield server

@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from backend.testing.services.server import Reply, Request, json_reply, serving
-from tests.extensions.tracing.collector import Collector, ReceivedSpan
+from backend.testing.services.server import Reply, Request, json_reply
+from tests.extensions.tracing.collector import Collector, ReceivedSpan, running
 
 KEY = "ls-very-secret"
 METADATA = "langsmith.metadata."
@@ -83,7 +83,5 @@ def told(span: ReceivedSpan) -> dict[str, Any]:
 @asynccontextmanager
 async def langsmith(mood: str | int = "well", delay_s: float = 0.0) -> AsyncIterator[LangSmith]:
     """A server on a free port."""
-    server = LangSmith(mood, delay_s)
-    async with serving(server.answer) as api:
-        server.url = api.url
+    async with running(LangSmith(mood, delay_s)) as server:
         yield server
