@@ -230,7 +230,8 @@ class ClientProtocol:
     def _on_item_truncate(self, fields: Json) -> None:
         heard_ms = fields["audio_end_ms"]
         if fields["item_id"] in self._items.removed:  # by an interruption before it sounded, which crossed this event
-            return self.send(truncated(fields["item_id"], heard_ms))
+            self.send(truncated(fields["item_id"], heard_ms))
+            return
         item = self._items.find(fields["item_id"], "truncate")
         if item.role != "assistant":
             raise invalid("item_id", "Only model output audio messages can be truncated.")
