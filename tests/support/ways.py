@@ -57,7 +57,7 @@ def files_passed() -> Iterator[Passed]:
             before = _file_of(frame.f_back.f_code) if frame.f_back else ""
             passed.hops += before not in ("", path)
 
-    with _slow_clock(), _profiled(note):
+    with slow_clock(), _profiled(note):
         yield passed
 
 
@@ -89,11 +89,13 @@ def files_passed_within(*roots: Callable[..., object]) -> Iterator[list[set[str]
 
 
 @contextmanager
-def _slow_clock() -> Iterator[None]:
+def slow_clock() -> Iterator[None]:
     """Slow the running loop's clock, so that no timer of a machine that stalls becomes a step of the way."""
     try:
         loop: Any = asyncio.get_running_loop()
     except RuntimeError:
+        loop = None
+    if loop is None or "time" in vars(loop):
         yield
         return
     began = loop.time()
