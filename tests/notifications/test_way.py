@@ -19,7 +19,7 @@ from tests.support.ways import documented, files_passed, files_passed_within
 from tests.thinkers.test_way import mentioned
 
 NOTICE = Notice("research-1", "The research about bees is done.", source="task-1")
-LIMITS = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, notice_after_s=2.0)
+LIMITS = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, notice_after_s=0.3)
 """The notice comes while the floor is not quiet for long enough yet, so that the machine has to be woken for it."""
 
 
