@@ -150,13 +150,15 @@ async def test_a_vector_is_deleted_with_its_text_with_its_user_and_in_time() -> 
 async def test_texts_that_are_embedded_during_an_erasure_leave_no_vectors() -> None:
     at = World()
     await at.memories.add("ada", "Rex barks at the postman.")
-    search, texts, at.model.delay_s = at.search(), await at.texts(), 0.1
+    search, texts = at.search(), await at.texts()
+    at.model.may_answer.clear()
     asked = asyncio.create_task(found(search, "Any pet?", texts))
     await asyncio.sleep(0.05)
     await search.forget("ada")
     await at.memories.erase("ada")
+    at.model.may_answer.set()
     await asked
-    await asyncio.sleep(0.1)
+    await search.settle()
     assert await at.redis.keys("user:ada:*") == []
 
 
