@@ -105,9 +105,6 @@ class Budgets:
         self.refusals: Counter[tuple[SubjectKind, Resource]] = Counter()
         self._refused: Count | None = None
 
-    def __repr__(self) -> str:
-        return f"Budgets({self.day_counts!r}, {self.concurrency!r})"
-
     async def admit(self, billed: BillingSubject, needs: frozenset[Resource], wanted: Usage = NOTHING) -> None:
         """Charge `wanted` if the budgets have room for it and for at least a little of each resource in `needs`.
 

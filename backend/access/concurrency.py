@@ -113,9 +113,6 @@ class ConcurrencyLimits(RedisStore):
         self._held: dict[tuple[PermitKind, str], Permit] = {}
         self.writing: set[asyncio.Task[None]] = set()
 
-    def __repr__(self) -> str:
-        return f"ConcurrencyLimits({len(self._held)} held here)"
-
     async def take(self, kind: PermitKind, billed: BillingSubject) -> Permit:
         """Take a permit for that user, address and machine. Raises `TooMany` when one of them has none left."""
         permit = self._new(kind, billed, secrets.token_urlsafe(16))

@@ -43,9 +43,6 @@ class Buckets:
         self._full_at: OrderedDict[str, float] = OrderedDict()
         """Key → the second at which its bucket is full again."""
 
-    def __repr__(self) -> str:
-        return f"Buckets({self._what}: {self._per_minute}/min, {len(self._full_at)} keys)"
-
     def __len__(self) -> int:
         return len(self._full_at)
 

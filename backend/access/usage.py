@@ -102,9 +102,6 @@ class DayCounts(RedisStore):
         self._unranked: set[Subject] = set()
         self._writing = asyncio.Lock()
 
-    def __repr__(self) -> str:
-        return f"DayCounts({len(self._waiting)} subjects to be written)"
-
     def charge(self, subjects: Collection[Subject], amounts: Usage) -> None:
         """Count `amounts` for each of the subjects; they are written within a second."""
         self._turn_day()

@@ -67,9 +67,11 @@ class Installed:
         )
 
     def slips(self) -> list[str]:
-        """Return a sentence for each variable that is meant as a setting and is none."""
+        """Return a sentence for each variable that is meant as a setting and is none; none of a missing extension."""
         former = {name: advice for each in self.extensions for name, advice in each.former.items()}
-        return unknown_settings(os.environ, Path(".env"), self.settings, former)
+        missing = tuple(f"{name.upper()}__" for name in self.missing)
+        slips = unknown_settings(os.environ, Path(".env"), self.settings, former)
+        return [each for each in slips if not each.startswith(missing)]
 
     def vad_engine(self, settings: Settings) -> type[VadEngine]:
         """Return what detects speech."""

@@ -104,7 +104,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
 
 
 def scope_of(entry: McpServerEntry) -> ToolScope:
-    """Return the tier that a server's tools need. A server with credentials acts as the operator."""
+    """Return the scope that a server's tools need. A server with credentials acts as the operator."""
     if entry.scope is not None:
         return ToolScope.ANONYMOUS if entry.scope == "public" else ToolScope[entry.scope.upper()]
     return ToolScope.OPERATOR if entry.command or entry.headers or entry.env else ToolScope.ANONYMOUS

@@ -162,7 +162,7 @@ class Tool:
     services: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
     scope: ToolScope = ToolScope.ANONYMOUS
-    """The lowest tier that may see and call the tool."""
+    """The lowest scope that may see and call the tool."""
     scope_with: Callable[[Settings], ToolScope | None] | None = None
     """Returns the scope with certain settings, and None where it is not set up; the registry asks once."""
     confirm: Actions = False

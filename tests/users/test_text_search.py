@@ -158,7 +158,7 @@ async def test_texts_that_are_embedded_during_an_erasure_leave_no_vectors() -> N
     await at.memories.erase("ada")
     at.model.may_answer.set()
     await asked
-    await asyncio.sleep(0.1)
+    await search.settle()
     assert await at.redis.keys("user:ada:*") == []
 
 
