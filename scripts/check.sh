@@ -69,7 +69,7 @@ workers=(--numprocesses "${WORKERS_OF_TESTS:-5}" --dist loadfile --no-loadscope-
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
-  quick) step "types, quick tests" beside types python -m pytest --quick --numprocesses 4 --dist worksteal ;;
+  quick) step "types, quick tests" beside types python -m pytest --quick --forks 6 ;;
   static)
     step "types" mypy
     step "prose" python -m scripts.prose

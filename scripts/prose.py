@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from proselint.checks import __register__ as checks_of_proselint
@@ -72,12 +73,21 @@ def load_rules(file: Path = RULES) -> Rules:
 
 def findings(rules: Rules, passages: Iterable[Passage]) -> Iterator[Finding]:
     """Yield the findings of the checks, passage by passage."""
-    for passage in passages:
-        text = f"\n{passage.text}\n"
-        found: list[CheckResult] = [result for check in rules.checks for result in check.check_with_flags(text)]
-        for result in sorted(found, key=lambda each: each.span):
-            begins = result.span[0] + len(text[result.span[0] :]) - len(text[result.span[0] :].lstrip())
-            yield Finding(passage.file, passage.line + text.count("\n", 1, begins), result.message)
+    for _, group in groupby(passages, lambda each: each.file):
+        parts = [*group]
+        # A check takes as long with all of a file's passages as with one; in a file with no finding, once is enough.
+        whole = "\n\n".join(["", *(part.text for part in parts), ""])
+        if any(any(check.check(whole)) for check in rules.checks):
+            for passage in parts:
+                yield from _findings_in(passage, rules.checks)
+
+
+def _findings_in(passage: Passage, checks: Iterable[Check]) -> Iterator[Finding]:
+    text = f"\n{passage.text}\n"
+    found: list[CheckResult] = [result for check in checks for result in check.check_with_flags(text)]
+    for result in sorted(found, key=lambda each: each.span):
+        begins = result.span[0] + len(text[result.span[0] :]) - len(text[result.span[0] :].lstrip())
+        yield Finding(passage.file, passage.line + text.count("\n", 1, begins), result.message)
 
 
 def passages_of(files: Iterable[Path]) -> Iterator[Passage]:
@@ -91,10 +101,19 @@ def passages_of(files: Iterable[Path]) -> Iterator[Passage]:
 
 def docstrings_of(file: Path) -> Iterator[Passage]:
     """Yield every string that stands by itself: docstrings of modules, classes, functions and attributes."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in _statements(ast.parse(file.read_text())):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text), lineno=line)):
                 yield Passage(file, line, blanked(INLINE, text))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements in `node` at any depth, and what holds them; the expressions in them are passed over."""
+    for within in ("body", "handlers", "orelse", "finalbody", "cases"):
+        below = getattr(node, within, ())
+        for statement in below if isinstance(below, list) else ():
+            yield statement
+            yield from _statements(statement)
 
 
 def blanked(pattern: re.Pattern[str], text: str) -> str:

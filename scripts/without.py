@@ -28,7 +28,7 @@ ACROSS = ("tests/benchmarks",)
 """The tests of benchmarks that measure several extensions."""
 OF_THE_TREE = ("tests/app", "tests/deploy", "tests/responders", "tests/thinkers")
 """The rooms with tests that look at every extension; so do the tests that belong to no room."""
-QUICKLY = ("--quick", "-q", "--numprocesses=2", "--dist=worksteal")
+QUICKLY = ("--quick", "-q", "--forks=4")
 READY_WITHIN_S = 240.0
 """The most seconds for the server's start, which is slow beside a whole check."""
 END_WITHIN_S = 30.0

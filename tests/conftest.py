@@ -5,6 +5,8 @@ A run with several workers ends with a list of the slowest files.
 
 from __future__ import annotations
 
+import gc
+import os
 import re
 import sys
 from collections import Counter
@@ -17,6 +19,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 
 import tests.support.examples as _profiles  # noqa: F401  # registers them
+from tests.support.forked_workers import ForkedWorkers
 
 settings.load_profile("check")
 pytest_plugins = ("tests.support.fixtures", "tests.support.peer_fixtures")
@@ -73,6 +76,7 @@ _guard = {"is_on": False, "has_refused": False}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only tests without a browser, a second process or the clock")
+    parser.addoption("--forks", type=int, default=0, help="run the tests in so many forks of the process that collects")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -85,6 +89,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         sys.addaudithook(_refuse_processes)
+    if forks := config.getoption("--forks"):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy starts no threads when it is imported
+        gc.disable()  # until the workers are forked: most of what is made meanwhile stays
+        config.pluginmanager.register(ForkedWorkers(forks))
 
 
 def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
@@ -141,7 +149,7 @@ def _rank(item: pytest.Item) -> int:
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """List the slowest files with the total seconds of their tests."""
-    if not config.getoption("numprocesses", None):
+    if not (config.getoption("numprocesses", None) or config.getoption("--forks")):
         return
     took: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():

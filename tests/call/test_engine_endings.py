@@ -12,6 +12,7 @@ from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from backend.turns import commands as do
 from backend.turns.limits import TurnLimits
+from backend.turns.machine import ending
 from tests.call.world import placed_call, settle, thinkers
 from tests.support.leaks import holdings
 from tests.support.waiting import until
@@ -72,7 +73,14 @@ async def test_a_call_at_a_limit_ends_with_a_sentence_about_the_limit(reason: st
         assert call.events_of("transcript")[-1]["content"] == do.CLIP_WORDS[clip]
 
 
+@pytest.fixture
+def short_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A goodbye that is not heard to its end, as after a reply that was cut, takes no five seconds."""
+    monkeypatch.setattr(ending, "GOODBYE_WITHIN_S", 0.2)
+
+
 @pytest.mark.parametrize("end", ["already over", "finished", "interrupted"])
+@pytest.mark.usefixtures("short_goodbye")
 async def test_a_limit_during_an_answer_lets_it_end_and_requests_no_other(end: str) -> None:
     async with placed_call() as call:
         await call.ask()
@@ -93,6 +101,7 @@ async def test_a_limit_during_an_answer_lets_it_end_and_requests_no_other(end: s
         assert len(call.responder.requests) == 1
 
 
+@pytest.mark.usefixtures("short_goodbye")
 async def test_an_endless_answer_is_cut_at_a_limit() -> None:
     limits = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, last_reply_within_s=0.05)
     async with placed_call(limits=limits) as call:

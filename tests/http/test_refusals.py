@@ -96,7 +96,7 @@ async def test_a_socket_to_a_foreign_session_is_logged(tmp_path: Path, written: 
     async with world(tmp_path) as here, here.browser() as owner:
         session_id = (await owner.post("/api/sessions", json={})).json()["session_id"]
         with pytest.raises(ConnectionClosed):
-            await (await here.socket(f"/ws/{session_id}")).recv()
+            await (await here.socket(f"/ws/{session_id}", token="forged")).recv()
     line = written.only()
     assert [line["event"], line["reason"], line["route"]] == [
         "session_refused",

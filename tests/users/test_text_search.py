@@ -23,10 +23,13 @@ class Model:
     model: str = "meaning-1"
     asked: list[str] = field(default_factory=list)
     is_gone: bool = False
-    delay_s: float = 0.0
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        await asyncio.sleep(self.delay_s)
+        await self.may_answer.wait()
         if self.is_gone:
             raise ModelUnavailable("The model is gone.")
         self.asked += texts
@@ -108,12 +111,11 @@ async def test_without_an_answer_of_the_model_words_are_searched_and_meanings_fo
     assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
     assert await found(search, "Has she got a pet?", texts) == []
     await search.settle()
-    at.model.is_gone, at.model.delay_s = False, 5.0
-    began = asyncio.get_running_loop().time()
+    at.model.is_gone = False
+    at.model.may_answer.clear()
     assert await found(search, "Where is the bike?", texts) == ["The bike is in the cellar."]
-    assert asyncio.get_running_loop().time() - began < 4
+    at.model.may_answer.set()
     await search.settle()
-    at.model.delay_s = 0.0
     assert await found(search, "Has she got a pet?", texts) == ["Rex barks at the postman."]
 
 

@@ -228,7 +228,11 @@ class ClientProtocol:
         self.send({"type": "conversation.item.deleted", "item_id": item.id})
 
     def _on_item_truncate(self, fields: Json) -> None:
-        item, heard_ms = self._items.find(fields["item_id"], "truncate"), fields["audio_end_ms"]
+        heard_ms = fields["audio_end_ms"]
+        if fields["item_id"] in self._items.removed:  # by an interruption before it sounded, which crossed this event
+            self.send(truncated(fields["item_id"], heard_ms))
+            return
+        item = self._items.find(fields["item_id"], "truncate")
         if item.role != "assistant":
             raise invalid("item_id", "Only model output audio messages can be truncated.")
         if shorten(item, heard_ms) and self.control is not None:

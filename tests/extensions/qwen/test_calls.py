@@ -19,7 +19,7 @@ async def test_a_spoken_call_is_answered_interrupted_and_answered_again() -> Non
 
 
 def test_a_server_that_does_not_find_turns_either_is_refused() -> None:
-    refused = pytest.raises(AssertionError, match="nothing finds the turns of calls with qwen")
+    refused = pytest.raises(AssertionError, match="nothing detects the turns of calls with qwen")
     keys = {"QWEN__API_KEY": "k", "OPENAI_API_KEY": "k", "VAD__ENABLED": "false"}
     with refused, running_server(None, RESPONDERS="openai,qwen", **keys):
         pass

@@ -224,3 +224,12 @@ def test_the_responder_gets_the_heard_part_if_it_is_less_than_before() -> None:
         [shown] = call.tell("conversation.item.truncate", item_id="item_1", content_index=0, audio_end_ms=heard_ms)
         assert shown["audio_end_ms"] == heard_ms
     assert call.corrected == [do.TruncateItem("item_1", 400), do.TruncateItem("item_1", 300)]
+
+
+def test_a_client_may_truncate_a_reply_that_an_interruption_has_just_deleted() -> None:
+    call = Call()
+    call.step(ev.ReplyStarted("resp_1", None))
+    call.step(None, do.Publish(page.TranscriptDelta("assistant", "item_1", "Hello.")))
+    call.step(None, do.DeleteItem("item_1"))
+    sent = call.tell("conversation.item.truncate", item_id="item_1", content_index=0, audio_end_ms=20)
+    assert types(sent) == ["conversation.item.truncated"] and not call.corrected

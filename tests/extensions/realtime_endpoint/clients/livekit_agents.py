@@ -98,7 +98,7 @@ async def main() -> None:
     await session.start(Weather())
     await speak(microphone.send, "question", seen, lambda: "It rains." in seen.said)
     before = seen.audio_bytes
-    await speak(microphone.send, "story", seen, lambda: seen.audio_bytes > before + 48_000)
+    await speak(microphone.send, "story", seen, lambda: seen.audio_bytes > before + 3 * 48_000)
     await speak(microphone.send, "stop", seen, lambda: "All right." in seen.said)
     await session.aclose()
     await model.aclose()

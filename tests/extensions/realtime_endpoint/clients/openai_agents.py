@@ -44,7 +44,7 @@ async def main() -> None:
     async with session:
         watching = asyncio.create_task(watch(session))
         await speak(session.send_audio, "question", seen, lambda: "It rains." in seen.said)
-        await speak(session.send_audio, "story", seen, lambda: seen.audio_bytes > 100_000)
+        await speak(session.send_audio, "story", seen, lambda: seen.audio_bytes > 170_000)
         await speak(session.send_audio, "stop", seen, lambda: "All right." in seen.said)
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -86,7 +86,7 @@ async def main() -> None:
     await seen.until(lambda: said("Hello."), "the greeting")
     await speak(send, "question", seen, lambda: said("It rains."))
     before = seen.audio_bytes
-    await speak(send, "story", seen, lambda: seen.audio_bytes > before + 48_000)
+    await speak(send, "story", seen, lambda: seen.audio_bytes > before + 3 * 48_000)
     await speak(send, "stop", seen, lambda: said("All right."))
     await task.cancel()
     await asyncio.wait([running], timeout=5)
