@@ -28,7 +28,7 @@ export function postThinker(session, call, what) {
 }
 
 /**
- * The caller agrees that the call is recorded from now on, or ends it. It is their cookie that agrees, not the call's token.
+ * Say that the caller agrees to a recording from now on, or end it. This takes their cookie: the call's token cannot agree.
  * @param {Session} session @param {boolean} on
  */
 export function postRecording({ id }, on) {
@@ -55,7 +55,7 @@ export function getLinks() {
   return request("GET", "/api/links");
 }
 
-/** Make a link at which anybody reads a conversation as it is now. @param {string} id @param {number} days */
+/** Make a public link to a conversation as it is now. @param {string} id @param {number} days */
 export function postLink(id, days) {
   return request("POST", `/api/conversations/${encodeURIComponent(id)}/links`, { days });
 }

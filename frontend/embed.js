@@ -1,5 +1,5 @@
 /**
- * A call on anybody's page: a button that talks to a voice server, and captions.
+ * A call on any page: a button that talks to a voice server, and captions.
  *
  *     <script type="module" src="https://voice.example/embed.js" data-token-url="/voice-token"></script>
  *
@@ -53,7 +53,7 @@ const TEXTS = {
   failed: "The call could not be placed. Please try again.",
 };
 
-/** The element `<voice-call>`: one button, a second one to mute, and captions for everybody, screen readers too. */
+/** The element `<voice-call>`: one button, a second one to mute, and captions, also for screen readers. */
 class VoiceCallElement extends HTMLElement {
   /** @type {Promise<Client> | null} */
   #client = null;

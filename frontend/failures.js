@@ -137,12 +137,12 @@ export function sessionEndedFailure(reason) {
   return (isOperators() ? OPERATORS[reason] : undefined) ?? ENDINGS[reason] ?? null;
 }
 
-/** True where the page was opened on the machine that serves it: whoever sees it can mend the server. */
+/** True where the page was opened on the machine that serves it: its reader can mend the server. */
 function isOperators() {
   return ["localhost", "127.0.0.1", "[::1]"].includes(globalThis.location?.hostname ?? "");
 }
 
-/** What whoever runs the server is told instead. @type {Record<string, Failure>} */
+/** What a reader who runs the server sees instead. @type {Record<string, Failure>} */
 const OPERATORS = {
   responder_refused: failure("responder-refused", "failure.provider_refused", ["retry"]),
   responder_gone: failure("responder-gone", "failure.provider_gone", ["retry"]),

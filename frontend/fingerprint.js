@@ -15,7 +15,7 @@ export function prepareFingerprint() {
   computed = new Promise((resolve) => whenIdle(() => resolve(compute().catch(() => undefined))));
 }
 
-/** The user does not agree any more. */
+/** The user has withdrawn their consent. */
 export function dropFingerprint() {
   computed = null;
 }

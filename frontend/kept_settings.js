@@ -7,7 +7,7 @@ import { memoryOf } from "./memory.js";
 import { remember } from "./remembered.js";
 import { isLive } from "./store.js";
 
-/** What holds for who has not chosen. */
+/** What holds where the user has not chosen. */
 const USUAL = Object.freeze({ theme: "system", captions: "on", interruptions: "on" });
 /** @typedef {keyof typeof USUAL} Name */
 

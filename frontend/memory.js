@@ -29,7 +29,7 @@ export class Memory {
     return this.#ask(getMe);
   }
 
-  /** Load it again after a change elsewhere. A failure is not shown, since nobody asked for it. */
+  /** Load it again after a change elsewhere. A failure is not shown, since no user asked for it. */
   renew() {
     if (this.renewing) return this.last;
     this.renewing = true;

@@ -1,4 +1,4 @@
-/** A picture made ready to be shown to the model: small, and drawn anew, so that nothing of its file's metadata is left. */
+/** A picture made ready to be shown to the model: small, and drawn again, so that nothing of its file's metadata is left. */
 
 /** Pixels of the longer side that are sent; the model sees no more. */
 const LONGEST_PX = 1280;

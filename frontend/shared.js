@@ -1,4 +1,4 @@
-/** A shared conversation, read-only: whoever has its link reads what was said, or that it is not shared any more. */
+/** A shared conversation, read-only: a reader with its link sees what was said, or that it is no longer shared. */
 
 import { ApiError, request } from "./api.js";
 import { dateTime, loaded, t } from "./texts.js";

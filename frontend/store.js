@@ -229,7 +229,7 @@ function partsAfter(state, action) {
 /** The delay of notifications where nothing is drawn, as in a tab in the background. */
 const UNDRAWN_MS = 100;
 
-/** The state, whose subscribers are called once per drawn frame, however many changes there were. */
+/** The state. Its subscribers are called once per drawn frame, however many changes there were. */
 export class Store {
   /** @type {State} */
   state = INITIAL_STATE;

@@ -7,7 +7,7 @@ export function rememberedConversation() {
   return inStorage(() => sessionStorage.getItem(KEY));
 }
 
-/** @param {string | undefined} id undefined: none any more */
+/** @param {string | undefined} id undefined: there is none now */
 export function rememberConversation(id) {
   inStorage(() => (id ? sessionStorage.setItem(KEY, id) : sessionStorage.removeItem(KEY)));
 }

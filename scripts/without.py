@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -32,6 +33,8 @@ QUICKLY = ("--quick", "-q", "--forks=4")
 READY_WITHIN_S = 240.0
 """The most seconds for the server's start, which is slow beside a whole check."""
 END_WITHIN_S = 30.0
+AT_ONCE = 2
+"""The extensions that are tried in parallel: the tests of one wait for a quarter of their time."""
 ADDRESS = re.compile(r"http://localhost:\d+")
 
 
@@ -110,8 +113,13 @@ def holds_without(name: str, briefly: bool, pytest_options: Sequence[str]) -> bo
 def _passes(tree: Path, *runs: list[str]) -> bool:
     """Run pytest once for each list of options, beside one another; return whether all of them passed."""
     commands = [[sys.executable, "-m", "pytest", *options] for options in runs]
-    running = [subprocess.Popen(command, cwd=tree, env=os.environ | _path(tree)) for command in commands]
-    return [each.wait() for each in running] == [0] * len(running)
+    environment = os.environ | _path(tree)
+    with tempfile.TemporaryFile("w+") as said:
+        running = [subprocess.Popen(each, cwd=tree, env=environment, stdout=said, stderr=said) for each in commands]
+        codes = [each.wait() for each in running]
+        said.seek(0)
+        print(f"{tree.name}:\n{said.read()}", flush=True)
+    return not any(codes)
 
 
 def _path(tree: Path) -> dict[str, str]:
@@ -130,11 +138,9 @@ def main(arguments: Sequence[str]) -> int:
     wanted = names() if options.all else options.names or ([chosen_by(options.by)] if options.by else [])
     if not wanted:
         parser.error("name an extension, or --all, or --by WORD")
-    failed = []
-    for name in wanted:
-        print(f"without {name}", flush=True)
-        if not holds_without(name, options.briefly, pytest_options):
-            failed.append(name)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        held = pool.map(lambda name: holds_without(name, options.briefly, pytest_options), wanted)
+        failed = [name for name, holds in zip(wanted, held, strict=True) if not holds]
     if failed:
         print(f"The server does not do without {', '.join(failed)}.", file=sys.stderr)
     return 1 if failed else 0

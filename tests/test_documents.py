@@ -47,6 +47,14 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_test_that_a_document_names_is_there(path: Path) -> None:
+    for name, function in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", path.read_text()):
+        if not is_of_deleted(name):
+            tests = (ROOT / name).read_text()
+            assert not function or f"def {function}(" in tests, f"{name}::{function}"
+
+
 def test_the_index_lists_every_document() -> None:
     index = ROOT / "docs" / "README.md"
     listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}

@@ -207,6 +207,11 @@ def test_an_unknown_setting_is_named_with_the_most_similar_one(tmp_path: Path) -
         "REDIS_ULR is not a setting. Did you mean REDIS_URL?",
         "UNHEARD_OF is not a setting.",
     ]
+    (tmp_path / ".env").write_text("VDA__ENABLED=true\nOPENAI__API_KEY=x\n")
+    assert unknown_settings({"VAD": "a program's own", "MCP": "1"}, tmp_path / ".env") == [
+        "OPENAI__API_KEY is not a setting. Did you mean OPENAI_API_KEY?",
+        "VDA__ENABLED is not a setting. Did you mean VAD__ENABLED?",
+    ]
     every = {each.name: "" for each in settings_table.variables()}
     assert unknown_settings(every, tmp_path / "none", installed().settings) == []
 
@@ -217,6 +222,7 @@ def test_a_former_setting_is_answered_with_its_successor(tmp_path: Path) -> None
         "METRICS_PORT is no longer a setting. Set METRICS_TOKEN instead.",
         "PROMPTS_FOLDER is no longer a setting. Remove it.",
     ]
+    assert unknown_settings({"VAD__ENABLED": "true"}, tmp_path / "none", (), {"VAD__ENABLED": "Remove it."}) == []
 
 
 def test_each_former_setting_leads_to_one_that_is_there() -> None:

@@ -172,6 +172,7 @@ class _MemoryData:
         await self.chat.settle(user_id)
         await thinkers.pipeline.forget(user_id)
         await thinkers.summaries.forget(user_id)
+        await thinkers.texts.forget(user_id)
         await stores.outbox.settle(ERASE_WITHIN_S)
         await stores.memory.forget_user(user_id)
 

@@ -69,6 +69,7 @@ class ThinkerSubsystem:
     """The tools of other MCP servers; None when the settings name none."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
+    texts: TextSearch
 
     @property
     def registry(self) -> ThinkerRegistry:
@@ -136,7 +137,7 @@ async def open_thinkers(
         summarizer = None if "chat" in without_model else models.model
         summaries = Summaries(summarizer, settings.models.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
+        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries, search)
 
 
 def build_thinkers(

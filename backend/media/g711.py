@@ -26,7 +26,7 @@ PACKET_BYTES = RATE * FRAME_MS // 1000
 
 
 class Law(StrEnum):
-    """How a sample becomes a byte; the values are the names in SDP (RFC 3551)."""
+    """The two laws by which a sample becomes a byte. The values are the names in SDP (RFC 3551)."""
 
     MU = "PCMU"
     A = "PCMA"

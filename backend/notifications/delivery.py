@@ -48,7 +48,7 @@ RETRY_S = 1.0
 CALL_TRIES = 3
 """Attempts that leave a reminder to a live call; three minutes after the first it goes on as without the call."""
 EXECUTE_LIMIT = 200
-"""The most reminders that one `execute` delivers."""
+"""The most reminders that one `execute` for all users delivers."""
 
 Outcome = Literal["call", "webhook", "waiting", "nothing", "failed"]
 """`call`: a live call speaks it; `waiting`: open pages show it, and it is tried again; `nothing`: it is not due."""
@@ -114,8 +114,12 @@ class ReminderDelivery:
 
         Raises `MemoryUnavailable`.
         """
-        ready, _ = await self.reminders.due(self.clock(), EXECUTE_LIMIT)
-        tasks = [self._begin(key) for key in ready if owner is None or key[0] == owner]
+        now = self.clock()
+        if owner is None:
+            ready, _ = await self.reminders.due(now, EXECUTE_LIMIT)
+        else:
+            ready = [(owner, each.id) for each in await self.reminders.all_of(owner) if 0 < each.wakes_at <= now]
+        tasks = [self._begin(key) for key in ready]
         if tasks:
             await asyncio.wait(tasks)
         outcomes = Count(task.result() for task in tasks if not task.cancelled())

@@ -36,7 +36,7 @@ class Capabilities:
     images: bool = False
     """The caller's pictures are understood."""
     reasons: bool = False
-    """It takes a reasoning effort."""
+    """The model takes a reasoning effort."""
     input_rate_hz: int = 24_000
     caches: bool = False
     """An unchanged beginning of the conversation is billed for less, so directions for a reply stand at its end."""
@@ -100,7 +100,7 @@ class Briefing:
     delegating: str = ""
     """The instructions of a model that has no tools and hands work over by itself."""
     tool_choice: Any = "auto"
-    """Whether tools may be called: `auto`, `none`, `required`, or the required tool, as the Realtime API has it."""
+    """The use of tools: `auto`, `none`, `required`, or the tool that the model must call, as in the Realtime API."""
     voice: str = ""
     """The requested voice of this call; empty or unknown to the provider: the voice of the settings."""
     speed: float = 0.0

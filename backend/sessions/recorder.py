@@ -21,7 +21,7 @@ class Recorder(Protocol):
     """The recorder of one call. It gets frames and events only while `is_recording`, and neither waits nor raises."""
 
     is_recording: bool
-    """Whether the call is being recorded."""
+    """True while the call is being recorded."""
 
     @property
     def is_possible(self) -> bool:

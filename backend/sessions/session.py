@@ -73,9 +73,9 @@ class SessionRequest(Struct, frozen=True):
     conversation_id: str | None = None
     """The conversation to continue; None: a new one."""
     interruptions: bool | None = None
-    """Whether the caller's voice may interrupt replies; None: the default of the process."""
+    """True if the caller's voice may interrupt replies; None: the default of the process."""
     record: bool = False
-    """Whether the caller agrees to be recorded from the beginning."""
+    """True if the caller agrees to be recorded from the beginning."""
     caller_scope: CallerScope = PUBLIC
     session_id: str | None = None
     """The id of the session; None: a random one."""

@@ -49,7 +49,7 @@ class AgentSettings(PluginSettings):
     """The files that Thinkers, tools and steps come from, and how they work together."""
 
     plugin_folders: Annotated[list[Path], NoDecode, BeforeValidator(as_list)] = Field(
-        [], description="Folders with further Thinker and tool files, comma-separated."
+        [], description="Folders with Thinkers, tools, steps and extensions of your own, comma-separated."
     )
     reload: bool = Field(False, description="Make saved Thinkers and tools of plugins live; for development.")
     router: RouterSettings = Field(default_factory=RouterSettings)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ class IceServerEntry(BaseModel):
 
 
 class RtcSettings(PluginSettings):
-    """How callers and the server reach each other by UDP."""
+    """The UDP addresses and ICE servers by which callers and the server reach each other."""
 
     rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
     rtc_port_range: PortRange = Field(None, description="UDP ports to bind, e.g. 10000-10100.")

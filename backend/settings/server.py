@@ -9,7 +9,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class ServerSettings(PluginSettings):
-    """How the server is addressed, and the processes that serve."""
+    """The names and addresses of the server, and its processes."""
 
     allowed_hosts: HostNames = Field(
         [],

@@ -35,9 +35,9 @@ class BackgroundSettings(PluginSettings, env_prefix="BACKGROUND__"):
 class CoordinatorSettings(PluginSettings, env_prefix="COORDINATOR__"):
     """The model that the coordinator asks, and how often."""
 
-    enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")
+    enabled: bool = Field(True, description="false: results are delivered as they are, without a digest.")
     model: str = Field("", description="Model that decides on digests; empty: THINKER_MODEL.")
     min_interval_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")
     max_result_wait_s: float = Field(
-        20, ge=0, description="Seconds after which a result is thought about while its user is not on a call."
+        20, ge=0, description="Seconds after which a result is considered while its user is not on a call."
     )

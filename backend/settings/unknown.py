@@ -67,7 +67,7 @@ def unknown_settings(
     ours = {name.upper() for name in _in_file(env_file)}
     sentences = []
     for name in sorted(ours | {name.upper() for name in environment}):
-        if name in advice:
+        if name in advice and name not in known:
             what = f"Set {advice[name]} instead." if advice[name].isupper() else advice[name]
             sentences.append(f"{name} is no longer a setting. {what}")
         elif name not in known and not name.startswith(nested):
@@ -77,12 +77,13 @@ def unknown_settings(
 
 def _slip(name: str, known: Set[str], is_ours: bool) -> list[str]:
     """Return the sentence about an unknown name; none where it may be a variable of others."""
-    prefix = name.partition("__")[0] + "__"
-    group = {each.removeprefix(prefix) for each in known if each.startswith(prefix)}
-    is_ours = is_ours or bool(group)
-    near = difflib.get_close_matches(name.removeprefix(prefix), group or known, 1, ALIKE_IN_FILE if is_ours else ALIKE)
+    group, nested, _ = name.partition("__")
+    prefix = group + nested if nested and any(each.startswith(group + nested) for each in known) else ""
+    candidates = [each.removeprefix(prefix) for each in known if each.startswith(prefix)]
+    is_ours = is_ours or bool(prefix)
+    near = difflib.get_close_matches(name.removeprefix(prefix), candidates, 1, ALIKE_IN_FILE if is_ours else ALIKE)
     if near:
-        return [f"{name} is not a setting. Did you mean {prefix if group else ''}{near[0]}?"]
+        return [f"{name} is not a setting. Did you mean {prefix}{near[0]}?"]
     return [f"{name} is not a setting."] if is_ours else []
 
 

@@ -66,11 +66,15 @@ class WriteQueue(Generic[W]):
             self.dropped += 1
             return
         if self.depth >= self._limit:
-            self._waiting.popleft()
+            del self._waiting[next((at for at, each in enumerate(self._waiting) if self._may_drop(each)), 0)]
             self.dropped += 1
         self._waiting.append(write)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work(), name=f"writes to the {self._store}")
+
+    def _may_drop(self, write: W | asyncio.Event) -> bool:
+        """Return whether a full queue may drop the write; if it may drop none, it drops the oldest."""
+        return True
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
         """Wait until all writes enqueued so far are done. Raises `unavailable` after `within_s` seconds."""

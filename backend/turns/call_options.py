@@ -33,7 +33,7 @@ class CallOptions(ValueObject):
     """The character that takes the place of the usual one; empty: the usual one."""
     tools: tuple[ClientTool, ...] = ()
     tool_choice: Any = "auto"
-    """Whether the model may call tools: `auto`, `none`, `required`, or the one it must call, as the API names it."""
+    """The use of tools: `auto`, `none`, `required`, or the tool that the model must call, as in the Realtime API."""
     thinkers: bool = True
     """The server offers its Thinkers, speaks fillers by itself, and stays silent when it is not addressed."""
     voice: str = ""

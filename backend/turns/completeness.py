@@ -36,7 +36,7 @@ _PHRASES = {
 
 
 _LEARNT = json.loads((Path(__file__).parent / "languages" / "en_weights.json").read_bytes())
-"""What `scripts/train_completeness.py` learned."""
+"""The weights that `scripts/train_completeness.py` has learned."""
 _WEIGHTS: dict[str, float] = _LEARNT["features"]
 _TRIGRAM: tuple[float, float, float] = tuple(_LEARNT["trigram"])
 """The factors of the words' score and of the trigram model's log10 probability, and the offset."""

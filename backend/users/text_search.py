@@ -37,9 +37,6 @@ class TextSearch:
         self._vectors = vectors
         self._filling: dict[str, asyncio.Task[None]] = {}
 
-    def __repr__(self) -> str:
-        return f"TextSearch({self._embedder.model if self._embedder else 'words'}, {len(self._filling)} filling)"
-
     async def fitting(
         self, user_id: str, question: str, texts: Sequence[str], limit: int, *, whole: bool = False
     ) -> list[int]:
@@ -73,6 +70,10 @@ class TextSearch:
     async def settle(self) -> None:
         """Wait for texts that are being embedded in the background."""
         await asyncio.gather(*self._filling.values(), return_exceptions=True)
+
+    async def forget(self, user_id: str) -> None:
+        """Stop embedding texts of a user that is being erased, and return when none is embedded."""
+        await cancel_all([fill] if (fill := self._filling.get(user_id)) else [])
 
     async def close(self) -> None:
         """Stop embedding in the background."""

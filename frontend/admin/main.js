@@ -1,4 +1,4 @@
-/** The operator's page: asks for the figures every two seconds while somebody looks, and shows them. */
+/** The operator's page: asks for the figures every two seconds while it is visible, and shows them. */
 
 import { ApiError, request } from "../api.js";
 import { part, setText } from "../view/dom.js";

@@ -6,7 +6,7 @@ export const MOST_ATTEMPTS = 10;
 
 /**
  * @param {number} attempt from 1
- * @param {number} [chance] 0 to 1: pages that lost the same server must not all come back at once
+ * @param {number} [chance] 0 to 1: pages that lost the same server must not all come back together
  * @returns {number | null} ms; null: enough
  */
 export function waitBefore(attempt, chance = Math.random()) {

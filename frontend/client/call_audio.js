@@ -27,7 +27,7 @@ import { openMicrophone, silentStream } from "./microphone.js";
  * @property {(problem: AudioProblem, error?: unknown) => void} onProblem the call goes on
  * @property {() => void} onSound the browser plays, perhaps after it had refused
  * @property {(direction: "in" | "out", stream: MediaStream | null, context: AudioContext) => void} onStream the sound of
- *   a direction, e.g. for a meter; null: there is none any more
+ *   a direction, e.g. for a meter; null: it has ended
  */
 
 /** @type {readonly ("in" | "out")[]} */
@@ -69,7 +69,7 @@ export class CallAudio {
    * Open the microphone, or a silent stream for a caller who types. Rejects with the browser's own error.
    * @param {boolean} silent
    * @param {() => boolean} isWanted asked when the stream is there, which may take the user a while to allow
-   * @returns {Promise<boolean>} false: nobody wants it any more
+   * @returns {Promise<boolean>} false: it is no longer wanted
    */
   async open(silent, isWanted) {
     void this.context.resume();

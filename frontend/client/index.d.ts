@@ -60,7 +60,7 @@ export interface Events {
   sound: undefined;
   microphone: MicrophoneState;
   speaker: SpeakerState;
-  /** The sound of a direction, e.g. for a meter; null: there is none any more. */
+  /** The sound of a direction, e.g. for a meter; null: it has ended. */
   stream: { direction: "in" | "out"; stream: MediaStream | null; context: AudioContext };
 
   // What the server reports.

@@ -70,7 +70,7 @@ export class ReconnectingCall {
     this.opening = opening;
   }
 
-  /** Open the microphone and dial; while waiting to dial again, do so at once. @param {boolean} silent the caller only types */
+  /** Open the microphone and dial; while waiting to dial again, dial immediately. @param {boolean} silent the caller only types */
   async start(silent) {
     if (this.#retries) return this.#tryNow();
     if (this.connection) return;

@@ -1,5 +1,5 @@
 /**
- * A voice call from a web page, to its own server or another's: connect, mute, type, and be told what happens.
+ * A voice call from a web page, to its own server or another's: connect, mute, type, and hear of what happens.
  *
  *     import { VoiceClient } from "https://voice.example/client/index.js";
  *
@@ -72,7 +72,7 @@ export class VoiceClient {
     return () => void listeners.delete(listener);
   }
 
-  /** Place a call, or dial a lost one at once. @param {{silent?: boolean}} [options] silent: the caller only types */
+  /** Place a call, or dial a lost one immediately. @param {{silent?: boolean}} [options] silent: the caller only types */
   connect({ silent = false } = {}) {
     return this.call.start(silent);
   }

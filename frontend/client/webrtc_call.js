@@ -31,7 +31,7 @@ export class WebRtcCall {
   }
 
   /**
-   * Send the offer, and take the answer with its session. The offer goes out at once, without candidates of ours: the
+   * Send the offer, and take the answer with its session. The offer goes out immediately, without candidates of ours: the
    * server learns our address from the first packet, so there is nothing to gather or wait for.
    * @param {import("./server.js").Opening} opening
    */

@@ -88,7 +88,7 @@ export class WebSocketCall {
     return voice.port;
   }
 
-  /** Send the microphone: filter, then the worklet, whose pieces are sent as they come. */
+  /** Send the microphone: filter, then the worklet, with its pieces sent as they come. */
   #startCapture() {
     const filter = lowPass(this.context);
     const capture = new AudioWorkletNode(this.context, "capture", { numberOfOutputs: 0 });
@@ -118,7 +118,7 @@ export class WebSocketCall {
     }
   }
 
-  /** The session's event stream gives the reason for an end; a lost connection only we can notice. */
+  /** The session's event stream gives the reason for an end; only we can notice a lost connection. */
   #closed() {
     if (this.#over) return;
     clearTimeout(this.#timer);

@@ -2,7 +2,7 @@
 
 /**
  * `asked` the question stands, since the caller wishes it · `given` for this call, until they or the server end it ·
- * `refused` they do not wish it, or not any more
+ * `refused` they do not wish it, or no longer
  * @typedef {object} Recording
  * @property {"unasked" | "asked" | "given" | "refused"} consent
  * @property {boolean} on the call is being recorded now

@@ -62,7 +62,7 @@ export function askedOfThinker(thinkers, { id, asked }) {
 }
 
 /**
- * The call is over: nobody waits for unfinished work any more, and nothing can be asked of it.
+ * The call is over: unfinished work is abandoned, and nothing can be asked of it.
  * @param {readonly Thinker[]} thinkers
  * @returns {readonly Thinker[]}
  */

@@ -95,7 +95,7 @@ export function interrupted(transcript, { item_id, heard, content }, at) {
   return releaseAnchor(upsert(transcript, { ...entry, state: "interrupted" }, at), item_id);
 }
 
-/** The connection is lost or over: nothing is being said any more. @param {Transcript} transcript @returns {Transcript} */
+/** The connection is lost or over: nothing more is being said. @param {Transcript} transcript @returns {Transcript} */
 export function silenced(transcript) {
   if (!transcript.entries.some(isUnderWay)) return transcript;
   const entries = transcript.entries.map((entry) => (isUnderWay(entry) ? { ...entry, heard: entry.text, state: /** @type {const} */ ("final") } : entry));

@@ -325,8 +325,6 @@ export default {
   "reason.eager": "Antworten sollen sofort kommen",
   "reason.nothing_known": "noch waren keine Worte bekannt",
   "reason.own_pauses": "Ihre eigenen Pausen sind so lang",
-  "reason.rather_complete": "es war wohl vollständig",
-  "reason.slow_reply": "die Antwort braucht ohnehin so lange",
 
   // memory
   "memory.title": "Was ich über Sie weiß",

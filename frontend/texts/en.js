@@ -325,8 +325,6 @@ export default {
   "reason.eager": "answers should come at once",
   "reason.nothing_known": "no words were known yet",
   "reason.own_pauses": "you often pause that long",
-  "reason.rather_complete": "it was probably complete",
-  "reason.slow_reply": "the answer takes that long anyway",
 
   // memory
   "memory.title": "What I remember about you",

@@ -325,8 +325,6 @@ export default {
   "reason.eager": "las respuestas deben llegar enseguida",
   "reason.nothing_known": "aún no se conocían palabras",
   "reason.own_pauses": "tus propias pausas son así de largas",
-  "reason.rather_complete": "probablemente estaba completo",
-  "reason.slow_reply": "la respuesta tarda eso de todos modos",
 
   // memory
   "memory.title": "Lo que recuerdo de ti",

@@ -325,8 +325,6 @@ export default {
   "reason.eager": "les réponses doivent venir tout de suite",
   "reason.nothing_known": "aucun mot n'était encore connu",
   "reason.own_pauses": "vos propres pauses sont aussi longues",
-  "reason.rather_complete": "c'était sans doute complet",
-  "reason.slow_reply": "la réponse prend ce temps de toute façon",
 
   // memory
   "memory.title": "Ce que je sais de vous",

@@ -319,8 +319,6 @@ export default {
   "reason.eager": "すぐに答える設定",
   "reason.nothing_known": "まだ言葉が分からない",
   "reason.own_pauses": "ふだんの間も同じくらい長い",
-  "reason.rather_complete": "おそらく話し終わった",
-  "reason.slow_reply": "答えにもともと時間がかかる",
 
   // memory
   "memory.title": "あなたについて覚えていること",

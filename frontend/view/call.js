@@ -115,7 +115,7 @@ function showFloor(state) {
   setText(part("floor"), waiting ? t("floor.push") : unheard(state, shown) || (key && t(key)) || invitation(state));
 }
 
-/** What a caller does who cannot be heard. @param {import("../store.js").State} state @param {string} floor */
+/** What a caller who cannot be heard may do. @param {import("../store.js").State} state @param {string} floor */
 function unheard({ microphone }, floor) {
   if (floor !== "listening") return "";
   if (microphone.mode === "silent") return t("floor.silent");

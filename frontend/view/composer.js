@@ -64,7 +64,7 @@ function chips(config, onPick) {
 }
 
 /**
- * Ask an example at once: where no call is under way, one begins.
+ * Send an example; where no call is under way, one begins.
  * @param {string} text
  * @param {HTMLInputElement} input
  * @param {import("../store.js").Store} store

@@ -1,6 +1,6 @@
 /**
  * The live waveform of each side: the last seconds of its voice, the newest on the right, and its level for those who
- * do not see it. Nothing is drawn while nobody speaks. With reduced motion nothing wanders: one bar is as long as the
+ * do not see it. Nothing is drawn in silence. With reduced motion nothing wanders: one bar is as long as the
  * voice is loud.
  */
 
@@ -8,7 +8,7 @@ import { part, whenColoursChange } from "./dom.js";
 
 const COLUMNS = 48;
 const COLUMN_MS = 50;
-/** A pause in the levels after which the waveform begins anew: between two calls, or in a tab that nobody saw. */
+/** A pause in the levels after which the waveform begins again: between two calls, or in a hidden tab. */
 const ANEW_MS = 1_000;
 const ANNOUNCE_EVERY_MS = 1_000;
 /** The share of the height that a silent column has. */
@@ -69,7 +69,7 @@ function paint({ pen, canvas, heights }) {
   pen.fill();
 }
 
-/** Set the meter's value once a second at most, and at once in silence. @param {Wave} wave @param {number} percent @param {number} now */
+/** Set the meter's value once a second at most, but immediately in silence. @param {Wave} wave @param {number} percent @param {number} now */
 function announce(wave, percent, now) {
   if (percent === wave.told || (percent > 0 && now - wave.toldAt < ANNOUNCE_EVERY_MS)) return;
   wave.told = percent;

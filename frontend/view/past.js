@@ -13,7 +13,7 @@ const TYPING_MS = 250; // without a key before the words are searched for
 export function show(place, { store, conversation }) {
   const dialog = /** @type {HTMLDialogElement} */ (place);
   const parts = build(dialog);
-  /** The search whose answer is shown; the answer to an earlier one is not. */
+  /** The number of the newest search: the answer to an earlier one is not shown. */
   let search = 0;
   let timer = 0;
   let oldest = 0;

@@ -1,4 +1,4 @@
-/** Plays a recording, both sides together, and follows it in what was said: a line that is chosen is heard. */
+/** Plays a recording, both sides together, and follows it in what was said: choose a line to hear it. */
 
 import { piecesOf, soundingAt, wordAt } from "../state/playback.js";
 import { number, t } from "../texts.js";
@@ -46,7 +46,7 @@ export function playerOf(recording, say) {
     cancelAnimationFrame(frame);
     follow();
   };
-  const play = () => void audio.play().catch(() => {});  // what cannot be played is told by `error`
+  const play = () => void audio.play().catch(() => {});  // the event `error` reports what cannot be played
   audio.addEventListener("play", () => (cancelAnimationFrame(frame), run()));
   for (const event of ["pause", "ended", "seeked"]) audio.addEventListener(event, () => audio.paused && rest());
   bar.play.addEventListener("click", () => (audio.paused ? play() : audio.pause()));
@@ -129,7 +129,7 @@ function lanesOf({ utterances, duration_ms: length }) {
   return lanes;
 }
 
-/** One thing that was said, as a line to be chosen. @param {Utterance} utterance */
+/** One utterance, as a line to choose. @param {Utterance} utterance */
 function lineOf(utterance) {
   const { role, from_ms: from, typed, interrupted, words } = utterance;
   const remark = [typed && t("player.typed"), interrupted && t("player.cut")].filter(Boolean).join(" · ");

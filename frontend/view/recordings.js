@@ -29,7 +29,7 @@ export function openRecordings(id = "") {
 class RecordingsDialog {
   /** @type {(() => void) | null} ends the player */
   #leave = null;
-  /** The question whose answer is awaited: the answer to an earlier one is not shown. */
+  /** The number of the newest request: the answer to an earlier one is not shown. */
   #asked = 0;
 
   constructor() {
@@ -141,7 +141,7 @@ class RecordingsDialog {
     this.title.focus();
   }
 
-  /** What the server answers, or null: then the user is told why. @template T @param {Promise<T>} asked @returns {Promise<T | null>} */
+  /** What the server answers, or null: then the user sees why. @template T @param {Promise<T>} asked @returns {Promise<T | null>} */
   async #answer(asked) {
     try {
       return await asked;

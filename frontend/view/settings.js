@@ -128,7 +128,7 @@ function modelChoice({ provider, name, model }) {
   return { value: provider, label: `${name}: ${model}` };
 }
 
-/** The three styles, of which the server's own is the one of who has not chosen. @param {string} own @returns {Choice[]} */
+/** The three styles, of which the server's own holds where the user has not chosen. @param {string} own @returns {Choice[]} */
 function stylesBut(own) {
   /** @type {readonly [string, Key][]} */
   const styles = [["patient", "settings.patient"], ["balanced", "settings.balanced"], ["eager", "settings.eager"]];

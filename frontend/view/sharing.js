@@ -1,4 +1,4 @@
-/** Sharing what was said: a link that anybody may read by, for some days, and all of the user's links to be revoked. */
+/** Sharing what was said: a public link that works for some days, and all of the user's links, to revoke them. */
 
 import { ApiError, deleteLink, getLinks, postLink } from "../api.js";
 import { dateTime, saysAsServer, t } from "../texts.js";
@@ -113,7 +113,7 @@ class Sharing {
     this.days.focus();
   }
 
-  /** What the server answers, or null: then the user is told why. @template T @param {Promise<T>} asked @returns {Promise<T | null>} */
+  /** What the server answers, or null: then the user sees why. @template T @param {Promise<T>} asked @returns {Promise<T | null>} */
   async #answer(asked) {
     try {
       return await asked;

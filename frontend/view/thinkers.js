@@ -34,7 +34,7 @@ export function showThinkers(store, conversation) {
   });
 }
 
-/** On narrow windows the cards are behind a button: how many work, and what became of the last, is told beside it. @param {readonly Thinker[]} thinkers */
+/** On narrow windows the cards are behind a button. Beside it stands which Thinkers work, or how the last one ended. @param {readonly Thinker[]} thinkers */
 function showNarrow(thinkers) {
   const working = thinkers.filter(isWorking);
   const badge = part("side-badge");

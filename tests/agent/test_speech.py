@@ -72,6 +72,7 @@ def test_a_long_text_of_opening_marks_becomes_speakable() -> None:
     assert speakable("[" * 5_000 + "*" * 5_000 + "https://" * 1_000)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "piece", ["\n", " ", "【", "[", "<a", "`", "**a ", "__", "~~", "*a", "1,", "1-", "http://", ".'", "&#9", "&#", "| "]
 )

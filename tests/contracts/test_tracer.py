@@ -52,6 +52,7 @@ async def test_only_tasks_that_begin_within_a_span_see_it(tracer: Tracer) -> Non
     assert await outside is NO_SPAN is current_span()
 
 
+@pytest.mark.alone
 def test_a_span_that_traces_nothing_costs_less_than_a_microsecond() -> None:
     def cost(rounds: int = 2_000) -> float:
         began = time.perf_counter()

@@ -21,6 +21,7 @@ from tests.support.redis_server import running_redis
 from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.alone
 LONGEST_S = 0.05
 MONITOR = """
 import asyncio, pathlib, time

@@ -7,8 +7,10 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from backend.errors import TooMany
+from backend.notifications import delivery
 from backend.notifications.notices import Notice, spoken_text
 from backend.notifications.reminders import DESERTED_S, KEEP_S, PAUSES_S
 from backend.page_events import NoticeChanged, NoticeContent, ReminderChanged
@@ -202,6 +204,19 @@ async def test_one_of_several_processes_delivers_a_reminder() -> None:
             assert first[outcome] + second[outcome] == first["due"] + second["due"] == 5
         assert world.posts.total() == 5 and set(world.posts.values()) == {1}
         assert await one.delivery.execute() == dict.fromkeys(first, 0), "executing it again does nothing"
+
+
+async def test_a_users_reminder_is_executed_behind_any_number_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "EXECUTE_LIMIT", 2)
+    async with Process(World()) as one:
+        own = await one.set()
+        for number in range(2):
+            await one.reminders.add(replace(own, owner=f"eve{number}", at=own.at - 60))
+        assert (await one.delivery.execute(USER))["due"] == 0, "it is not time yet"
+        one.world.now = own.at
+        assert (await one.delivery.execute(USER))["due"] == 1
+        assert [notice.source for notice in one.world.waiting.values()] == ["r1"]
+        assert (await one.delivery.execute())["due"] == 2, "the others' still wait"
 
 
 async def test_the_loop_sleeps_until_a_reminder_is_due_and_wakes_for_new_ones() -> None:

@@ -15,11 +15,11 @@ from tests.call.world import PlacedCall, placed_call
 from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
-from tests.support.ways import documented, files_passed, files_passed_within
+from tests.support.ways import documented, files_passed, files_passed_within, slow_clock
 from tests.thinkers.test_way import mentioned
 
 NOTICE = Notice("research-1", "The research about bees is done.", source="task-1")
-LIMITS = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, notice_after_s=2.0)
+LIMITS = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, notice_after_s=0.3)
 """The notice comes while the floor is not quiet for long enough yet, so that the machine has to be woken for it."""
 
 
@@ -52,19 +52,20 @@ async def test_a_notice_passes_the_files_that_the_page_lists(redis: RedisProcess
         dispatcher(redis) as serving,
         placed_call(limits=LIMITS, subscribe=serving.subscribe) as call,
     ):
-        await call.type_and_answer()
-        await until(lambda: serving.is_on_call("ada"))
-        with files_passed() as passed:
-            await worker.notify("ada", NOTICE)
-            await until(lambda: was_asked_for(call))
-        [note] = call.done(do.AddNote)
-        assert NOTICE.text in note.text
-        await call.begin_reply("By the way: the research about bees is done.")
-        await call.finish_reply()
-        with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
-            await call.play_out()
-            await until(lambda: is_gone(worker))
-        assert [data["state"] for data in call.events_of("notice")] == ["waiting", "speaking", "told"]
+        with slow_clock():
+            await call.type_and_answer()
+            await until(lambda: serving.is_on_call("ada"))
+            with files_passed() as passed:
+                await worker.notify("ada", NOTICE)
+                await until(lambda: was_asked_for(call))
+            [note] = call.done(do.AddNote)
+            assert NOTICE.text in note.text
+            await call.begin_reply("By the way: the research about bees is done.")
+            await call.finish_reply()
+            with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
+                await call.play_out()
+                await until(lambda: is_gone(worker))
+            assert [data["state"] for data in call.events_of("notice")] == ["waiting", "speaking", "told"]
     passed |= set().union(*passed_again)
     way, beside = documented("notice"), mentioned("Beside a notice's way")
     assert passed - beside == set(way)

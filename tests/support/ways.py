@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 BACKEND = Path(__file__).resolve().parents[2] / "backend"
+TIMES_SLOWER = 10
 ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
 
@@ -54,7 +57,7 @@ def files_passed() -> Iterator[Passed]:
             before = _file_of(frame.f_back.f_code) if frame.f_back else ""
             passed.hops += before not in ("", path)
 
-    with _profiled(note):
+    with slow_clock(), _profiled(note):
         yield passed
 
 
@@ -83,6 +86,24 @@ def files_passed_within(*roots: Callable[..., object]) -> Iterator[list[set[str]
 
     with _profiled(note):
         yield passed
+
+
+@contextmanager
+def slow_clock() -> Iterator[None]:
+    """Slow the running loop's clock, so that no timer of a machine that stalls becomes a step of the way."""
+    try:
+        loop: Any = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = None
+    if loop is None or "time" in vars(loop):
+        yield
+        return
+    began = loop.time()
+    loop.time = lambda: began + (time.monotonic() - began) / TIMES_SLOWER
+    try:
+        yield
+    finally:
+        del loop.time
 
 
 @cache

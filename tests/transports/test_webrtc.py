@@ -239,6 +239,7 @@ async def test_packets_leave_on_the_beat_with_correct_timestamps() -> None:
     assert stamped[-1] == pytest.approx(took[-1], abs=0.15)
 
 
+@pytest.mark.alone
 async def test_our_path_adds_little_more_than_a_frame_in_each_direction() -> None:
     inward, outward = [], []
     async with read_call() as (transport, caller, reader):

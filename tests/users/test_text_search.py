@@ -147,6 +147,21 @@ async def test_a_vector_is_deleted_with_its_text_with_its_user_and_in_time() -> 
     assert await at.redis.keys("user:ada:*") == []
 
 
+async def test_texts_that_are_embedded_during_an_erasure_leave_no_vectors() -> None:
+    at = World()
+    await at.memories.add("ada", "Rex barks at the postman.")
+    search, texts = at.search(), await at.texts()
+    at.model.may_answer.clear()
+    asked = asyncio.create_task(found(search, "Any pet?", texts))
+    await asyncio.sleep(0.05)
+    await search.forget("ada")
+    await at.memories.erase("ada")
+    at.model.may_answer.set()
+    await asked
+    await asyncio.sleep(0.1)
+    assert await at.redis.keys("user:ada:*") == []
+
+
 async def test_an_unknown_user_has_a_search_by_words_only() -> None:
     at = World()
     assert await at.search().fitting("", "Where is the bike?", ["The bike is red."], 3) == [0]

@@ -13,7 +13,7 @@ class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
     """The address of the customer's own deployment, and its credentials."""
 
     endpoint: str = Field("", pattern=r"^(https?://[^/\s]+.*)?$", description="https://NAME.openai.azure.com.")
-    deployment: str = Field("", description="The deployment of a realtime model, named as its model is elsewhere.")
+    deployment: str = Field("", description="The deployment of a realtime model; its name stands for the model's.")
     api_key: SecretStr = Field(SecretStr(""), description="A key of the resource, sent as `api-key`.")
     tenant_id: str = Field(
         "", pattern=r"^[\w.-]*$", description="Microsoft Entra's tenant, for a token in place of a key."

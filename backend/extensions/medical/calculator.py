@@ -1,6 +1,6 @@
 """The medical calculator: well-known clinical scores and formulas by name, with units, ranges, meaning and source.
 
-Every input of a score must be given: a finding that was not mentioned is not the same as one that is absent.
+Every input of a score must be given: a finding that was not mentioned may still be present.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Values = Mapping[str, Any]
 Compute = Callable[[Values], tuple[float, str]]
 """Returns the number and its meaning, from values that were checked."""
 Inputs = Mapping[str, Any]
-"""The type of each input, by its name: a number in a range, a yes or no, or one of some words."""
+"""The type of each input, by its name: a number in a range, true or false, or one word of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ def _yes_no(*names: str) -> dict[str, Any]:
 
 
 def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
-    """Return the meaning of the first band with its (exclusive) upper end above `value`."""
+    """Return the meaning of the first band that ends above `value`; `beyond` if there is none."""
     return next((meaning for end, meaning in bands if value < end), beyond)
 
 
 def _step(value: float, steps: tuple[tuple[float, int], ...], beyond: int) -> int:
-    """Return the points of the first step with its (inclusive) upper end not below `value`."""
+    """Return the points of the first step that ends at or above `value`; `beyond` if there is none."""
     return next((points for end, points in steps if value <= end), beyond)
 
 
@@ -301,7 +301,7 @@ async def medical_calculator(
     score: Annotated[str, Field(max_length=64, description="The score's name, as listed.")],
     values: Annotated[dict[str, float | bool | str], "The inputs by name."],
 ) -> Result:
-    """Raise `ToolFailed` that says what is missing, unknown or out of range."""
+    """Return a score's value, unit and meaning. Raise `ToolFailed` that names missing, unknown or impossible inputs."""
     chosen = SCORES.get(score.strip().lower())
     if chosen is None:
         raise refused(f"There is no score {score!r}. The scores are: {', '.join(SCORES)}.")

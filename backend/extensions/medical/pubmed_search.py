@@ -1,7 +1,7 @@
-"""The search in medical literature: PubMed, through NCBI's E-utilities (no key needed, three requests a second).
+"""The tool `pubmed_search` searches PubMed through NCBI's E-utilities (no key needed, three requests a second).
 
-Documented at ncbi.nlm.nih.gov/books/NBK25499: `esearch` finds ids, `esummary` describes them, `efetch` gives the
-abstracts, which exist as XML only.
+They are documented at ncbi.nlm.nih.gov/books/NBK25499. `esearch` finds ids, `esummary` describes articles, and
+`efetch` returns abstracts, as XML only.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def pubmed_search(
     since_year: Annotated[int | None, Field(ge=1900, le=2100, description="Published in this year or later.")] = None,
     count: Annotated[int, Field(ge=1, le=5, description="How many articles.")] = 3,
 ) -> Result:
-    """Return an empty list when nothing matches. Raise `ServiceUnreachable` or `ToolFailed`: no sample is made up."""
+    """Return matching articles, or an empty list. Raise `ServiceUnreachable` or `ToolFailed`."""
     pubmed = _Pubmed(http, settings)
     terms = (f"({query})", KINDS.get(kind), f"{since_year}:3000[dp]" if since_year else None)
     ids = await pubmed.ids(" AND ".join(filter(None, terms)), count)
@@ -108,7 +108,7 @@ class _Pubmed:
         return {id_: found for id_ in ids if isinstance(found := result.get(id_), _Summary)}
 
     async def abstracts(self, ids: list[str]) -> dict[str, str]:
-        """Return the abstracts by id, or none when they cannot be had, since titles alone are useful."""
+        """Return the abstracts by id. If the request fails, return none: titles alone are useful."""
         params = {**self._params, "id": ",".join(ids), "retmode": "xml"}
         try:
             text = await fetch_text(self._http, SERVICE, f"{self._url}/efetch.fcgi", params)

@@ -1,4 +1,4 @@
-"""The documented JSON and XML of NCBI's E-utilities, for a local stand-in."""
+"""A local stand-in for NCBI's E-utilities, which answers with the documented JSON and XML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from backend.testing.services.services import StandIn
 
 
 def summary(title: str, **fields: Any) -> dict[str, Any]:
-    """Return an article as `esummary` has it."""
+    """Return an article in the form of `esummary`."""
     return {
         "title": title,
         "source": "Lancet",
@@ -28,7 +28,7 @@ ABSTRACTS = """<?xml version="1.0"?>
 
 
 def pubmed(request: Request) -> Reply:
-    """NCBI's E-utilities over two articles."""
+    """Answer a request as the E-utilities do, from two articles."""
     match request.path:
         case "/esearch.fcgi":
             ids = [] if "nothing" in request.query["term"] else ["11", "12"]

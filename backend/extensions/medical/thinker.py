@@ -1,4 +1,4 @@
-"""Health questions, answered from research articles, calculators and the operator's documents; never as a doctor."""
+"""Answers health questions from research articles, calculators and the operator's documents, but not as a doctor."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """Answer in the usual way, and always add that this is no doctor's advice."""
+    """Answer in the usual way, and always add that the assistant is not a doctor."""
     answer = await run.answer()
     if "doctor" in answer.text.lower():
         return answer

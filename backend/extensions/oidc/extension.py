@@ -15,7 +15,7 @@ from backend.runtime.extras import require
 
 @asynccontextmanager
 async def open_sign_in(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the provider. Raises `SetupError` where users are to sign in, and no provider is set."""
+    """Open the provider. Raises `SetupError` if ACCESS is `oidc` and no provider is set."""
     if "oidc" not in ground.settings.access.access:
         yield Opened(page=None)
         return

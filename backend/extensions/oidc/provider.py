@@ -1,8 +1,8 @@
-"""Signing in with OpenID Connect: the authorisation code flow with PKCE (RFC 7636), `state` and `nonce`.
+"""The sign-in with OpenID Connect: the authorisation code flow with PKCE (RFC 7636), `state` and `nonce`.
 
-Authlib words the requests and checks the claims, joserfc the signature; the requests go over the server's one HTTP
-client. A user is the provider's `sub` at its `iss`, hashed: no name or address of theirs is stored. Both packages are
-in the extra `oidc`, so they are imported when a user signs in.
+Authlib builds the requests and checks the claims; joserfc checks the signature. The requests use the server's HTTP
+client. A user's id is a hash of the claims `iss` and `sub`: no name or address is stored. Both packages are in the
+extra `oidc`, so they are imported when a user signs in.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from backend.errors import SignInFailed, SignInUnavailable
 from backend.extensions.oidc.settings import OidcSettings
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-"""The accepted signatures of ID tokens: none that a client's secret could make."""
+"""The accepted signature algorithms of ID tokens. None of them uses the client's secret as its key."""
 TIMEOUT_S = 10.0
 LEEWAY_S = 60
 """Seconds by which the provider's clock may differ from ours."""
 VERIFIER_BYTES = 48
-"""Random bytes of a verifier; as text it has 64 characters, within the 43 to 128 of RFC 7636."""
+"""Random bytes of a PKCE verifier, which has 64 characters as text (RFC 7636 allows 43 to 128)."""
 
 Metadata = Mapping[str, object]
 
 
 class SignIn(msgspec.Struct, frozen=True):
-    """A sign-in that has begun, and the visitor who began it. The provider's answer must fit it; Redis keeps it."""
+    """A sign-in under way, and the visitor who began it. Redis stores it; the provider's answer must match it."""
 
     redirect_uri: str
     visitor: str = ""
@@ -49,7 +49,7 @@ class SignedInUser:
 
 
 class OpenIdProvider:
-    """The one provider that users sign in at."""
+    """The OpenID provider at which users sign in."""
 
     def __init__(self, settings: OidcSettings, http: httpx2.AsyncClient) -> None:
         self._settings = settings
@@ -59,7 +59,7 @@ class OpenIdProvider:
         self._metadata: Metadata | None = None
 
     async def begin(self, state: str, sign_in: SignIn) -> str:
-        """Return the provider's address to send the browser to. Raises `SignInUnavailable`."""
+        """Return the address of the provider's sign-in page. Raises `SignInUnavailable`."""
         from authlib.oauth2.client import OAuth2Client
 
         metadata = await self._discovered()
@@ -125,9 +125,9 @@ class OpenIdProvider:
         if self._metadata is None:
             found = await self._asked("GET", f"{self._settings.issuer}/.well-known/openid-configuration")
             if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:
-                raise SignInUnavailable("The provider calls itself by another name than OIDC__ISSUER.")
+                raise SignInUnavailable("The provider names another issuer than OIDC__ISSUER.")
             if missing := {"authorization_endpoint", "token_endpoint", "jwks_uri"} - found.keys():
-                raise SignInUnavailable(f"The provider does not name its {', '.join(sorted(missing))}.")
+                raise SignInUnavailable(f"The provider's metadata lack {', '.join(sorted(missing))}.")
             self._metadata = found
         return self._metadata
 

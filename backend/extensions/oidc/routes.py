@@ -1,7 +1,7 @@
-"""`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and out.
+"""`/auth/login`, `/auth/callback` and `/auth/logout`: users sign in at the operator's OpenID provider, and sign out.
 
-A visitor who signs in for the first time becomes the account (`access/store.py`). The sign-in is bound to the browser
-that began it by a cookie, so that no link signs a user in as another.
+A visitor who signs in for the first time becomes the account (`access/store.py`). A cookie binds the
+sign-in to the browser that began it, so that no link can sign a user in to another person's account.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from backend.http.context import Caller, Context, Here
 from backend.observability.security_log import SecurityEvent, security_event
 
 SIGN_IN_WITHIN_S = 600
-"""Seconds a user may take at the provider."""
+"""The longest time, in seconds, that a user may take to sign in at the provider."""
 PENDING = "sign-in"
 """The cookie of a browser that is signing in."""
 CODE_CHARS = 2_048
 DECLINED = "access_denied"
-"""The error of a provider when the user does not agree (RFC 6749, section 4.1.2.1)."""
+"""The provider's error code for a user who declined (RFC 6749, section 4.1.2.1)."""
 
 router = APIRouter(tags=["sign-in"])
 
@@ -61,9 +61,9 @@ async def callback(
     code: Annotated[str, Query(max_length=CODE_CHARS)] = "",
     error: Annotated[str, Query(max_length=128)] = "",
 ) -> Response:
-    """Take the provider's answer, sign the user in, and show the page; a user who declined there sees it, too.
+    """Take the provider's answer, sign the user in, and show the page. A user who declined sees the page, too.
 
-    401 for an answer that fits no sign-in here.
+    401 for an answer that matches no sign-in under way.
     """
     await here.messages.take(f"sign-in {caller.principal.address}", here.now())
     provider, scheme = _provider(here), request.url.scheme
@@ -91,7 +91,7 @@ async def callback(
 
 @router.post("/auth/logout")
 async def logout(request: Request, response: Response, here: Here, caller: Caller) -> dict[str, bool]:
-    """Sign the user out, in every browser. 503 when memory is out of reach: ask again."""
+    """Sign the user out, in every browser. 503 when the memory store is unavailable: try again."""
     if caller.principal.credential == "oidc":
         await here.services.people.access_store.revoke(caller.account)
         security_event(SecurityEvent.CREDENTIALS_REVOKED, caller.principal, "signed out")
@@ -100,7 +100,7 @@ async def logout(request: Request, response: Response, here: Here, caller: Calle
 
 
 async def _link(here: Context, account: str, begun: SignIn) -> str:
-    """Return the id under which the account's data is stored. Data that holds only for the visitor ends."""
+    """Link the visitor to the account, and return the id of its data. The visitor's own calls and permissions end."""
     services = here.services
     data = await services.people.access_store.link(account, begun.visitor, begun.epoch)
     if data == begun.visitor:

@@ -23,8 +23,8 @@ class OidcSettings(PluginSettings, env_prefix="OIDC__"):
     @field_validator("issuer")
     @classmethod
     def _over_tls(cls, value: str) -> str:
-        if value and not re.match(r"https://[^/\s@]+", value) and not re.match(LOOPBACK, value):
-            raise ValueError("must start with https://: what it says is believed")
+        if value and not re.match(r"https://[^/\s@]+", value) and not re.match(LOOPBACK, value):  # loopback is safe
+            raise ValueError("must start with https://, since the server trusts its answers")
         return value.rstrip("/")
 
     @field_validator("admin_claim")

@@ -1,17 +1,17 @@
-"""Alibaba's Qwen-Omni-Realtime: the events of OpenAI's beta, of which it takes fewer.
+"""The codec of Alibaba's Qwen-Omni-Realtime, which takes some of the events of OpenAI's beta.
 
-Its documents are Model Studio's "Client events" and "Server events" (help.aliyun.com/zh/model-studio/client-events,
-server-events). What differs here:
+Sources: Model Studio's "Client events" and "Server events" (help.aliyun.com/zh/model-studio/client-events,
+server-events). The differences:
 
 - The session is flat, its tools are nested, and there is no `tool_choice` and no choice of parallel calls.
 - The caller's audio is PCM16 at 16 kHz, the model's at 24 kHz.
-- `conversation.item.create` takes results of functions only. What was said before, what the caller types and what we
-  note therefore stands in the instructions.
-- `response.create` and `response.cancel` have no fields. What is asked of one reply alone is put into the session
-  before it, and taken out before the next; a reply belongs to the oldest request that none belongs to.
-- While it finds turns, it answers them by itself; so we find them: `turn_detection` is null.
-- Nothing of what was said can be taken out again.
-- That an error of `response.create` says so in `param` is documented for its sibling Qwen-Audio only.
+- `conversation.item.create` takes function results only. So the instructions hold earlier messages, typed text and our
+  notes.
+- `response.create` and `response.cancel` have no fields. Directions for one reply are put into the session before it,
+  and removed before the next. A reply belongs to the oldest request that has no reply yet.
+- Its turn detection answers each turn by itself. So our detector finds the turns, and `turn_detection` is null.
+- Items cannot be deleted or truncated.
+- An error of `response.create` names it in `param`; this is documented only for its sibling Qwen-Audio.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ RENAMED = {
 }
 """The beta's names of events that were renamed later."""
 NOTES_KEPT = 60
-"""The newest texts in the instructions besides the briefing."""
+"""The number of notes in the instructions besides the briefing; the newest stay."""
 TOLD = "# What has happened in this call, the newest last\n\n"
 ACTIVE_REPLY = "conversation_already_has_active_response"
 
 
 class QwenCodec(RealtimeCodec):
-    """Translates for one connection, and keeps what the instructions have to tell."""
+    """Translates for one connection, and keeps the notes for the instructions."""
 
     def __init__(self, voice: Voice) -> None:
         super().__init__(voice, CAPABILITIES)
         self._resampler = Resampler(24_000, CAPABILITIES.input_rate_hz)
         self._notes: deque[str] = deque(maxlen=NOTES_KEPT)
         self._asked: deque[str] = deque()
-        """Requests without the beginning of a reply."""
+        """The requests without a reply yet, oldest first."""
         self._special = False
-        """The session holds directions for one reply alone."""
+        """True while the session holds directions for a single reply."""
         self._calls: dict[str, Json] = {}
-        """The calls of the reply in flight, by their id: they come before its end."""
+        """The tool calls of the current reply, by id; they come before its end."""
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ class QwenCodec(RealtimeCodec):
         return self._update(fixed if first else {})
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
-        """Return what was said before, as part of the instructions."""
+        """Return an update of the instructions with the messages of earlier calls."""
         names = {"user": "The caller said", "assistant": "You said"}
         self._notes.extend(f"{names[said.role]}: {said.text}" for said in history)
         return [self._update()] if history else []

@@ -1,6 +1,6 @@
-"""Qwen-Omni-Realtime's side of a connection, as Model Studio's "Client events" has it: unknown fields are refused.
+"""A scripted Qwen-Omni-Realtime that refuses fields unknown to Model Studio's "Client events".
 
-Its own fields are checked here, the others by the types of the `openai` package.
+Qwen's own fields are checked here, all others by the types of the `openai` package.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SESSION = {
     "instructions": (),
     "tools": (),
 }
-"""The fields that we change by `session.update`, with their values if there are few. Turns are found by the client."""
+"""The accepted fields of `session.update`, with their values if there are few. The client finds the turns."""
 
 
 class QwenRealtime(SchemaCheckedRealtime):

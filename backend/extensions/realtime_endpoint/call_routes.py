@@ -1,7 +1,7 @@
 """`/v1/realtime/calls`: calls over WebRTC in the OpenAI Realtime protocol, and the programs that follow them.
 
-`POST` takes an SDP offer, by itself or with a session in a form, and answers it. The call's id, `rtc_…`, opens its
-sideband (`GET /v1/realtime?call_id=`) and hangs it up, for its owner alone.
+`POST` takes an SDP offer, by itself or with a session in a form, and answers it. With the
+call's id, `rtc_…`, its owner opens the sideband (`GET /v1/realtime?call_id=`) or hangs up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from backend.sessions.handles import SessionHandle
 from backend.transports.base import Transport
 
 CALL = "rtc_"
-"""How a call's id begins; what follows is its session's."""
+"""The prefix of a call's id; the id of its session follows."""
 SDP = "application/sdp"
 FORM = "multipart/form-data"
 
@@ -56,7 +56,7 @@ router = APIRouter(tags=["realtime"])
     openapi_extra={"requestBody": OFFER_BODY},
 )
 async def place_call(request: Request, here: Here, caller: Caller, model: str = "") -> Response:
-    """Answer an SDP offer, and start the call. The form has `sdp`, and `session` as JSON; a client secret names one.
+    """Answer an SDP offer, and start the call. `session` comes as JSON in the form, or with the client secret.
 
     422 for a bad offer or session, 429 with Retry-After when there is no room.
     """
@@ -78,14 +78,14 @@ async def place_call(request: Request, here: Here, caller: Caller, model: str = 
 
 @router.post("/v1/realtime/calls/{call_id}/hangup", response_class=Response)
 async def hang_up(call_id: str, here: Here, caller: Caller) -> Response:
-    """End a call of the caller's. 404 for any other."""
+    """End one of the caller's calls. 404 for any other call."""
     session = await find_call(here, caller, call_id)
     await session.end("disconnected")
     return Response()
 
 
 async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHandle:
-    """Return the caller's call. Raises the one `NotFound`."""
+    """Return one of the caller's calls. Raises `NotFound`, also for calls of other users."""
     if not call_id.startswith(CALL):
         raise NotFound(
             "No such call.",
@@ -95,7 +95,7 @@ async def find_call(here: Context, caller: Identity, call_id: str) -> SessionHan
 
 
 async def follow_call(websocket: WebSocket, here: Context, call_id: str) -> None:
-    """Let a program of its owner's follow a call and act on it, until the call is over. Raises `VoiceError`."""
+    """Let a program of the call's owner follow the call and act on it until it is over. Raises `VoiceError`."""
     await here.messages.take(f"sidebands {address_key(websocket)}", here.now())
     handle = await find_call(here, identity_of(websocket), call_id)
     lost = asyncio.Event()

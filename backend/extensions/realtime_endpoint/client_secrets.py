@@ -1,8 +1,8 @@
 """Client secrets let a program's page begin calls over the Realtime protocol as its user.
 
-A secret is signed, so that what we did not make costs no look-up, and names an entry in its user's cache: every process
-reads it, it expires by itself, and it is exported and erased with the rest. It opens `/v1/realtime` and what is below
-it, and makes no other secret. One made with a cookie is void once the user's cookies are.
+A secret is signed, so that a forged one costs no look-up. It names an entry in its user's cache: every process can read
+it, it expires by itself, and it is exported and erased with the user's data. It opens `/v1/realtime` and the paths
+below, and cannot make another secret. A secret made with a cookie is void once the user's cookies are.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PREFIX = "ek_"
 LIFE_MIN_S = 10
 LIFE_MAX_S = 7_200
 LONGEST = 640
-"""Characters of a secret that are looked at."""
+"""The most characters of a secret; a longer one is not valid."""
 SALT = "client-secret"
 VOIDABLE = ("cookie", "oidc")
-"""Credentials that can be revoked while a secret of theirs lives."""
+"""Credentials that can be revoked before the secrets made with them expire."""
 
 
 class _StoredSession(msgspec.Struct, frozen=True):
-    """The session that a secret opens, as the one who made it."""
+    """The session that a secret opens, and the user who made the secret."""
 
     session: dict[str, Any]
     principal: Principal
@@ -54,15 +54,15 @@ async def make_secret(here: Context, caller: Identity, session: Json, life_s: in
     maker = replace(caller.principal, grants=frozenset({Grant.CALL}))
     kept = _StoredSession(session, maker, caller.origin, caller.age_s, caller.account, caller.epoch)
     await here.services.data.memory.cache_put(maker.user, _entry(name), msgspec.json.encode(kept).decode(), life_s)
-    user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol takes few characters
+    user = urlsafe_b64encode(maker.user.encode()).decode().rstrip("=")  # a subprotocol may have few kinds of characters
     signed = here.signatures.signer(SALT).sign(f"{user}{BETWEEN}{name}").decode()
     return PREFIX + signed, int(time.time()) + life_s
 
 
 async def identity_by_secret(connection: HTTPConnection) -> Identity:
-    """Return who made the secret that the request shows.
+    """Return the identity of the user who made the request's secret.
 
-    Raises `NotAdmitted` for a secret that is not ours, or over, and `MemoryUnavailable`.
+    Raises `NotAdmitted` for a forged or expired secret, and `MemoryUnavailable`.
     """
     kept = await _kept(context_of(connection), bearer(connection) or "")
     if kept is None:
@@ -85,7 +85,7 @@ async def _kept(here: Context, secret: str) -> _StoredSession | None:
     found = await services.data.memory.cache_get(owner, _entry(name))
     kept = _decoder.decode(found) if found is not None else None
     voidable = kept is not None and kept.principal.credential in VOIDABLE
-    if kept and voidable and await services.people.access_store.epoch(kept.account) != kept.epoch:
+    if kept and voidable and await services.people.access_store.epoch(kept.account) != kept.epoch:  # revoked
         return None
     return kept
 

@@ -17,17 +17,17 @@ SEND_WITHIN_S = 5.0
 LAST_WITHIN_S = 1.0
 """Seconds the last events have to leave."""
 OUTBOX_BYTES = 24_000_000
-"""Bytes that wait for a client that does not read: five minutes of a reply. Then it is given up."""
+"""Bytes that may wait for a client that does not read: five minutes of a reply. Beyond, it is disconnected."""
 NORMAL = 1000
 
 encode_event = msgspec.json.Encoder().encode
 
 
 class EventSocket:
-    """The way out of an accepted WebSocket; `run` sends until it is cancelled."""
+    """Sends events over an accepted WebSocket; `run` does so until it is cancelled."""
 
     def __init__(self, socket: WebSocket, on_lost: Callable[[TransportLost], None]) -> None:
-        """`on_lost` learns that the client is too slow, or gone."""
+        """`on_lost` is called when the client is too slow, or gone."""
         self._socket = socket
         self._on_lost = on_lost
         self._outbox: asyncio.Queue[bytes] = asyncio.Queue()  # bounded by its bytes

@@ -14,7 +14,7 @@ PROTOCOL = "realtime"
 """The subprotocol that browsers name beside the one that carries their key."""
 MODEL_LIMIT = 128
 LASTS_UNLIMITED_S = 24 * 3600
-"""The seconds until a session is said to expire if calls have no limit."""
+"""The lifetime that a session shows if calls have no limit, in seconds."""
 
 
 def new_session(settings: Settings, session_id: str, given: Json) -> ClientSession:

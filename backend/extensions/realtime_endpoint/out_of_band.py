@@ -1,6 +1,6 @@
 """Responses outside of the conversation, from a client's request to the events that it gets.
 
-The Responder's own events are passed on; only our own name of the response is removed from them.
+The Responder's own events are passed on; only our own id of the response is removed from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASSED = ("instructions", "max_output_tokens", "tool_choice", "parallel_tool_cal
 NamedThere = Callable[[Item], str | None]
 """Returns the Responder's name of an item that it has made."""
 INPUT_LIMIT = 100
-"""Items that one response may be asked about."""
+"""The most input items of one response."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class OutOfBand:
-    """The responses of one client that are under way."""
+    """The out-of-band responses of one client that are under way."""
 
     items: Conversation
     _asked: dict[str, _Asked] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class OutOfBand:
     def ask(
         self, asked: Json, event_id: str | None, session: ClientSession, named_there: NamedThere
     ) -> ev.OutOfBandRequested:
-        """Return the request to the call, in the fields of a `response.create`. Raises `Fault`."""
+        """Return the event that asks the call for a response with the fields `asked`. Raises `Fault`."""
         if "prompt" in asked:
             raise invalid("response.prompt", "it is not supported.")
         (modality,) = asked.get("output_modalities", [session.modality])
@@ -81,7 +81,7 @@ class OutOfBand:
         return shown
 
     def is_under_way(self, response_id: str) -> bool:
-        """Return whether a response of that id is one of these."""
+        """Return whether the response of this id is one of these."""
         return any(asked.response_id == response_id for asked in self._asked.values())
 
     def _input(self, given: list[Any], named_there: NamedThere) -> list[Json]:

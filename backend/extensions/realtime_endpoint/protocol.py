@@ -1,7 +1,7 @@
-"""One client of the Realtime protocol: its events are carried out on the call, and the call's steps are sent to it.
+"""The server's side of the Realtime protocol in one call: client events act on the call, and its steps are reported.
 
-The carrier of text (a WebSocket, a data channel) and audio stands outside: it calls `receive` and `follow`, and gets
-each server event by `send`.
+The transport of text (a WebSocket, a data channel) and audio is outside. It calls `receive` and `follow`, and gets
+each server event through `send`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from backend.turns import events as ev
 
 APPEND = "input_audio_buffer.append"
 ITEMS_LIMIT = 1_000
-"""Items remembered; the oldest are forgotten first."""
+"""The most items that are remembered; the oldest are forgotten first."""
 TEXT_LIMIT = 64_000
 """Characters of a message, or of a tool's output."""
 PICTURES_LIMIT = 4
@@ -65,10 +65,10 @@ class AudioReceiver(Protocol):
     """The receiver of the audio of `input_audio_buffer.append`."""
 
     def append(self, audio: bytes) -> int:
-        """Take audio in the session's format; return how many bytes of 24 kHz PCM16 it is."""
+        """Take audio in the session's format; return its length as bytes of 24 kHz PCM16."""
 
     def drop(self) -> None:
-        """Forget what is not passed on yet."""
+        """Drop audio that was not passed on yet."""
 
 
 class ClientProtocol:
@@ -84,11 +84,11 @@ class ClientProtocol:
         self.on_update: Callable[[], None] = lambda: None
         """Called when the session has changed."""
         self.on_ready: Callable[[], None] = lambda: None
-        """Called when the client has configured its session, or begun without: the Responder may be connected."""
+        """Called once the client has configured its session, or begun without doing so. Then the Responder connects."""
         self._items = Conversation(ITEMS_LIMIT)
         self._out_of_band = OutOfBand(self._items)
         self.heard_bytes = 0
-        """24 kHz PCM16 that has come from the client."""
+        """Bytes of 24 kHz PCM16 that have come from the client."""
         self._uncommitted_ms = 0
         self._early: list[ev.Event] = []
         self.translator = CallTranslator(
@@ -96,11 +96,11 @@ class ClientProtocol:
         )
 
     def begin(self) -> None:
-        """Greet the client."""
+        """Send the client `session.created`."""
         self.send({"type": "session.created", "session": self.session.shown()})
 
     def join(self, send: Send) -> None:
-        """Send another program the events from now on, too, after greeting it."""
+        """Send `session.created` to another program, and then all events."""
         send(_stamped({"type": "session.created", "session": self.session.shown()}))
         self._observers.append(send)
 
@@ -110,16 +110,16 @@ class ClientProtocol:
 
     @property
     def programs(self) -> int:
-        """Return how many are sent the events."""
+        """Return the number of other programs that get the events."""
         return len(self._observers)
 
     def count_audio(self, byte_count: int) -> None:
-        """Note that so much 24 kHz PCM16 has come from the client."""
+        """Count bytes of 24 kHz PCM16 that have come from the client."""
         self.heard_bytes += byte_count
         self._uncommitted_ms += milliseconds(byte_count)
 
     def attach(self, control: LiveCall) -> None:
-        """Act on the call from now on; carry out earlier decisions now."""
+        """Act on the call from now on, beginning with the events that came before it."""
         self.control = control
         control.choose(self.session.options)
         if not self.session.interruptions:
@@ -148,9 +148,9 @@ class ClientProtocol:
                 self.send(error_event(message, code=code, kind="server_error"))
 
     def receive(self, text: str | bytes, answer: Send | None = None) -> None:
-        """Carry out a client event; one that cannot be is answered with an `error` event, and the session goes on.
+        """Carry out a client event. An `error` event answers a wrong one, and the session goes on.
 
-        `answer` sends the error to the sender of the event, if a joined program sent it.
+        `answer` sends the error to a joined program, if that program sent the event.
         """
         event = None
         try:
@@ -254,7 +254,7 @@ class ClientProtocol:
 
     def _on_response_cancel(self, fields: Json) -> None:
         named = fields.get("response_id")
-        if named and self.control is not None and self._out_of_band.is_under_way(named):
+        if named and self.control is not None and self._out_of_band.is_under_way(named):  # the reply goes on
             self.control.correct(do.CancelReply(named))
             return
         if not self.translator.is_busy:
@@ -276,7 +276,7 @@ class ClientProtocol:
             self.translator.cut_by = "turn_detected"
 
     def _named_there(self, item: Item) -> str | None:
-        """Return the Responder's name of an item that it has made; None for another."""
+        """Return the Responder's id of an item that the Responder made; None for other items."""
         is_theirs = item.type == "message" and item.kind in _MADE_THERE
         return self.translator.provider_id(item.id) if is_theirs else None
 
@@ -314,7 +314,7 @@ def _stamped(event: Json) -> Json:
 
 
 def _event_of(item: Item) -> ev.Event:
-    """Return what an item of the client's means for the call. Raises `Fault`."""
+    """Return the event that adds a client's item to the call. Raises `Fault`."""
     match item.type:
         case "message":
             return _message_of(item)
@@ -328,7 +328,7 @@ def _event_of(item: Item) -> ev.Event:
 
 
 def _message_of(item: Item) -> ev.MessageAdded:
-    """Return a message with its words and pictures; a recording counts by its transcript."""
+    """Return a message with its words and pictures; audio counts by its transcript."""
     for number, part in enumerate(item.parts):
         if part["type"] != "input_image" and not (part.get("text") or part.get("transcript")):
             why = "it has no text: audio is taken by input_audio_buffer.append, and in messages by its transcript."
@@ -347,4 +347,4 @@ def _short(text: str, param: str) -> str:
 
 
 _MADE_THERE = frozenset({"input_audio", "output_audio", "output_text"})
-"""Kinds of messages that the Responder knows by a name that we know."""
+"""Kinds of messages for which we know the Responder's id."""

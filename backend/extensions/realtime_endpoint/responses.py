@@ -1,4 +1,4 @@
-"""A response on its way from the call to the client; it may be ahead of the client."""
+"""The responses that are being sent to the client. The provider may be ahead of the client."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class OutputItem(Item):
     """One message or function call of a response."""
 
     worded: bool = False
-    """All of its words are known."""
+    """True once all of its words are known."""
     drained: bool = False
-    """All of its audio so far was sent."""
+    """True if all of its audio so far was sent."""
     done: bool = False
 
 
@@ -28,13 +28,13 @@ class ClientResponse(Response):
     items: dict[str, OutputItem] = field(default_factory=dict)
     """The items of the response, by the provider's id or the call's."""
     finished: ReplyFinished | None = None
-    """How the provider ended it; None while it goes on."""
+    """The provider's end of the response; None while it goes on."""
     begun: bool = False
-    """The client knows of it."""
+    """True once the client was sent `response.created`."""
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing more will be sent of it."""
+        """Return whether everything of the response was sent."""
         return self.finished is not None and all(item.done for item in self.items.values())
 
 

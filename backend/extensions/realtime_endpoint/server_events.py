@@ -1,9 +1,9 @@
 """A call's steps as server events of the Realtime protocol. Pure: events and commands in, JSON objects out.
 
-The client is shown what happens, and not what is prepared. A response is created with its first content; what a reply
-sends into a pause of the caller's, or what is dropped, is never shown. An item is done once its audio
-was sent, and its response with it. `speech_started` comes when the caller has the floor: a client takes it for an
-order to fall silent, and a cough or "mm-hmm" over a reply is none.
+The client sees what happens, not what is prepared. A response is created with its first content. A reply that was
+prepared in a pause of the caller's and then dropped is never shown. An item is done once its audio was sent, and a
+response once its items are. `speech_started` comes when the caller has the floor, since clients fall silent on it: a
+cough or "mm-hmm" over a reply does not cause it.
 
     in the call                             to the client
     --------------------------------------  ------------------------------------------------------------
@@ -41,7 +41,7 @@ from backend.turns.commands import Purpose
 
 ASKED_FOR = (Purpose.ANSWER, Purpose.RESULT)
 NAMES_LIMIT = 500
-"""Items that are remembered by their other name."""
+"""The most items that are remembered with both ids, ours and the client's."""
 
 
 class CallTranslator:
@@ -50,17 +50,17 @@ class CallTranslator:
     def __init__(
         self, session: ClientSession, items: Conversation, heard_ms: Callable[[], int], *, buffers: bool
     ) -> None:
-        """`heard_ms` is how much audio has come from the client.
+        """`heard_ms` returns the milliseconds of audio that have come from the client.
 
-        `buffers`: audio is not sent by events, so the client learns when it sounds.
+        `buffers`: audio is not sent in events, so `output_audio_buffer` events say when it plays.
         """
         self._session = session
         self._items = items
         self._buffers = buffers
         self.metadata: Json | None = None
-        """The request of the next reply that was asked for."""
+        """The metadata of the next reply that was requested."""
         self.cut_by = "turn_detected"
-        """The reason for which responses are cut."""
+        """The reason that responses show when they are cut."""
         self._conversation = random_id("conv")
         self._heard_ms = heard_ms
         self._floor = "listening"
@@ -71,14 +71,14 @@ class CallTranslator:
         self._deferred: ev.ReplyFinished | None = None
         self._open: list[ClientResponse] = []
         self._shown_as: OrderedDict[str, str] = OrderedDict()  # our name of an item → the client's
-        self._reserved = ""  # the id of the user's item that will come of what is being said
+        self._reserved = ""  # the id that the user's current speech gets as an item
         self._spoken_from_ms = 0
-        self._starts = self._sounds = ""  # the response that begins to sound in this step, or sounds
+        self._starts = self._sounds = ""  # the response that begins to play in this step, and the one that plays
         self._out: list[Json] = []
 
     @property
     def is_replying(self) -> bool:
-        """Return whether a reply that was asked for is on its way from the provider."""
+        """Return whether a requested reply is still coming from the provider."""
         return self._asked in ASKED_FOR
 
     @property
@@ -127,7 +127,7 @@ class CallTranslator:
         return self._out
 
     def sound(self, name: str, audio: str | bytes) -> Json | None:
-        """Return the event that brings audio of the item that the call knows by `name`; None where it is not shown."""
+        """Return the event with audio of the item that the call names `name`; None if that item is not shown."""
         response = self._response_of(name)
         if response is None:
             return None
@@ -135,7 +135,7 @@ class CallTranslator:
         return response.sound(item.id, response.place(item), audio)
 
     def provider_id(self, item_id: str) -> str:
-        """Return our name of the item that the client calls `item_id`."""
+        """Return our id of the item with the client's id `item_id`."""
         return next((ours for ours, shown in self._shown_as.items() if shown == item_id), item_id)
 
     # --- what the caller says ---------------------------------------------------------------------------
@@ -164,14 +164,14 @@ class CallTranslator:
         return item
 
     def _on_nothing_said(self) -> None:
-        """Show an item without words: the client has committed audio of which the Responder got nothing."""
+        """Show an item without words, for committed audio in which the Responder found no speech."""
         item = self._commit(random_id("item"))
         item.transcribed = True
         if self._session.transcribes:
             self._out.append(transcription("completed", item.id, transcript="", usage=heard_for(0)))
 
     def _on_silence(self, idle_ms: int) -> None:
-        """Show that the client has been silent for so long: it is asked whether it is still there."""
+        """Show that the caller was silent for `idle_ms`, and is asked whether they are still there."""
         item_id, end_ms = random_id("item"), self._heard_ms()
         spoken = {"audio_start_ms": max(0, end_ms - idle_ms), "audio_end_ms": end_ms}
         self._say("input_audio_buffer.timeout_triggered", item_id=item_id, **spoken)
@@ -236,7 +236,7 @@ class CallTranslator:
         return ClientResponse(response_id, session.modality, session.output_audio, self._conversation, metadata)
 
     def _created(self) -> ClientResponse:
-        """Return the response of the reply that the provider is giving, created by now."""
+        """Return the response of the provider's current reply; create it first if necessary."""
         response = self._begun
         if response is None:
             response = self._begun = self._new_response()
@@ -267,7 +267,7 @@ class CallTranslator:
                 item.words, item.worded = content or item.words, True
 
     def _on_clip(self, name: str, words: str) -> None:
-        """Show one of the server's own recordings as a response of its own."""
+        """Show one of the server's own clips as a separate response."""
         response = self._new_response()
         self._create(response)
         item = self._item(response, name, random_id("item"))
@@ -276,7 +276,7 @@ class CallTranslator:
         response.finished = ev.ReplyFinished("", "completed")
 
     def _on_restored(self, name: str) -> None:
-        """Show the rest of a reply that was cut, and goes on after all, as another response."""
+        """Show the rest of a reply that was cut and then restored as another response."""
         response = self._new_response()
         self._create(response)
         item_id = random_id("item")
@@ -291,7 +291,7 @@ class CallTranslator:
         self._out += response.call(item, self._put(item), arguments, max(1, len(arguments)))
 
     def _on_playback(self, name: str, *, started: bool) -> None:
-        """Note that the items before `name` were sent, or `name` as well."""
+        """Note that the items before `name` were sent; unless it has only `started`, `name` was sent as well."""
         if started and self._buffers and (sounding := self._response_of(name)) and sounding.id != self._sounds:
             self._starts = sounding.id
         for response in self._open:
@@ -311,7 +311,7 @@ class CallTranslator:
             item.worded = True
 
     def _on_cancelled(self) -> None:
-        """End the created parts of a reply that the provider is to stop."""
+        """Cut the response of a reply that the provider is asked to stop, if the client knows it."""
         begun, self._begun, self._asked = self._begun, None, None
         if begun is not None and begun.begun:
             self._cut([begun])
@@ -324,11 +324,11 @@ class CallTranslator:
             self._end(response, self.cut_by)
 
     def _settle(self) -> None:
-        """End the items of which nothing more is to be sent, and the responses with them."""
+        """End the items that were sent in full, and each response that has only such items."""
         for response in list(self._open):
             waits = response.modality == "audio"
             for item in response.items.values():
-                if not item.done and item.worded and (item.drained or not waits):
+                if not item.done and item.worded and (item.drained or not waits):  # sent in full
                     self._close(response, item, "completed")
             if response.complete:
                 self._end(response, "")
@@ -347,7 +347,7 @@ class CallTranslator:
             self._sounds = ""
             self._say(f"output_audio_buffer.{'cleared' if cut_by else 'stopped'}", response_id=response.id)
 
-    # --- small moves ----------------------------------------------------------------------------------------
+    # --- items and events------------------------------------------------------------------------------------
 
     def _response_of(self, name: str) -> ClientResponse | None:
         """Return the newest open response with an item of that name."""

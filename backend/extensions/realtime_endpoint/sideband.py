@@ -1,4 +1,4 @@
-"""The WebSocket of a program beside a client, which follows a call and may act on it."""
+"""The WebSocket of a program that follows a client's call and may act on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def run_sideband(socket: WebSocket, events: EventSocket, sideband: Sideban
                 await sideband.receive(message.get("text") or "")
             except VoiceError as error:
                 events.send(refused(error, "call_unavailable", kind="server_error"))
-            await asyncio.sleep(0)  # who sends faster than time does not get all of ours
+            await asyncio.sleep(0)  # a program that sends without a pause must not take all of the loop's time
 
     sending = asyncio.create_task(events.run(), name="sideband out")
     ends = [asyncio.create_task(each, name="sideband") for each in (receive(), lost.wait(), sideband.over())]

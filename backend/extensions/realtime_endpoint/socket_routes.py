@@ -33,14 +33,14 @@ router = APIRouter(tags=["realtime"])
 
 
 class ExpiresAfter(BaseModel):
-    """When a client secret expires."""
+    """The lifetime of a client secret."""
 
     anchor: Literal["created_at"] = "created_at"
     seconds: int = Field(default=600, ge=LIFE_MIN_S, le=LIFE_MAX_S)
 
 
 class NewClientSecret(BaseModel):
-    """`POST /v1/realtime/client_secrets`."""
+    """The body of `POST /v1/realtime/client_secrets`."""
 
     expires_after: ExpiresAfter = ExpiresAfter()
     session: dict[str, Any] = {}
@@ -66,9 +66,9 @@ async def realtime(
     model: Annotated[str, Query(max_length=MODEL_LIMIT)] = "",
     call_id: Annotated[str, Query(max_length=SESSION_ID_LIMIT)] = "",
 ) -> None:
-    """Carry a call in the Realtime protocol, or follow the one of `call_id`; returns when it is over.
+    """Carry a call in the Realtime protocol, or follow the call `call_id`, until it is over.
 
-    Any `model` is taken: the server has its own.
+    `model` may be anything: the server uses its own models.
     """
     here = context_of(websocket)
     try:

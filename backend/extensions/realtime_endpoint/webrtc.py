@@ -1,8 +1,8 @@
 """The transport of a client that speaks the Realtime protocol over WebRTC: the audio as media, the events by a channel.
 
-The audio is that of any WebRTC call. The client opens the data channel `oai-events`, and speaks over it what
-`ClientProtocol` understands. The Responder is connected once the client has configured its session, or has had the
-time to; a voice that was chosen in the offer's session is not waited for.
+The audio is carried as in any WebRTC call. The client opens the data channel `oai-events`, and sends the events of
+`ClientProtocol` over it. The Responder connects once the client has configured its session, or after `READY_WITHIN_S`;
+it does not wait if the offer's session has chosen a voice.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from backend.transports.webrtc.transport import WebRTCTransport, answer_with
 
 CHANNEL = "oai-events"
 CHANNEL_WITHIN_S = 3.0
-"""Seconds after the first connectivity check in which the channel is waited for."""
+"""Seconds that the call waits for the channel after the first connectivity check."""
 WAITING_BYTES = 1_000_000
-"""Bytes of events that wait for a client that does not read; then it is given up."""
+"""Bytes of events that may wait for a client that does not read. Beyond, it is disconnected."""
 
 
 async def accept_realtime_offer(sdp: str, config: IceConfig, session: ClientSession) -> tuple[str, RealtimeCall]:
@@ -40,7 +40,7 @@ async def accept_realtime_offer(sdp: str, config: IceConfig, session: ClientSess
 
 
 class RealtimeCall(WebRTCTransport):
-    """One call; `protocol` is what is spoken over its channel. See `transports.base.Transport`."""
+    """One call; `protocol` handles the events of its channel. See `transports.base.Transport`."""
 
     def __init__(self, config: IceConfig, session: ClientSession) -> None:
         self._channel: RTCDataChannel | None = None
@@ -119,7 +119,7 @@ class RealtimeCall(WebRTCTransport):
         self._start_timer = asyncio.get_running_loop().call_later(seconds, self._begin)
 
     def _begin(self) -> None:
-        """Have the Responder connected: the client's wishes are known."""
+        """Let the Responder connect, since the client's session is known or its time is over."""
         self._configured = True
         if self._start_timer is not None:
             self._start_timer.cancel()

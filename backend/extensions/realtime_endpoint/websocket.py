@@ -1,7 +1,7 @@
 """The transport of a client that speaks the Realtime protocol over a WebSocket: events and audio in one stream.
 
-Audio to the client is paced by our media clock. So a reply can be turned down during speech over it, and the heard part
-is known here.
+Our media clock paces the audio to the client. So the server can turn a reply down while the caller speaks over it, and
+knows the heard part.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from backend.transports.socket_transport import ORDERLY, SocketTransport
 READY_WITHIN_S = 0.5
 """Seconds a client has to configure its session before the Responder is connected without it."""
 NO_CODE = 1005
-"""The close code of programs that name none."""
+"""The close code that is read when the client sent none (RFC 6455)."""
 
 
 class RealtimeSocket(SocketTransport):
-    """One call over an accepted WebSocket; `protocol` is what is spoken over it."""
+    """One call over an accepted WebSocket; `protocol` handles its events."""
 
     queue_frames = 500
-    """Ten seconds: what a client may send before the Responder is connected."""
+    """Frames that a client may send before the Responder is connected: ten seconds."""
     orderly = ORDERLY | {NO_CODE}
 
     def __init__(self, socket: WebSocket, session: ClientSession) -> None:
@@ -53,14 +53,14 @@ class RealtimeSocket(SocketTransport):
         await super().close()
 
     def append(self, audio: bytes) -> int:
-        """Take audio in the session's format; return how many bytes of 24 kHz PCM16 it is."""
+        """Take audio in the session's format; return its length as bytes of 24 kHz PCM16."""
         pcm = self._decoder.decode(audio) if self._decoder else audio
         self._take_audio(pcm)
         self._set_alarm()
         return len(pcm)
 
     def drop(self) -> None:
-        """Forget the rest, shorter than a frame, that is not passed on yet."""
+        """Drop the rest, shorter than a frame, that was not passed on yet."""
         self._pending.clear()
 
     def _arrive(self) -> None:
@@ -83,12 +83,12 @@ class RealtimeSocket(SocketTransport):
         await self._give_way()
 
     def _adapt(self) -> None:
-        """Change to the formats of the session."""
+        """Use the audio formats of the session from now on."""
         session = self.protocol.session
         heard, spoken = session.input_law, session.output_law
         if heard is None or self._decoder is None or self._decoder.law is not heard:
             self._decoder = g711.Decoder(heard) if heard else None
-        if spoken is None or self._encoder is None or self._encoder.law is not spoken:
+        if spoken is None or self._encoder is None or self._encoder.law is not spoken:  # a state holds for one law
             self._encoder = g711.Encoder(spoken) if spoken else None
         self._set_alarm()
 
@@ -99,7 +99,7 @@ class RealtimeSocket(SocketTransport):
             self._events.send(event)
 
     def _enqueue_sound(self, name: str, pcm: bytes) -> None:
-        """Send audio of the item that the call knows by `name`, in the client's format."""
+        """Send audio of the item that the call names `name`, in the client's format."""
         if self.protocol.session.modality == "text":
             return
         audio = self._encoder.encode(Frame(pcm)) if self._encoder else pcm

@@ -1,4 +1,4 @@
-"""Calls are recorded where their callers agree."""
+"""Recordings of calls, made only where the caller agrees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEGABYTE = 1_000_000
 
 @asynccontextmanager
 async def open_recordings(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the recordings; those under way are completed at the end of the block. If recording is switched off, earlier
+    """Open the recordings; those under way are completed at the end of the block. With recording off, earlier
     recordings still expire, and are exported and erased.
     """
     given = ground.settings.of(RecordingSettings)

@@ -1,12 +1,12 @@
 """A recording's journal holds everything but the sound, one line of JSON for each event, in order.
 
     {"begin": {…}}       the call, and when
-    {"utterance": {…}}   what was said, and when; of several about one item the last counts
-    {"gap": [from, to]}  milliseconds in which sound was lost, since the writer could not follow
-    {"end": {…}}         why it ended, and how long it is
+    {"utterance": {…}}   what was said, and when; of several lines about one item the last counts
+    {"gap": [from, to]}  milliseconds in which sound was lost, since the writer was too slow
+    {"end": {…}}         the reason for its end, and its length
 
 A process that is killed leaves a journal without its last lines, which can still be read. The journal is locked
-while it is written: one that has no end and no lock was cut.
+while it is written. A journal without an end and without a lock was cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RecordingBegin(msgspec.Struct, frozen=True):
     conversation_id: str
     session_id: str
     at: float
-    """When it began, in Unix time."""
+    """The beginning of the recording, in Unix time."""
 
 
 class RecordingEnd(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class RecordingEnd(msgspec.Struct, frozen=True):
 
 
 class JournalLine(msgspec.Struct, omit_defaults=True):
-    """One line: one of these."""
+    """One line, which has exactly one of these fields."""
 
     begin: RecordingBegin | None = None
     utterance: RecordedUtterance | None = None
@@ -53,14 +53,14 @@ class JournalLine(msgspec.Struct, omit_defaults=True):
 
 @dataclass(slots=True)
 class Journal:
-    """A journal as it was read."""
+    """The contents of a journal."""
 
     begin: RecordingBegin
     utterances: dict[str, RecordedUtterance] = field(default_factory=dict)
     gaps: list[tuple[int, int]] = field(default_factory=list)
     end: RecordingEnd | None = None
     running: bool = False
-    """Whether the journal is being written now."""
+    """True while the journal is being written."""
 
     def said(self) -> list[RecordedUtterance]:
         """Return the utterances, in the order in which they began."""
@@ -71,7 +71,7 @@ class JournalWriter:
     """A journal being written. Every method may raise `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file, which only its owner may read, and lock it."""
+        """Create the file, readable only by its owner, and lock it."""
         path.touch(mode=0o600)
         self._file: BinaryIO = path.open("ab", buffering=0)
         fcntl.flock(self._file, fcntl.LOCK_EX)  # readers hold it for a moment

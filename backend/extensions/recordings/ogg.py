@@ -1,8 +1,8 @@
-"""Stereo Opus in Ogg, written as it comes and playable up to its last page, and the same decoded into WAV.
+"""Writes stereo Opus in Ogg, playable up to its last page even if it was cut, and decodes such files into WAV.
 
-PyAV lets go of the interpreter's lock while it encodes and decodes, so that calls in the same process go on. At
-48 kbit/s and complexity 0 a second of a call takes 2 ms of a core and 6 kB, and what one channel holds stays more than
-60 dB below in the other: lower rates mix the channels.
+PyAV releases the interpreter's lock while it encodes and decodes, so that calls in the same process go on. At
+48 kbit/s and complexity 0 a second of a call takes 2 ms of a core and 6 kB, and crosstalk between the channels is below
+-60 dB; lower rates mix the channels.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from backend.media.frame import SAMPLE_RATE
 
 BITRATE = 48_000
-"""bit/s of both channels together."""
+"""Bits per second of both channels together."""
 PAGE_US = 500_000
-"""Microseconds of sound in a page, the most that a killed process loses beside sound not encoded yet."""
+"""Microseconds of sound in a page. A killed process loses at most a page, and the sound that was not encoded yet."""
 
 Stereo = NDArray[np.int16]
 """Samples in pairs, shape (samples, 2): left, right."""
@@ -32,7 +32,7 @@ class OggWriter:
     """One file, open for writing. Every method may raise `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file, which only its owner may read."""
+        """Create the file, readable only by its owner."""
         path.touch(mode=0o600)
         options = {"flush_packets": "1", "page_duration": str(PAGE_US)}
         self._container = av.open(str(path), "w", format="ogg", options=options)
@@ -65,7 +65,7 @@ class OggWriter:
 
 
 def duration_ms(path: Path) -> int:
-    """Return how long a file is, a cut one included; 0 for one that holds no sound."""
+    """Return the milliseconds of sound in a file, which may have been cut; 0 if there is none."""
     try:
         with av.open(str(path)) as container:
             return round((container.duration or 0) / 1000)

@@ -1,7 +1,7 @@
 """The recorder of one call records received and played sound from the caller's consent on.
 
-Frames and events are noted where they pass, with the time on the recording's clock, and put into a queue
-(`extensions/recordings/writer.py`): a few microseconds each, and nothing while no recording runs.
+It gives frames and events their time on the recording's clock, and puts them into the queue of
+`extensions/recordings/writer.py`. That takes a few microseconds each, and nothing while no recording runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backend.transports.base import Transport
 from backend.turns import events as ev
 
 QUIET_DBFS = -55.0
-"""The level below which a frame may be left out when a caller sends more of them than time passes."""
+"""The level (dBFS) below which a frame may be left out if the caller's frames come faster than time passes."""
 
 
 class CallRecorder:
@@ -39,7 +39,7 @@ class CallRecorder:
         publish: Callable[[page.PageEvent], None],
         dispatch: Callable[[ev.Event], None],
     ) -> None:
-        """`on_played` is still called; `notice` is spoken at the start of a recording, unless it is empty."""
+        """`on_played` is called for each played frame, too; `notice` is spoken first in a recording, unless empty."""
         self._store = store
         self._session = session
         self._transport = transport
@@ -48,7 +48,7 @@ class CallRecorder:
         self._dispatch = dispatch
         self._notice = notice
         self.is_recording = False
-        """Whether the call is being recorded."""
+        """True while the call is being recorded."""
         self._recording: ActiveRecording | None = None
         self._times = UtteranceTimes()
         self._received, self._played = SideClock(), SideClock()
@@ -59,7 +59,7 @@ class CallRecorder:
         return not self._session.shared
 
     def start(self) -> str:
-        """Record from now on; return the recording's id. Raises `Forbidden` where others take part."""
+        """Record from now on; return the recording's id. Raises `Forbidden` if others take part in the call."""
         session = self._session
         if session.shared:
             raise Forbidden("Only the caller may have the call recorded.")
@@ -87,7 +87,7 @@ class CallRecorder:
             self._on_end(self._recording, reason)
 
     def on_frame(self, frame: Frame) -> None:
-        """Note a frame of the caller's."""
+        """Add a frame of the caller's."""
         if (recording := self._recording) is not None:
             position = self._received.place(recording.now())
             if self._received.too_many and level(frame) < QUIET_DBFS:
@@ -96,7 +96,7 @@ class CallRecorder:
                 recording.add_frame(CALLER, position, frame)
 
     def on_event(self, event: ev.Event) -> None:
-        """Note when a speaker began or ceased to speak."""
+        """Note when a speaker begins or ends."""
         if (recording := self._recording) is not None:
             self._times.on_event(event, in_ms(recording.now()))
 

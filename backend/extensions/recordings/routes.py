@@ -1,6 +1,6 @@
-"""`/api/recordings`: the caller's recordings, listed, read, heard, downloaded and deleted, by their owner alone.
+"""`/api/recordings`: owners list, read, play, download and delete their recordings.
 
-`POST /api/sessions/{id}/recording` is the caller's consent to the recording of a live call, and its end.
+`POST /api/sessions/{id}/recording` gives the caller's consent to the recording of a live call, or takes it back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ router = APIRouter(tags=["recordings"])
 
 
 class RecordingSwitch(BaseModel):
-    """`POST /api/sessions/{id}/recording`."""
+    """The body of `POST /api/sessions/{id}/recording`."""
 
     on: StrictBool
     """true: the caller agrees that the call is recorded from now on; false: no more of it is recorded."""
@@ -79,7 +79,7 @@ async def play_recording(
     format: Annotated[Literal["opus", "wav"], Query()] = "opus",  # noqa: A002 - the parameter's name in the address
     download: Annotated[bool, Query()] = False,
 ) -> Response:
-    """Return the sound: left the caller, right the assistant. Opus in Ogg, of which ranges may be asked, or WAV."""
+    """Return the sound (left: the caller, right: the assistant) as Opus in Ogg, also in byte ranges, or as WAV."""
     if format == "wav":
         pieces = wav_pieces(recording.audio)  # Starlette takes them in threads
         return StreamingResponse(pieces, media_type="audio/wav", headers=_as_file(recording, "wav"))
@@ -91,13 +91,13 @@ async def play_recording(
 
 @router.delete("/api/recordings/{recording_id}")
 async def delete_recording(request: Request, here: Here, recording_id: str) -> Json:
-    """Delete a recording; one under way ends. 503 when that could not be done yet: ask again."""
+    """Delete a recording; one under way ends first. 503 if it does not end in time: try again."""
     await own_recording(request, recording_id)
     await here.of(RecordingStore).delete(principal_of(request).user, recording_id)
     return {"ok": True}
 
 
 def _as_file(recording: StoredRecording, kind: str) -> dict[str, str]:
-    """Return the header that has a browser save the answer under a name with the call's day and time."""
+    """Return the header by which a browser saves the answer under a name with the call's day and time."""
     at = datetime.fromtimestamp(recording.journal.begin.at, UTC)
     return {"content-disposition": f'attachment; filename="call-{at:%Y-%m-%d-%H%M%S}.{kind}"'}

@@ -1,9 +1,9 @@
-"""All recordings: begun here, kept as files in a folder of each owner, listed, read, expired and erased.
+"""The store of recordings begins, lists, reads, expires and erases them, as files in a folder of each owner.
 
-    recordings/{hash of the user's id}/{id}.ogg      the sound: left the caller, right the assistant
-                                       {id}.jsonl    the journal: the call, what was said and when
+    recordings/{hash of the user's id}/{id}.ogg      the sound (left: the caller, right: the assistant)
+                                       {id}.jsonl    the journal: the call, and each utterance with its time
 
-Only an owner's id leads to their folder, and no name in it comes from outside. Files are looked at in threads: a disk
+A folder is found only by its owner's id, and no file name comes from outside. Threads access the files, since a disk
 may be slow.
 """
 
@@ -31,10 +31,10 @@ from backend.runtime.json_objects import Json
 SWEEP_EVERY_S = 300.0
 """Seconds between two sweeps."""
 SETTLE_WITHIN_S = 3.0
-"""Seconds a recording that is deleted may take to end."""
+"""Seconds that a recording under way may take to end before it is deleted."""
 ID = re.compile(r"[A-Za-z0-9_-]{16}")
 LISTED = 500
-"""Recordings listed of one user, the newest."""
+"""The most recordings in one user's list; the newest are shown."""
 T = TypeVar("T")
 
 
@@ -46,7 +46,7 @@ class RecordingsUnavailable(PeerError):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecording:
-    """One recording of an owner's, found."""
+    """One recording, as its owner has it."""
 
     journal: Journal
     end: RecordingEnd
@@ -58,7 +58,7 @@ class StoredRecording:
     """Unix time; None: never."""
 
     def shown(self) -> Json:
-        """Return what a list shows of it."""
+        """Return the recording as a list shows it."""
         state = "recording" if self.journal.running else self.end.reason
         begin: Json = msgspec.to_builtins(self.journal.begin)
         more = {"state": state, "duration_ms": self.end.duration_ms, "bytes": self.size, "expires_at": self.expires_at}
@@ -86,7 +86,7 @@ class RecordingStore:
     def begin(
         self, owner: str, conversation_id: str, session_id: str, on_end: Callable[[EndReason], object]
     ) -> ActiveRecording:
-        """RecordingBegin a recording. Returns immediately; `on_end` is called if it ends by itself."""
+        """Begin a recording. Returns immediately; `on_end` is called if it ends by itself."""
         begin = RecordingBegin(secrets.token_urlsafe(12), conversation_id, session_id, self._clock())
         recording = ActiveRecording(begin, self._folder_of(owner))
         self.writer.begin(recording, on_end)
@@ -123,7 +123,7 @@ class RecordingStore:
     # --- as a store of user data ----------------------------------------------------------------------
 
     async def export(self, user_id: str, /) -> object:
-        """Return every recording with its words, and where its sound can be had."""
+        """Return every recording with its words and the address of its sound."""
         kept = await self.all_of(user_id)
         return [each.with_words() | {"audio": f"/api/recordings/{each.journal.begin.id}/audio"} for each in kept]
 
@@ -140,7 +140,7 @@ class RecordingStore:
             await asyncio.sleep(SWEEP_EVERY_S)
 
     async def sweep(self) -> None:
-        """Sweep once."""
+        """Delete expired recordings, and count the rest, once."""
         kept = await self.writer.in_turn(self._sweep)
         self.writer.kept_bytes = kept - sum(_bytes_of(each.audio_path) for each in self.writer.active)
 
@@ -182,7 +182,7 @@ class RecordingStore:
         return found
 
     def _load(self, path: Path) -> StoredRecording | None:
-        """Return a recording, one that a killed process left included; None for one that cannot be read."""
+        """Return a recording, even one that a killed process has left; None if it cannot be read."""
         journal, audio = read_journal(path), path.with_suffix(".ogg")
         if journal is None:
             return None
@@ -229,14 +229,14 @@ def _bytes_of(path: Path) -> int:
 
 
 def _is_old(journal: Path) -> bool:
-    """Return whether a journal that cannot be read is none that is begun just now."""
+    """Return whether a journal is older than one that was begun just now and has no first line yet."""
     with suppress(OSError):
         return time.time() - journal.stat().st_mtime > SWEEP_EVERY_S
     return False
 
 
 def _unlink(journal: Path) -> None:
-    """Delete a recording; its journal goes last, so that a deletion that was cut is made again."""
+    """Delete a recording; its journal goes last, so that an interrupted deletion is repeated."""
     journal.with_suffix(".ogg").unlink(missing_ok=True)
     journal.unlink(missing_ok=True)
 

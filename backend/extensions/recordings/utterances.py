@@ -1,7 +1,7 @@
 """The times of each utterance of a call and its words, on the recording's clock. Pure: times are arguments.
 
-What the assistant said sounded while its frames were played: what was never played is no part of it. What the caller
-said sounded between the first onset and the last pause of their voice. Words share that time by their length.
+An utterance of the assistant lasts while its frames play; words that were never played are no part of it. An utterance
+of the caller lasts from the first onset to the last pause of their voice. Its words share that time by their length.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from backend.page_events import Role
 from backend.turns import events as ev
 
 ONSET_MS = 120
-"""Milliseconds after which an onset is reported: the voice began so much earlier."""
+"""Milliseconds from the beginning of the voice to the report of its onset."""
 SAME_TURN_MS = 3_000
 """The longest pause between two parts of one utterance."""
 ITEMS_LIMIT = 32
-"""Items of each side with times noted."""
+"""The most items of each side with times that are remembered."""
 WORDS_LIMIT = 2_000
-"""Words of one utterance that get a time each."""
+"""The most words of one utterance that get a time each."""
 
 Span = tuple[int, int]
 """From, to: milliseconds since the recording began."""
@@ -31,7 +31,7 @@ TimedWord = tuple[str, int, int]
 
 
 class RecordedUtterance(TypedDict):
-    """One thing that was said, as it is stored and shown. Times are milliseconds since the recording began."""
+    """One utterance, as it is stored and shown. Times are milliseconds since the recording began."""
 
     role: Role
     item_id: str
@@ -39,9 +39,9 @@ class RecordedUtterance(TypedDict):
     from_ms: int
     to_ms: int
     interrupted: bool
-    """Only the beginning of the utterance was heard; it is the text."""
+    """True if only the beginning of the utterance was heard; the text holds only that."""
     typed: bool
-    """Whether the utterance was typed, so that it has no sound."""
+    """True if the utterance was typed, so that it has no sound."""
     words: list[TimedWord]
 
 
@@ -49,7 +49,7 @@ class UtteranceTimes:
     """Follows a call's events, and makes an utterance of each item with final words."""
 
     def __init__(self) -> None:
-        self._voiced: Span | None = None  # what the caller has said that is no item yet
+        self._voiced: Span | None = None  # the caller's speech that belongs to no item yet
         self._voice = False
         self._of_user: dict[str, Span] = {}
         self._of_assistant: dict[str, Span] = {}
@@ -98,7 +98,7 @@ class UtteranceTimes:
             self._voiced = (self._voiced[0], at_ms)
 
     def _commit(self, item: str, at_ms: int) -> None:
-        """Give an item what was said until now."""
+        """Give an item the time of the speech until now."""
         if self._voice:
             self._pause(at_ms)
         if self._voiced is not None:

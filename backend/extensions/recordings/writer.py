@@ -1,9 +1,9 @@
 """Running recordings: one task for each writes the frames from its call's queue.
 
-A call puts frames and lines into the queue, which takes a microsecond, and goes on. The task wakes every `PAUSE_S` and
-has a thread put both sides together and encode what is older than `HOLD_SAMPLES`, so that a frame that came late still
-finds its place. Where the disk cannot follow, the queue is full, frames are left out, and the gap is noted. Where it
-cannot be written at all, the recording ends, and the call does not.
+A call puts frames and lines into the queue, which takes a microsecond, and goes on. The task wakes every `PAUSE_S`. A
+thread then mixes both sides, and encodes sound older than `HOLD_SAMPLES`, so that a late frame still finds its place.
+If the disk is too slow, the queue fills up, frames are left out, and the gap is noted. If the disk cannot be written to
+at all, the recording ends, and the call goes on.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ log = logging.getLogger(__name__)
 PAUSE_S = 0.5
 """Seconds between two rounds of writing."""
 HOLD_SAMPLES = SAMPLE_RATE
-"""How long sound waits for the other side's sound: a second."""
+"""Samples for which sound waits for the other side's sound: a second."""
 WINDOW_SAMPLES = SAMPLE_RATE * 4
-"""The sound that is put together at a time, and the most that is encoded in one step."""
+"""The samples that are mixed at a time, and the most that are encoded in one step."""
 QUEUE_LIMIT = 1_500
-"""Frames and lines that wait to be written, of one recording: ten seconds and more of both sides."""
+"""The most waiting frames and lines of one recording: more than ten seconds of both sides."""
 LINES_LIMIT = 200
 """Lines that may wait beyond that: they are few, and frames do not displace them."""
 CLOSE_WITHIN_S = 5.0
-"""Seconds a process that ends gives its recordings."""
+"""Seconds that recordings have to end when their process ends."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Channel = Literal[0, 1]
 CALLER: Channel = 0
-"""Left."""
+"""The left channel."""
 ASSISTANT: Channel = 1
-"""Right."""
+"""The right channel."""
 
 
 class _Sound(NamedTuple):
@@ -61,7 +61,7 @@ class ActiveRecording:
     """
 
     def __init__(self, begin: RecordingBegin, folder: Path) -> None:
-        """`folder` is its owner's."""
+        """`folder` is the owner's folder."""
         self.begin = begin
         self.folder = folder
         self.queue: deque[_Sound | JournalLine] = deque()
@@ -84,7 +84,7 @@ class ActiveRecording:
         return int((time.monotonic() - self.began_at) * SAMPLE_RATE)
 
     def add_frame(self, channel: Channel, position: int, frame: Frame) -> None:
-        """Put a frame at its place; where the queue is full it is left out, and a gap is noted."""
+        """Add a frame at its position; if the queue is full, leave it out and note a gap."""
         if len(self.queue) >= QUEUE_LIMIT:
             self._gap_from = position if self._gap_from is None else self._gap_from
             return
@@ -94,12 +94,12 @@ class ActiveRecording:
         self.queue.append(_Sound(channel, position, frame))
 
     def add_line(self, line: JournalLine) -> None:
-        """Have a line written into the journal."""
+        """Add a line to the journal."""
         if len(self.queue) < QUEUE_LIMIT + LINES_LIMIT:
             self.queue.append(line)
 
     def end(self, reason: EndReason) -> None:
-        """Have all waiting frames and lines written, and the files closed. The first call counts."""
+        """Let the writer write all waiting frames and lines, and close the files. Only the first call counts."""
         self.ending = self.ending or reason
         self.ends.set()
 
@@ -116,7 +116,7 @@ class _Files:
         self._waiting: Stereo = np.zeros((WINDOW_SAMPLES, 2), np.int16)  # what comes after them
 
     def write(self, recording: ActiveRecording, until: int, *, last: bool) -> None:
-        """Write what has come; `last`: all of it, silence up to `until` included."""
+        """Write the queued frames and lines; `last`: write all of the sound, and silence up to `until`."""
         lines: list[JournalLine] = []
         while recording.queue:
             queued = recording.queue.popleft()
@@ -136,7 +136,7 @@ class _Files:
             self.journal.close()
 
     def _place(self, sound: _Sound) -> None:
-        """Put a frame in its place; what is encoded already stays as it is."""
+        """Put a frame in its place; sound that is already encoded stays as it is."""
         if sound.position + FRAME_SAMPLES > self._written + WINDOW_SAMPLES:
             self._encode_until(sound.position - HOLD_SAMPLES)
         samples, at = np.frombuffer(sound.frame, "<i2"), sound.position - self._written
@@ -180,7 +180,7 @@ class RecordingWriter:
         self._tasks[recording] = asyncio.create_task(self._run(recording, on_end), name="recording")
 
     async def settle(self, recordings: Iterable[ActiveRecording], within_s: float) -> bool:
-        """Return whether recordings that end were closed in time."""
+        """Wait for recordings that end; return whether all were closed within `within_s` seconds."""
         tasks = [self._tasks[each] for each in recordings if each in self._tasks]
         _, late = await asyncio.wait(tasks, timeout=within_s) if tasks else ((), ())
         return not late
@@ -191,7 +191,7 @@ class RecordingWriter:
             return await asyncio.to_thread(work, *arguments, **options)
 
     async def close(self) -> None:
-        """RecordingEnd all recordings."""
+        """End all recordings."""
         for recording in self._tasks:
             recording.end("call_ended")
         await self.settle(self.active, CLOSE_WITHIN_S)
@@ -216,7 +216,7 @@ class RecordingWriter:
             on_end(reason)
 
     async def _write(self, recording: ActiveRecording) -> EndReason:
-        """Write what comes, until the recording is to end, or there is no room for it: then return why."""
+        """Write frames and lines until the recording must end, or there is no room; return the reason."""
         if self._is_full():
             return "full"
         self._files[recording] = files = await self.in_turn(_Files, recording)
@@ -224,7 +224,7 @@ class RecordingWriter:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE_S):
                     await recording.ends.wait()
-            ending, until = recording.ending, recording.now()  # looked at first: what was queued before is written
+            ending, until = recording.ending, recording.now()  # read first, so that everything queued before is written
             await self.in_turn(files.write, recording, until, last=ending is not None)
             if ending is not None:
                 return ending
@@ -237,7 +237,7 @@ class RecordingWriter:
 
 
 def _noted(error: Exception) -> EndReason:
-    """Log why a recording cannot be written; with a traceback, where the disk cannot be the reason."""
+    """Log why a recording cannot be written, with a traceback unless the disk may be the reason; return the reason."""
     ours = None if isinstance(error, OSError | av.FFmpegError | ValueError) else error
     log.warning("a recording could not be written (%s) and has ended", type(error).__name__, exc_info=ours)
     return "failed"

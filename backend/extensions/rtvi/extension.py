@@ -1,4 +1,4 @@
-"""Calls from web and mobile kits that speak RTVI, Pipecat's protocol."""
+"""Calls from web and mobile client kits that speak RTVI, the protocol of Pipecat."""
 
 from __future__ import annotations
 

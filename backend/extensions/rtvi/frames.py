@@ -1,4 +1,4 @@
-"""The binary frames of Pipecat's WebSocket transport: one message of Protocol Buffers, written and read here. Pure.
+"""Reads and writes the binary frames of Pipecat's WebSocket transport, each a message of Protocol Buffers. Pure.
 
 A `Frame` holds one of `text = 1`, `audio = 2`, `transcription = 3` and `message = 4`. Clients send and take two of
 them: audio (`id = 1, name = 2, audio = 3, sample_rate = 4, num_channels = 5`) and a message (`data = 1`, JSON text).
@@ -26,7 +26,7 @@ class AudioFrame:
 
 
 def read_frame(data: bytes) -> AudioFrame | bytes | None:
-    """Return the audio of a frame, or its message as JSON text; None for one that clients do not send.
+    """Return the audio of a frame, or its message as JSON text; None for a frame that clients do not send.
 
     Raises `BadRequest`.
     """
@@ -57,7 +57,7 @@ def _bytes(value: Value | bytes) -> bytes:
 
 
 def write_audio(pcm: bytes, rate: int) -> bytes:
-    """Return a frame with some mono PCM16."""
+    """Return a frame with mono PCM16 of `rate` samples per second."""
     return field(AUDIO, field(2, b"audio") + field(3, pcm) + field(4, rate) + field(5, 1))
 
 

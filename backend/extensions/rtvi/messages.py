@@ -15,21 +15,21 @@ from backend.runtime.json_objects import Json
 
 LABEL = "rtvi-ai"
 VERSION = "2.1.0"
-"""The version of the protocol that is spoken here."""
+"""The version of RTVI that this server speaks."""
 TEXT_LIMIT = 64_000
-"""Characters of a text, or of a tool's result."""
+"""The most characters of a text, or of a tool's result."""
 ID_LIMIT = 128
-"""Characters of a message's id that are given back."""
+"""The most characters of a message's id that are sent back."""
 T = TypeVar("T")
 encode = msgspec.json.Encoder().encode
 
 
 class MessageFault(Exception):
-    """A message that cannot be carried out, with words for the client's developer."""
+    """A message cannot be carried out. The text is for the client's developer."""
 
 
 class ClientMessage(msgspec.Struct):
-    """A message of a client's, before its data are looked at."""
+    """A client's message with data that are not checked yet."""
 
     type: str = ""
     id: str = ""
@@ -44,7 +44,7 @@ class ClientReady(msgspec.Struct):
 
 
 class TextOptions(msgspec.Struct):
-    """How a text is answered."""
+    """Options for the answer to a text."""
 
     run_immediately: bool = True
     audio_response: bool = True
@@ -90,7 +90,7 @@ _decode = msgspec.json.Decoder(ClientMessage).decode
 
 
 def read_message(text: str | bytes) -> ClientMessage | None:
-    """Return a message; None for what is none, such as a sign of life. Raises `MessageFault` for one without a type."""
+    """Return a message; None for other text, such as a keep-alive. Raises `MessageFault` for one without a type."""
     try:
         message = _decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -103,7 +103,7 @@ def read_message(text: str | bytes) -> ClientMessage | None:
 
 
 def data_of(message: ClientMessage, kind: type[T]) -> T:
-    """Return the data of a message. Raises `MessageFault` saying what is wrong with them."""
+    """Return the data of a message. Raises `MessageFault` if they are not valid."""
     try:
         return msgspec.convert(message.data if message.data is not None else {}, kind)
     except msgspec.ValidationError as error:
@@ -122,5 +122,5 @@ def error(words: str, *, fatal: bool = False) -> Json:
 
 
 def refusal(words: str) -> bytes:
-    """Return the frame that tells a client over a WebSocket why its call is refused."""
+    """Return the WebSocket frame that names the reason why a call is refused."""
     return write_message(encode(error(words, fatal=True)))

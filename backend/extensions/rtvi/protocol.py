@@ -1,7 +1,7 @@
-"""One client of RTVI: its messages are carried out on the call, and the call's steps are reported to it.
+"""The server's side of RTVI in one call: client messages act on the call, and its steps are reported.
 
-The carrier of messages (a WebSocket, a data channel) and audio stands outside: it calls `receive` and `follow`, and
-gets each message by `send`.
+The transport of messages (a WebSocket, a data channel) and audio is outside. It calls `receive` and `follow`, and gets
+each message through `send`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backend.turns import commands as do
 from backend.turns import events as ev
 
 SESSION_FIELDS = ("instructions", "tools", "tool_choice", "thinkers")
-"""The choices of a client for its call: fields of the Realtime protocol's session."""
+"""The settings that a client may choose for its call: fields of the Realtime protocol's session."""
 KEYS_LIMIT = 32
 PRESSED = "(The caller pressed these keys: {keys})"
 
@@ -51,7 +51,7 @@ class RtviProtocol:
             self._send(each)
 
     def receive(self, text: str | bytes) -> None:
-        """Carry out a message; one that cannot be is answered, and the call goes on."""
+        """Carry out a message. An `error-response` answers a wrong one, and the call goes on."""
         try:
             received = said.read_message(text)
         except MessageFault as fault:
@@ -75,7 +75,7 @@ class RtviProtocol:
         self._send(message("error-response", {"error": words}, received.id))
 
     def _greet(self) -> None:
-        """Say that the conversation may begin, once both sides are there."""
+        """Send `bot-ready` once the client is ready and the call has begun."""
         if self._client_ready and self._call_started and not self._greeted:
             self._greeted = True
             about = {"library": "responder-thinker"}
@@ -173,7 +173,7 @@ REQUESTS: Mapping[str, Callable[[RtviProtocol, Any], Any]] = {
 
 
 def _checked(text: str) -> str:
-    """Return words that are there and not too many. Raises `MessageFault`."""
+    """Return the text. Raises `MessageFault` if it is empty or too long."""
     if not text.strip():
         raise MessageFault("The text is empty.")
     if len(text) > said.TEXT_LIMIT:

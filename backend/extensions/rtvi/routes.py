@@ -24,7 +24,7 @@ router = APIRouter(tags=["rtvi"])
 
 
 class RtviOffer(BaseModel):
-    """`POST /api/rtvi/offer`."""
+    """The body of `POST /api/rtvi/offer`."""
 
     sdp: str = Field(min_length=1)
     pc_id: Annotated[str, Field(max_length=64)] | None = None
@@ -32,14 +32,14 @@ class RtviOffer(BaseModel):
 
 
 class RtviCandidates(BaseModel):
-    """`PATCH /api/rtvi/offer`."""
+    """The body of `PATCH /api/rtvi/offer`."""
 
     pc_id: Annotated[str, Field(max_length=64)] | None = None
 
 
 @router.websocket(SOCKET)
 async def rtvi(websocket: WebSocket) -> None:
-    """Carry a call of an RTVI client; returns when it is over."""
+    """Carry a call of an RTVI client until it is over."""
     here = context_of(websocket)
     try:
         await here.offers.take(principal_of(websocket).address, here.now())
@@ -57,7 +57,7 @@ async def rtvi(websocket: WebSocket) -> None:
 
 @router.post("/api/rtvi/offer", openapi_extra=documented(RtviOffer))
 async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
-    """Answer the SDP offer of an RTVI client and start its call; one that names a call continues its conversation."""
+    """Answer an RTVI client's SDP offer and start a call. An offer that names a call continues its conversation."""
     await here.offers.take(address_key(request), here.now())
     body = await read_body(request, RtviOffer)
     conversation_id = await _ended(here, caller, body.pc_id) if body.pc_id else None
@@ -75,8 +75,8 @@ async def offer(request: Request, here: Here, caller: Caller) -> dict[str, str]:
 
 @router.patch("/api/rtvi/offer", openapi_extra=documented(RtviCandidates))
 async def candidates(request: Request, here: Here, caller: Caller) -> dict[str, str]:
-    """Take note of a client's addresses. None is used: the client checks ours anyway, and its first packet shows its
-    address.
+    """Accept a client's ICE candidates. They are not used: the client checks our addresses, and its first packet shows
+    its own.
 
     404 for a call that is not the caller's.
     """
@@ -86,7 +86,7 @@ async def candidates(request: Request, here: Here, caller: Caller) -> dict[str, 
 
 
 async def _ended(here: Context, caller: Identity, session_id: str) -> str | None:
-    """End the call that a client connects again, and return its conversation; None if it is gone."""
+    """End the call that a client wants to continue, and return its conversation; None if the call is gone."""
     try:
         session = await here.session(session_id, caller)
     except NotFound:

@@ -1,7 +1,7 @@
-"""The video that RTVI clients always offer is removed from their offers, and is inactive in the answers. Pure.
+"""Removes the video section that RTVI clients always offer, and adds it to the answer as inactive. Pure.
 
-An answer has as many sections as its offer (RFC 8829). A section that is refused would be a stopped track in the
-client, which counts its tracks by their place; an inactive one costs nothing here, and stays as it is there.
+An answer has as many sections as its offer (RFC 8829). A refused section would stop a track in the client, which finds
+its tracks by their position. An inactive section costs nothing in the server, and changes nothing in the client.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from backend.errors import BadOffer
 from backend.transports.webrtc.offer import MAX_OFFER_BYTES
 
 TRANSPORT = ("a=ice-ufrag:", "a=ice-pwd:", "a=ice-options:", "a=fingerprint:", "a=setup:")
-"""Beginnings of the lines by which bundled sections share one transport."""
+"""Prefixes of the lines by which bundled sections share one transport."""
 BUNDLE = "a=group:BUNDLE"
 
 
@@ -24,7 +24,7 @@ def without_video(offer: str) -> str:
 
 
 def with_video(answer: str, offer: str) -> str:
-    """Return the answer to an offer without video as the answer to the whole one: its video is inactive."""
+    """Extend the answer to an offer without its video to one for the whole `offer`, with inactive video."""
     head, answered = _split(answer)
     _, offered = _split(offer)
     shared = [line for line in answered[0] if line.startswith(TRANSPORT)] if answered else []
@@ -34,7 +34,7 @@ def with_video(answer: str, offer: str) -> str:
 
 
 def _inactive(offered: list[str], shared: list[str]) -> list[str]:
-    """Return a section that answers `offered` with its first codec, and neither sends nor receives."""
+    """Return a section that answers `offered` with its first codec, and says that nothing is sent or received."""
     parts = offered[0].split()
     codec = parts[3] if len(parts) > 3 else "0"
     about = [line for line in offered if line.startswith((f"a=rtpmap:{codec} ", f"a=fmtp:{codec} "))]
@@ -44,7 +44,7 @@ def _inactive(offered: list[str], shared: list[str]) -> list[str]:
 
 
 def _split(sdp: str) -> tuple[list[str], list[list[str]]]:
-    """Return the lines before the first section, and those of each section."""
+    """Return the lines before the first section, and the lines of each section. Raises `BadOffer`."""
     if len(sdp) > MAX_OFFER_BYTES:
         raise BadOffer("The offer is larger than 64 KB.")
     head: list[str] = []
@@ -57,7 +57,7 @@ def _split(sdp: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _bundled(head: list[str], sections: list[list[str]]) -> Iterator[str]:
-    """Yield the lines of `head`, with groups that name only present sections."""
+    """Yield the lines of `head`, with groups that name only sections that are left."""
     mids = [line.removeprefix("a=mid:") for section in sections for line in section if line.startswith("a=mid:")]
     for line in head:
         yield " ".join([BUNDLE, *mids]) if line.startswith(BUNDLE) else line

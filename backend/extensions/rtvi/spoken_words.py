@@ -1,7 +1,7 @@
-"""The assistant's words, cut into the sentences that RTVI's `bot-output` messages show. Pure.
+"""Divides the assistant's words into the sentences of RTVI's `bot-output` messages. Pure.
 
-A sentence is shown when its words have come (`new`), and again once it was heard in full (`completed`) or in part
-(`in-progress`). Clients of the protocol's first version learn whether it was `spoken` instead.
+A sentence is sent when its words have come (`new`), and again once it was heard in full (`completed`) or in part
+(`in-progress`). Clients of the protocol's first version get the flag `spoken` instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from backend.runtime.json_objects import Json
 
 SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]]*\s+")
 ITEMS_LIMIT = 32
-"""Items not heard out that are remembered."""
+"""The most items that are remembered until they were heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Segment:
 class _Item:
     segments: list[Segment] = field(default_factory=list)
     rest: str = ""
-    """Words that are no whole sentence yet."""
+    """The words after the last whole sentence."""
     sounding: bool = False
 
 
@@ -39,12 +39,12 @@ class SpokenWords:
 
     def __init__(self) -> None:
         self.legacy = False
-        """Whether the client speaks the protocol's first version."""
+        """True if the client speaks the protocol's first version."""
         self._items: dict[str, _Item] = {}
         self._next = 0
 
     def grew(self, name: str, delta: str) -> Iterator[Json]:
-        """Take more words of an item."""
+        """Add words to an item."""
         item = self._item(name)
         item.rest += delta
         while end := SENTENCE_END.search(item.rest):
@@ -65,7 +65,7 @@ class SpokenWords:
             yield from map(_spoken, item.segments)
 
     def heard(self, name: str, words: str | None = None) -> Iterator[Json]:
-        """End an item: it was heard to its end, or as far as `words`."""
+        """End an item that was heard in full, or only as far as `words`."""
         yield from self.worded(name)
         item = self._items.pop(name)
         left = len("".join(words.split())) if words is not None else None  # spaces are not said

@@ -1,7 +1,7 @@
 """A call's steps as RTVI messages. Pure: events and commands in, JSON objects out.
 
-`user-started-speaking` comes when the caller has the floor, since a client takes it for an interruption: a cough or
-"mm-hmm" over a reply is none.
+`user-started-speaking` comes when the caller has the floor, since clients take it for an interruption: a cough or
+"mm-hmm" over a reply does not cause it.
 
     in the call                              to the client
     ---------------------------------------  --------------------------------------------------------
@@ -43,9 +43,9 @@ ENDS: Mapping[str, str] = {
     "responder_refused": "The model's provider refuses this server. Its operator finds the reason in the log.",
     "shutdown": "The server is shutting down. Call again: another one may answer.",
 }
-"""Reasons for a call's end that its client gets."""
+"""Reasons for a call's end that are reported, with the text for the client."""
 ITEMS_LIMIT = 32
-"""Items of the caller's that are put together at a time."""
+"""The most items of the caller's with a transcript in parts."""
 
 
 def _now() -> str:
@@ -58,13 +58,13 @@ class RtviTranslator:
     def __init__(self, is_client_tool: Callable[[str], bool], now: Callable[[], str] = _now) -> None:
         """`now` returns the time as clients show it."""
         self.legacy = False
-        """Whether the client speaks the protocol's first version."""
+        """True if the client speaks the protocol's first version."""
         self._is_client_tool = is_client_tool
         self._now = now
         self._words = SpokenWords()
         self._partial: dict[str, str] = {}  # the caller's words so far, by item
         self._calls: dict[str, str] = {}  # tool calls under way → the function's name
-        self._wording = ""  # the item that is being worded
+        self._wording = ""  # the item that gets words now
         self._floor = "listening"
         self._speaking = False
         self._out: list[Json] = []
@@ -191,7 +191,7 @@ class RtviTranslator:
     # --- functions ----------------------------------------------------------------------------------------------
 
     def _call_begun(self, call: str, name: str, arguments: str) -> None:
-        """Report a function: the client carries out its own, and gets only the names of the server's."""
+        """Report a function call. The client carries out its own functions, and gets only the names of the server's."""
         self._calls[call] = name
         if not self._is_client_tool(name):
             self._say("llm-function-call-started", {"function_name": name})
@@ -217,7 +217,7 @@ class RtviTranslator:
 
 
 def _object(arguments: str) -> Json:
-    """Return a call's arguments as an object, even if the model made no object."""
+    """Return a call's arguments as an object; an empty one if the model sent something else."""
     try:
         return decode_object(arguments)
     except (msgspec.DecodeError, RecursionError):

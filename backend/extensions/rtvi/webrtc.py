@@ -1,5 +1,5 @@
-"""The transport of an RTVI client over WebRTC, as Pipecat's `SmallWebRTCTransport` offers it: audio as in any call of
-a browser's, and messages as text over the data channel that the client opens.
+"""The transport of an RTVI client over WebRTC, for Pipecat's `SmallWebRTCTransport`. Audio is carried as in any
+browser's call, and messages are text on the data channel that the client opens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from backend.transports.webrtc.transport import WebRTCTransport, answer_with
 log = logging.getLogger(__name__)
 
 BUFFER_BYTES = 1_000_000
-"""Bytes that wait for a client that does not read; then it is given up."""
+"""Bytes that may wait for a client that does not read. Beyond, it is disconnected."""
 LEAVES_WITHIN_S = 0.5
 """Seconds the last message has to leave."""
 PEER_LEFT = json.dumps({"type": "signalling", "message": {"type": "peerLeft"}})
@@ -38,7 +38,7 @@ async def accept_rtvi_offer(sdp: str, config: IceConfig) -> tuple[str, RtviPeer]
 
 
 class RtviPeer(WebRTCTransport):
-    """One call over WebRTC; `protocol` is what is spoken over its data channel."""
+    """One call over WebRTC; `protocol` handles the messages of its data channel."""
 
     def __init__(self, config: IceConfig) -> None:
         self.protocol = RtviProtocol(self._send_message)
@@ -47,7 +47,7 @@ class RtviPeer(WebRTCTransport):
         super().__init__(config, self._on_channel)
 
     async def close(self) -> None:
-        """Send the client our farewell, then close as any call does."""
+        """Send the client `PEER_LEFT`, then close like any call."""
         if not self._leaving:
             self._leaving = True
             self._send_text(PEER_LEFT)
@@ -55,7 +55,7 @@ class RtviPeer(WebRTCTransport):
         await super().close()
 
     def _on_channel(self, channel: RTCDataChannel) -> None:
-        """Speak over the first channel that the client opens."""
+        """Use the first channel that the client opens."""
         if self._channel is not None:
             return
         self._channel = channel
@@ -72,7 +72,7 @@ class RtviPeer(WebRTCTransport):
         self._send_text(encode(message).decode())
 
     def _send_text(self, text: str) -> None:
-        """Send a text; before its `client-ready`, which opens the channel, a client learns of nothing."""
+        """Send a text; nothing is sent before the client has opened the channel."""
         channel = self._channel
         if channel is None or channel.readyState != "open":
             return

@@ -1,7 +1,7 @@
 """The transport of an RTVI client over a WebSocket: messages and audio in binary frames, as `frames` describes them.
 
-Audio is paced by our media clock, so that a reply can be turned down and what was heard is known. Pipecat's player
-loses sound whenever it has run dry, so a reply begins a little ahead of time; an interrupted one sounds on that long.
+Our media clock paces the audio, so that the server can turn a reply down and knows the heard part. Pipecat's player
+loses sound after it has run empty. So a reply begins a little ahead of time, and sounds on that long when interrupted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ RATES = frozenset({8_000, 16_000, 24_000, 32_000, 44_100, 48_000})
 AHEAD_FRAMES = 5
 """Frames (100 ms) by which a reply is sent ahead of time."""
 OUTBOX_LIMIT = 2_000
-"""Messages that wait for a client that does not read; then it is given up."""
+"""Messages that may wait for a client that does not read. Beyond, it is disconnected."""
 INVALID = 1003
 """Close code: data of an unsupported kind."""
 
 
 class RtviSocket(SocketTransport):
-    """One call over an accepted WebSocket; `protocol` is what is spoken over it."""
+    """One call over an accepted WebSocket; `protocol` handles its messages."""
 
     def __init__(self, socket: WebSocket, *, ahead_frames: int = AHEAD_FRAMES) -> None:
         self.protocol = RtviProtocol(self._enqueue)
@@ -40,7 +40,7 @@ class RtviSocket(SocketTransport):
         self._resampler: Resampler | None = None
         self._rate = 0
         self._most_ahead = ahead_frames
-        self._ahead = 0  # frames the client has that are not due yet
+        self._ahead = 0  # frames that the client has before they are due
         super().__init__(socket, lost_after_s=None)  # a muted client sends nothing
 
     async def _receive_message(self, received: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class RtviSocket(SocketTransport):
             await self._leave(INVALID, str(error))
 
     def _resampled(self, audio: AudioFrame) -> bytes:
-        """Return audio at our rate. Raises `BadRequest` for what is no mono PCM16 at a usual rate."""
+        """Return audio at our rate. Raises `BadRequest` for anything but mono PCM16 at one of `RATES`."""
         if audio.rate not in RATES or audio.channels != 1 or len(audio.pcm) % 2:
             raise BadRequest("Audio is mono PCM16 at a usual rate.", hint=f"Send one of {sorted(RATES)} Hz.")
         if self._resampler is None or audio.rate != self._rate:

@@ -1,6 +1,6 @@
 """The codecs of self-hosted servers of the Realtime protocol handle their differences from OpenAI. Pure.
 
-The table in docs/howto/providers.md has all of it, and names the sources that it was read in.
+The table in docs/howto/providers.md lists the differences and their sources.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ SPEECH_TO_SPEECH = Capabilities(
     parallel_calls=True,
     session_s=float("inf"),
 )
-"""The abilities of speech-to-speech and LocalAI. Answers of the first may have several messages, with calls between."""
+"""The abilities of speech-to-speech and LocalAI. The former's answers may have several messages with calls between."""
 VLLM_OMNI = replace(SPEECH_TO_SPEECH, endpointers=frozenset({"local"}), truncates=True, transcribes=False)
 FAILED = frozenset({"inference_failed", "prediction_failed", "tts_error", "transcription_failed"})
-"""Errors of LocalAI's that end a reply."""
+"""LocalAI's errors that end a reply."""
 NOTHING_TO_COMMIT = "Input audio buffer is empty"
-"""The beginning of vLLM-Omni's error that we treat as a race, as OpenAI's."""
+"""The beginning of a vLLM-Omni error that counts as a harmless race, like OpenAI's."""
 WORKING = '{"status": "still being worked on; the result will follow as a message"}'
 RESULT = "The result of {name} has come: {output}"
 
 
 class SelfHostedEvent(ServerEvent):
-    """A server event, with the fields of a tool call that comes by itself."""
+    """A server event, with the fields of a tool call that is an event by itself."""
 
     call_id: str = ""
     name: str = ""
@@ -44,7 +44,7 @@ class SelfHostedEvent(ServerEvent):
 
 
 class SelfHostedCodec(RealtimeCodec):
-    """The codecs' common part: a reply's tool calls and words come once, wherever they are."""
+    """The common part of the codecs. It reports a reply's tool calls and words once, from any event that has them."""
 
     def __init__(self, voice: Voice, capabilities: Capabilities) -> None:
         super().__init__(voice, capabilities)
@@ -52,7 +52,7 @@ class SelfHostedCodec(RealtimeCodec):
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of replies under way: reply → call → item."""
         self._worded: set[str] = set()
-        """The items that got their words in pieces, of replies under way."""
+        """The items of replies under way with words that came in parts."""
 
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """Return a `session.update`; after the first, only the instructions and tools."""
@@ -108,7 +108,7 @@ class SpeechToSpeechCodec(SelfHostedCodec, SelfAnsweringCodec):
         self._answered_early: dict[str, str] = {}
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
-        """Return a command as client events; a reply that is wanted while a tool works answers its call first."""
+        """Return a command as client events; a reply requested while a tool works answers the tool's call first."""
         match command:
             case do.ClearInput():
                 return ()
@@ -138,7 +138,7 @@ class LocalAiCodec(SelfHostedCodec, SelfAnsweringCodec):
         super().__init__(voice, SPEECH_TO_SPEECH)
 
     def messages(self, command: ResponderCommand) -> Sequence[bytes]:
-        """Return a command as client events; the next reply belongs to the last request, as replies name none."""
+        """Return a command as client events. Replies name no request, so the next reply belongs to the last one."""
         if isinstance(command, do.ClearInput):
             return ()
         sent = super().messages(command)
@@ -163,7 +163,7 @@ class VllmOmniCodec(SelfHostedCodec):
 
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
         events = super()._translate(event)
-        if event.type == "input_audio_buffer.committed":  # a transcript that failed: nothing waits for it
+        if event.type == "input_audio_buffer.committed":  # no transcript comes, so nothing may wait for one
             events.append(ev.UserTranscribed(event.item_id, "", failed=True))
         return events
 

@@ -1,7 +1,7 @@
-"""Stand-ins for self-hosted servers of the Realtime protocol, after their sources (docs/howto/providers.md).
+"""Stand-ins for self-hosted servers of the Realtime protocol, after their source code (docs/howto/providers.md).
 
-Each takes only events of the `openai` package's types that the server carries out. Events that the server would ignore
-or misread are refused here, so that no test passes by them.
+Each takes only events of the `openai` package's types that the server carries out. It refuses events that the server
+would ignore or misread, so that no test passes because of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Event = dict[str, Any]
 UNKNOWN = "unknown_or_invalid_event"
 NOT_IMPLEMENTED = "not_implemented"
 REFUSALS = frozenset({STRICT, UNKNOWN, NOT_IMPLEMENTED})
-"""The codes, or types, of errors that say that a client event is not for this server."""
+"""The codes or types of errors for client events that the server does not support."""
 TRANSCRIBING: Event = {"type": "realtime", "audio": {"input": {"transcription": {"model": "whisper-1"}}}}
-"""The caller's words are always transcribed by a model of the server's own."""
+"""The session's transcription: the server always transcribes the caller's words with its own model."""
 ACTIVE = "conversation_already_has_active_response"
 
 
 class SelfHostedRealtime(StrictRealtime):
-    """The peers' common part: a dialect of the server events."""
+    """The common part of the stand-ins, each with a dialect of the server events."""
 
     def receive(self, event: Any) -> list[Effect]:
         """Carry out a client event, or refuse it as the server does."""
@@ -37,7 +37,7 @@ class SelfHostedRealtime(StrictRealtime):
         return super().receive(event)
 
     def check(self, event: Event) -> None:
-        """Raise `Fault` for what this server refuses."""
+        """Raise `Fault` for an event that this server refuses."""
 
     def theirs(self, event: Event) -> Iterator[Event]:
         """Yield a server event in this server's form, if it has one."""
@@ -47,7 +47,7 @@ class SelfHostedRealtime(StrictRealtime):
         return super()._stamped(_all_theirs(self, effects))
 
     def _handle(self, event: Any) -> Iterator[Effect]:
-        """A reply that is asked for takes the place of the one under way."""
+        """Carry out an event. A requested reply takes the place of the one under way."""
         if event.get("type") == "response.create" and (active := self._active):
             yield from self._cancel(active, "client_cancelled")
             yield from self._said(active, End())
@@ -189,7 +189,7 @@ def _calls(response: Event) -> set[str]:
 
 
 def _plain_details(response: Event) -> Event:
-    """Return why a reply ended; for an error, only its type."""
+    """Return the details of a reply's status; of an error, only its type."""
     details = response["status_details"]
     error = (details or {}).get("error")
     if not error:
@@ -198,7 +198,7 @@ def _plain_details(response: Event) -> Event:
 
 
 def _text_usage(response: Event) -> Event | None:
-    """Return the tokens, all of them of text."""
+    """Return the usage of a reply with all tokens counted as text."""
     usage = response["usage"]
     if not usage:
         return None

@@ -13,7 +13,7 @@ class SelfHostedSettings(PluginSettings, env_prefix="SELF_HOSTED__"):
     """The kind of server, and its address."""
 
     server: Literal["speech_to_speech", "localai", "vllm_omni"] = Field(
-        "speech_to_speech", description="Which program it is; what each does otherwise is in docs/howto/providers.md."
+        "speech_to_speech", description="Which program it is; docs/howto/providers.md says how they differ."
     )
     base_url: str = Field(
         "", pattern=r"^(https?://[^/\s]+.*)?$", description="Address of its API, e.g. http://localhost:8765/v1."

@@ -1,4 +1,4 @@
-"""A user shares the transcript of a conversation by a link."""
+"""Links by which a user shares the transcript of a conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backend.extensions.sharing.shared_links import SharedLinks
 
 @asynccontextmanager
 async def open_sharing(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the links. Where sharing is switched off, old ones still work, and are exported and erased."""
+    """Open the links. With sharing off, old links still work, and are exported and erased."""
     if not ground.serves:
         yield Opened()
         return

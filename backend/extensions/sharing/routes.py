@@ -28,7 +28,7 @@ from backend.storage.messages import Message, without_retried
 
 USUAL_DAYS = 7.0
 READS_PER_MINUTE = 60
-"""Requests for shared transcripts that one address may make; the page makes two."""
+"""The most requests for shared transcripts by one address; the page makes two."""
 ID = re.compile(r"[A-Za-z0-9_-]{22}")
 UNLISTED = {"x-robots-tag": "noindex, nofollow, noarchive", "cache-control": "no-store"}
 """Headers that keep a shared transcript out of search engines and caches."""
@@ -44,14 +44,14 @@ class Sharing:
     readers: Buckets
     """The limits on readers of shared transcripts."""
     days: float
-    """The longest that a link works; 0: sharing is off."""
+    """The longest life of a link, in days; 0: sharing is off."""
 
 
 class NewLink(BaseModel):
-    """`POST /api/conversations/{id}/links`."""
+    """The body of `POST /api/conversations/{id}/links`."""
 
     days: float | None = Field(None, gt=0, allow_inf_nan=False)
-    """The life of the link; left out: a week, or as long as the server allows."""
+    """The life of the link; left out: a week, or less if the server allows less."""
 
 
 # --- the owner ------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class NewLink(BaseModel):
 
 @router.post("/api/conversations/{conversation_id}/links", status_code=201, openapi_extra=documented(NewLink))
 async def share_conversation(request: Request, here: Here, conversation_id: str) -> Json:
-    """Create a public link to a conversation in its present state. 404 if it is empty, 422 for too long or many."""
+    """Create a public link to a conversation as it is now. 404 if it is empty, 422 for too long a life or too many."""
     owner, longest = _owner(request), here.of(Sharing).days
     await here.messages.take(f"links {owner}", here.now())
     if not longest:
@@ -76,7 +76,7 @@ async def share_conversation(request: Request, here: Here, conversation_id: str)
 
 @router.get("/api/links")
 async def list_links(request: Request, here: Here) -> Json:
-    """List the caller's links that work, the newest first. `days`: the longest a new one may work; 0: none is made."""
+    """List the caller's working links, newest first. `days`: the longest life of a new link; 0: sharing is off."""
     links = await here.of(Sharing).links.of(_owner(request))
     return {"days": here.of(Sharing).days, "links": [_shown(link) for link in links]}
 
@@ -94,7 +94,7 @@ async def revoke_link(request: Request, here: Here, link_id: str) -> Json:
 
 @router.get("/api/shared/{token}")
 async def read_shared(request: Request, here: Here, token: str) -> Response:
-    """Return the words of a conversation until it was shared. 410 once the link has expired or was revoked."""
+    """Return the words of a conversation up to its sharing. 410 once the link has expired or was revoked."""
     link, messages = await _shared(request, here, token)
     shown = [{"role": each.role, "content": each.content, "citations": as_json(each.citations)} for each in messages]
     content = {"shared_at": link.shared_at, "expires_at": link.expires_at, "messages": shown}
@@ -135,7 +135,7 @@ async def _said(here: Context, owner: str, conversation_id: str, until: float | 
 
 
 def _owner(request: Request) -> str:
-    """Return the caller, who may share transcripts. Raises `Forbidden` for access to one conversation only."""
+    """Return the id of the caller. Raises `Forbidden` if they have access to one conversation only."""
     principal = principal_of(request)
     if principal.conversation is not None:
         raise Forbidden("This token may not share conversations.", hint="Only the user can share a conversation.")

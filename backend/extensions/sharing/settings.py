@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class SharingSettings(PluginSettings, env_prefix="SHARING__"):
-    """For how long transcripts are shared."""
+    """The longest life of a shared link."""
 
     days: float = Field(
         30, ge=0, description="Days for which the link to a shared transcript may work; 0: sharing is off."

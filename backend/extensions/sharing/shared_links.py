@@ -20,7 +20,7 @@ from backend.storage.record_format import FORMAT, Format
 from backend.users.lists import UserLists
 
 LINKS_LIMIT = 50
-"""Links of one user that are open at the same time."""
+"""The most working links of one user."""
 DAY_S = 86_400
 
 
@@ -37,7 +37,7 @@ class SharedLink:
 
 
 class SharedLinks(UserLists[SharedLink]):
-    """All users' links. A link of another user does not exist."""
+    """The links of all users. A user sees only their own."""
 
     name = "shared_links"
     kind = SharedLink
@@ -62,7 +62,7 @@ class SharedLinks(UserLists[SharedLink]):
         return [one for one in reversed(await self.read(user_id)) if one.expires_at > now]
 
     async def find(self, link_id: str) -> tuple[str, SharedLink] | None:
-        """Return the owner and the link; None for one that has expired, was revoked, or never was."""
+        """Return the owner and the link; None if it has expired, was revoked, or never existed."""
         owner = cast(bytes | None, await self._client.call(lambda redis: redis.get(_key(link_id))))
         if owner is None:
             return None

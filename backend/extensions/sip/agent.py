@@ -1,8 +1,8 @@
-"""The SIP user agent of this server: its sockets, the call of each message, and one timer for all that repeats.
+"""The SIP user agent of this server owns the sockets, routes each message to its call, and repeats messages by a timer.
 
-A message is read, tied to its transaction, and given to its call. Requests of strangers are answered without anything
-being kept of them, and only so many a minute. While there are transactions, the agent looks every `TICK_S` for what is
-due; at rest there is no timer.
+A message is read, matched to its transaction, and passed to its call. Requests of strangers are answered statelessly,
+and only a limited number per minute. While there are transactions, the agent looks every `TICK_S` for what is due;
+otherwise there is no timer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 TICK_S = 0.1
 RESOLVE_WITHIN_S = 5.0
 GOODBYE_WITHIN_S = 2.0
-"""Seconds peers have to answer our last BYEs when the server ends."""
+"""Seconds that peers have to answer our last BYEs when the server ends."""
 RETRY_AFTER_S = 15
 
 OnCall = Callable[[SipCall], Awaitable[None]]
@@ -45,7 +45,7 @@ class UserAgent:
     def __init__(
         self, settings: SipSettings, gate: Gate, on_call: OnCall, may_ask: Callable[[str], bool] = lambda address: True
     ) -> None:
-        """`may_ask`: whether a request of that stranger's address is answered once more."""
+        """`may_ask` returns whether another request of a stranger's address is answered."""
         self._settings, self._gate, self._on_call, self._may_ask = settings, gate, on_call, may_ask
         self._transactions = Transactions()
         self._calls: dict[str, SipCall] = {}
@@ -57,12 +57,12 @@ class UserAgent:
 
     @property
     def port(self) -> int:
-        """The port it listens on, by UDP and TCP."""
+        """The port on which the agent listens, by UDP and TCP."""
         return self._datagrams.port
 
     @property
     def live(self) -> int:
-        """The current calls."""
+        """The number of current calls."""
         return len(self._calls)
 
     async def open(self) -> None:
@@ -92,7 +92,7 @@ class UserAgent:
         await self._streams.close()
 
     async def link_to(self, host: str, port: int, protocol: str) -> Link:
-        """Return a way to a peer, after its name is looked up. Raises `PeerError`."""
+        """Look up a peer's name, and return a link to the peer. Raises `PeerError`."""
         family = socket.AF_UNSPEC if ":" in self._settings.host else socket.AF_INET
         try:
             async with asyncio.timeout(RESOLVE_WITHIN_S):
@@ -117,11 +117,11 @@ class UserAgent:
         self._transactions.answer(transaction, response, self.now())
 
     def ask(self, request: SipRequest, link: Link, on_final: OnFinal, next_cseq: Callable[[], int]) -> None:
-        """Send a request until there is a final answer; only a challenge of the trunk is answered."""
+        """Send a request until there is a final answer. Only the trunk's challenges are answered."""
 
         def answered(response: SipResponse | None) -> None:
             credentials = self._settings.credentials if link.peer[0] in self._gate.trunk else None
-            if response is not None and response.status_code in (401, 407) and credentials is not None:
+            if response is not None and response.status_code in (401, 407) and credentials is not None:  # challenged
                 shown = answer_challenge(credentials, response, response.status_code, request.method, request.uri)
                 if shown is not None:
                     _renew(request, next_cseq(), shown)
@@ -133,7 +133,7 @@ class UserAgent:
         self._alarm.set(self.now() + TICK_S)
 
     def trust(self, address: str) -> None:
-        """Treat an address as the trunk's: its calls are taken, and its challenges answered."""
+        """Treat an address as the trunk's: accept its calls, and answer its challenges."""
         self._gate.trunk.add(address)
 
     def forget(self, call: SipCall) -> None:
@@ -169,7 +169,7 @@ class UserAgent:
         elif request.method == "CANCEL":
             self._on_cancel(request, transaction, link)
         elif transaction is not None:
-            if transaction.answer:  # repeated: so is what it was answered
+            if transaction.answer:  # a repeated request gets the same answer again
                 link.send(transaction.answer)
         elif call is not None and _is_within(request):
             transaction = self._transactions.open(transaction_key(request), request, link, self.now())
@@ -204,7 +204,7 @@ class UserAgent:
         start_among(self._tasks, "sip call", self._run(call))
 
     def _objection(self, request: SipRequest) -> tuple[int, dict[str, str]]:
-        """Return the status that refuses an admitted INVITE; 0: it is taken."""
+        """Return the status that refuses an admitted INVITE; 0 if it is accepted."""
         if unknown := tokens(request, "require"):
             return 420, {"Unsupported": ", ".join(sorted(unknown))}
         if request.call_id in self._calls:
@@ -234,7 +234,7 @@ class UserAgent:
     def _on_cancel(self, request: SipRequest, transaction: ServerTransaction | None, link: Link) -> None:
         self._answer(request, link, 200 if transaction is not None else 481)
         call = self._calls.get(request.call_id or "")
-        if transaction is not None and transaction.status < 200 and call is not None:
+        if transaction is not None and transaction.status < 200 and call is not None:  # no final answer yet
             call.cancel()
 
     def _answer(self, request: SipRequest, link: Link, status: int, headers: dict[str, str] | None = None) -> None:
@@ -275,7 +275,7 @@ def _is_within(request: SipRequest) -> bool:
 
 
 def _renew(request: SipRequest, cseq: int, credentials: tuple[str, str]) -> None:
-    """Return the challenged request with an answer to the challenge."""
+    """Add the answer to a challenge to the request."""
     via = parse_via(request.headers.get("via")[0])
     via.params["branch"] = generate_branch()
     request.headers.get("via")[0] = stringify_via(via)

@@ -1,10 +1,10 @@
-"""The signalling of one incoming call: answered or refused, then hold, keys, transfer, and its end.
+"""The signalling of one incoming call: its answer or refusal, then hold, keys, transfer, and its end.
 
     RINGING ─ accept ─► ANSWERED ─ ACK ─► UP ─ BYE, ours or theirs ─► OVER
        └─ refuse, CANCEL ─────────────────────────────────────────────┘
 
-Whatever ends a call ends it once: its sound stops, its user agent forgets it, and a BYE of ours is repeated by the
-transaction that carries it, which needs the call no more.
+A call ends once, for any reason. Its sound stops, and its user agent forgets it. Our BYE is repeated by its
+transaction, which no longer needs the call.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ log = logging.getLogger(__name__)
 
 SDP = "application/sdp"
 REFER_WITHIN_S = 5.0
-"""Seconds a peer may take to accept a transfer."""
+"""Seconds that a peer may take to accept a transfer."""
 REFERRED_WITHIN_S = 2.0
-"""Seconds to wait for the news that the transfer has failed, before we leave."""
+"""Seconds to wait for the report of a failed transfer, before we leave."""
 INFO_KEY = re.compile(r"(?:signal\s*=\s*)?([0-9*#A-D])\s*(?:\n|$)", re.I)
 
 
@@ -59,7 +59,7 @@ class CallState(StrEnum):
 
 
 class SipCall:
-    """One call, from its INVITE on."""
+    """The state of one call, from its INVITE on."""
 
     def __init__(self, agent: UserAgent, invite: ServerTransaction, caller: str, settings: SipSettings) -> None:
         """`caller`: a number, a SIP address or a user; never logged."""
@@ -96,7 +96,7 @@ class SipCall:
         description = plan = None
         if request.body:
             if body_type(request) != SDP:
-                raise BadOffer("The body of the INVITE is no description of a call.")
+                raise BadOffer("The body of the INVITE is not an SDP description.")
             description, plan = read_description(request.text, codecs)
         sock = open_rtp_socket(self._settings.host, self._settings.rtp_ports)
         transport = SipTransport(self, sock)
@@ -112,7 +112,7 @@ class SipCall:
         return transport
 
     def hang_up(self) -> None:
-        """End the call by a BYE, or by a refusal if it was not answered; nothing if it is over."""
+        """End the call by a BYE, or by a refusal if it was not answered. Do nothing if it is over."""
         if self.state is CallState.RINGING:
             self.refuse(480)
         elif self.state is not CallState.OVER:
@@ -120,7 +120,7 @@ class SipCall:
             self._end()
 
     async def refer(self, target: str) -> None:
-        """Have the peer call `target`, a number or a SIP address. Raises `LineFailed`."""
+        """Ask the peer to call `target`, a number or a SIP address. Raises `LineFailed`."""
         loop = asyncio.get_running_loop()
         accepted: asyncio.Future[int] = loop.create_future()
         self._referred = loop.create_future()
@@ -144,20 +144,20 @@ class SipCall:
     # --- what the peer does ---------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """Take a CANCEL: the caller has given up."""
+        """Handle a CANCEL: the caller has given up."""
         if self.state is CallState.RINGING:
             self._respond(self._invite, 487)
             self._end()
 
     def acknowledge(self, request: SipRequest) -> None:
-        """Take an ACK: the peer has the acceptance, and may bring the answer to this server's offer."""
+        """Handle an ACK: the peer knows that the call was accepted. The ACK may answer this server's offer."""
         if self.transport is None or self.state is CallState.OVER or not dialog_matches(self._dialog, request):
             return
         if body_type(request) == SDP:
             try:
                 _, plan = read_description(request.text, self._settings.codecs)
             except BadOffer:
-                self._lose(TransportLost("The call's description is not one that can be used."))
+                self._lose(TransportLost("The call's SDP description cannot be used."))
                 return
             self._use(self.transport, plan)
         self.state = CallState.UP
@@ -169,7 +169,7 @@ class SipCall:
             self._lose(NeverConnected("The caller's telephone did not acknowledge our answer."))
 
     def take(self, transaction: ServerTransaction) -> None:
-        """Take a request within the call."""
+        """Handle a request within the call."""
         request = transaction.request
         if self.state is CallState.OVER or not dialog_matches(self._dialog, request):
             self._respond(transaction, 481)
@@ -198,7 +198,7 @@ class SipCall:
     # --- in between -----------------------------------------------------------------------------------
 
     def _renegotiate(self, transaction: ServerTransaction) -> None:
-        """Take a re-INVITE or an UPDATE: hold, another address or codec, or a refresh of the peer's."""
+        """Handle a re-INVITE or an UPDATE: hold, another address or codec, or a session refresh."""
         request = transaction.request
         if self.transport is None or self._here is None:
             self._respond(transaction, 491)
@@ -222,7 +222,7 @@ class SipCall:
         self._respond(transaction, 200, body=body)
 
     def _take_info(self, transaction: ServerTransaction) -> None:
-        """Take a key that comes as a message, as some telephones send them."""
+        """Handle an INFO request with a key; some telephones send keys this way."""
         kind = body_type(transaction.request)
         if kind not in ("application/dtmf-relay", "application/dtmf"):
             self._respond(transaction, 415 if kind else 200)
@@ -233,14 +233,14 @@ class SipCall:
             self.transport.press_here(found[1].upper())
 
     def _take_notice(self, transaction: ServerTransaction) -> None:
-        """Take news of a transfer (RFC 3515)."""
+        """Handle a NOTIFY about a transfer (RFC 3515)."""
         event = (transaction.request.headers.get_first("event") or "").partition(";")[0].strip().lower()
         if event != "refer":
             self._respond(transaction, 489)
             return
         self._respond(transaction, 200)
         found = re.match(r"SIP/2\.0 ([2-6]\d\d)", transaction.request.text.strip())
-        if found and self._referred is not None and not self._referred.done():
+        if found and self._referred is not None and not self._referred.done():  # the first report counts
             self._referred.set_result(int(found[1]))
 
     def _use(self, transport: SipTransport, plan: MediaPlan) -> None:
@@ -258,7 +258,7 @@ class SipCall:
         self._agent.forget(self)
         self.over.set()
         if self._referred is not None and not self._referred.done():
-            self._referred.set_result(200)  # who was transferred leaves
+            self._referred.set_result(200)  # a transferred caller leaves
 
     @property
     def _contact(self) -> str:
@@ -293,7 +293,7 @@ class SipCall:
         self._agent.ask(request, self.link, on_final, self._dialog.next_cseq)
 
     def _uri_of(self, target: str) -> str:
-        """Return the target as a URI: a number is one at the caller's own domain."""
+        """Return the target as a URI; a number becomes a URI at the caller's own domain."""
         if target.startswith(("sip:", "sips:")):
             return target
         domain = parse_address(f"<{self._dialog.remote_uri}>").uri.host or self.link.peer[0]

@@ -1,4 +1,4 @@
-"""The codecs of calls by SIP, both ways: G.711 as a media stream has it, G.722, and Opus as WebRTC has it."""
+"""The codecs of calls by SIP, both ways: G.711 as in media streams, G.722, and Opus as in WebRTC."""
 
 from __future__ import annotations
 

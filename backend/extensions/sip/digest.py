@@ -1,8 +1,8 @@
-"""Digest authentication of callers (RFC 2617, 7616), pure: challenges, and whether credentials answer one.
+"""Digest authentication of callers (RFC 2617, 7616): challenges, and the check of their answers. Pure.
 
-Theory. A nonce is the time and a signature over it and the caller's address: nothing is kept of a challenge, and a
-nonce is good for a minute, from one address. Each count (`nc`) of a nonce is taken once, so that an INVITE that was
-listened to cannot be sent again. MD5 is what telephones can; it keeps the password off the wire and no more.
+Theory. A nonce is the time with a signature over it and the caller's address. So challenges need no storage, and a
+nonce is valid for a minute, from one address. Each count (`nc`) of a nonce is accepted once, so that an intercepted
+INVITE cannot be replayed. Telephones support only MD5, which hides the password from the network and does no more.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from aiosipua.auth import SipDigestAuth, build_credentials
 from aiosipua.headers import AuthChallenge, parse_auth
 
 VALID_S = 60.0
-"""Seconds in which a nonce can be answered."""
+"""Seconds for which a nonce is valid."""
 REMEMBERED = 10_000
-"""The most used nonces that are remembered; the oldest go first, and a minute has fewer."""
+"""The most used nonces that are remembered, more than a minute has; the oldest are dropped first."""
 
 
 class DigestVerdict(StrEnum):
     """The verdict on a request's credentials."""
 
     NONE = "none"
-    """The request has no credentials, or they answer no valid challenge: challenge it."""
+    """The request has no credentials, or they answer no valid challenge. It must be challenged."""
     WRONG = "wrong"
     RIGHT = "right"
 
 
 class DigestAuth:
-    """Challenges and checks. `users`: name → password."""
+    """Makes challenges, and checks their answers. `users`: name → password."""
 
     def __init__(self, key: bytes, realm: str, users: Mapping[str, str]) -> None:
         """`key` signs nonces."""
@@ -80,7 +80,7 @@ class DigestAuth:
         )
         shown = params.get("response", "").lower().encode()
         same = expected is not None and hmac.compare_digest(expected.params["response"].encode(), shown)
-        return same and password is not None and params.get("realm") == self._realm
+        return same and password is not None and params.get("realm") == self._realm  # unknown names take as long
 
     def _nonce(self, address: str, second: int) -> str:
         signature = hmac.new(self._key, f"sip-nonce|{second}|{address}".encode(), hashlib.sha256).hexdigest()

@@ -12,7 +12,7 @@ from backend.extensions.sip.settings import SipSettings
 
 @asynccontextmanager
 async def open_sip(ground: Ground) -> AsyncIterator[Opened]:
-    """Have calls by SIP taken once the routes stand."""
+    """Accept calls by SIP once the routes are served."""
     yield Opened(serve=serve_sip)
 
 

@@ -1,7 +1,7 @@
-"""G.722, the wideband codec of desk telephones: 16,000 samples a second in 64 kbit/s, coded and decoded by FFmpeg.
+"""G.722, the wideband codec of desk telephones: 16,000 samples per second in 64 kbit/s, through FFmpeg.
 
-Its RTP clock counts 8,000 a second although there are twice as many samples (RFC 3551, 4.5.2), so that a byte is one
-tick. Raises `BadPacket` for what FFmpeg does not take.
+Its RTP clock runs at 8,000 Hz although there are twice as many samples (RFC 3551, 4.5.2), so that a byte is one tick.
+Data that FFmpeg cannot decode raise `BadPacket`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATE = 16_000
 
 
 class G722Decoder(g711.Decoder):
-    """One stream of G.722 on its way in."""
+    """The decoder of one received stream."""
 
     rate = RATE
 
@@ -38,7 +38,7 @@ class G722Decoder(g711.Decoder):
 
 
 class G722Encoder:
-    """One stream of frames on its way out."""
+    """The encoder of one sent stream."""
 
     def __init__(self) -> None:
         self._codec = _context("w")
@@ -52,11 +52,11 @@ class G722Encoder:
         return b"".join(bytes(packet) for packet in self._codec.encode(coded))
 
     def rest(self) -> bytes:
-        """Return 20 ms in which nothing plays; the code adapts to it, so it is encoded like any other."""
+        """Return 20 ms of silence. It is encoded like any frame, since the codec adapts to each."""
         return self.encode(SILENCE)
 
     def close(self) -> None:
-        """Nothing is held that the collector does not release."""
+        """Do nothing: the garbage collector releases the codec."""
 
 
 def _context(mode: Literal["r", "w"]) -> av.AudioCodecContext:

@@ -1,6 +1,6 @@
-"""The gate of SIP, pure: it admits an allowed address, or a user who answers a challenge, and names the caller.
+"""The gate of SIP admits allowed addresses, and users who answer a challenge, and finds the caller's name. Pure.
 
-A scanner of the Internet for open telephone servers gets 401 or 403 a few times, and then nothing.
+A scanner that looks for open telephone servers gets 401 or 403 a few times, and then no answer.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ANONYMOUS = "anonymous"
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A request that is let in; `caller` is a number, a SIP address or a user, and never logged."""
+    """An admitted request. `caller` is a number, a SIP address or a user; it is never logged."""
 
     caller: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that is refused, with its answer; status 0: none."""
+    """A refused request with its answer; status 0: no answer."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Gate:
     def __init__(
         self, peers: Sequence[str], digest: DigestAuth | None, may_fail: Callable[[str], bool] = lambda address: True
     ) -> None:
-        """`may_fail`: whether that address may get one more refusal."""
+        """`may_fail` returns whether an address may get another refusal."""
         self._networks = [ipaddress.ip_network(each, strict=False) for each in peers]
         self._digest = digest
         self._may_fail = may_fail
         self.trunk: set[str] = set()
-        """The addresses of the trunk that we register at: it is a peer."""
+        """The addresses of the trunk at which we register; they count as peers."""
 
     def is_peer(self, address: str) -> bool:
         """Return whether calls from that address need no password."""
@@ -76,7 +76,7 @@ class Gate:
 
 
 def caller_of(request: SipRequest) -> str:
-    """Return the caller that a peer names: the asserted identity (RFC 3325) or From; a number if it is one."""
+    """Return the caller that a peer names, by its asserted identity (RFC 3325) or From; as a number if possible."""
     if tokens(request, "privacy") & {"id", "user", "header"}:
         return ANONYMOUS
     name = "p-asserted-identity" if request.headers.get_first("p-asserted-identity") else "from"

@@ -10,11 +10,11 @@ from backend.transports.webrtc.srtp import Packet
 EVENTS = "0123456789*#ABCD"
 """The keys by their event codes (RFC 4733, 3.2)."""
 KEY_SLOTS, GAP_SLOTS = 6, 4
-"""Slots of 20 ms in which a sent key sounds, and of the pause after it."""
+"""The lengths of a sent key and of the pause after it, in slots of 20 ms."""
 ENDINGS = 3
-"""Times the end of a key is sent, since one may get lost."""
+"""The number of packets with a key's end, since one may get lost."""
 VOLUME = 10
-"""-10 dBm0."""
+"""The level of a sent key: 10 stands for -10 dBm0."""
 _EVENT = struct.Struct("!BBH")
 
 
@@ -25,7 +25,7 @@ class KeyReader:
         self._last: tuple[int, int] | None = None
 
     def read(self, packet: Packet) -> str | None:
-        """Return the key that this packet begins; None where it goes on or ends, or is no key."""
+        """Return the key that begins with this packet; None if none does."""
         if len(packet.payload) < 4:
             return None
         code = packet.payload[0]
@@ -37,7 +37,7 @@ class KeyReader:
 
 
 def key_payloads(key: str, step: int) -> Iterator[list[bytes]]:
-    """Yield what is sent of a key in each slot, none in the pause after it; `step`: timestamps in a slot."""
+    """Yield the payloads of a key for each slot, and none for the pause after it; `step`: timestamps per slot."""
     for slot in range(1, KEY_SLOTS):
         yield [_EVENT.pack(EVENTS.index(key), VOLUME, slot * step)]
     yield [_EVENT.pack(EVENTS.index(key), 0x80 | VOLUME, KEY_SLOTS * step)] * ENDINGS

@@ -1,8 +1,8 @@
-"""The ways SIP messages travel: datagrams and connections, each a `Link` to one peer.
+"""The links of SIP: UDP datagrams and TCP connections, each a `Link` to one peer.
 
-Datagrams that cannot be sent are dropped: SIP repeats them. A connection carries messages one behind the other, cut by
-their Content-Length (RFC 3261, 18.3); its peer may be silent for as long as a call of it lasts, and otherwise for
-`IDLE_S`. Bounds: the connections of a server, and of an address, the length of a message, and what waits to be sent.
+Datagrams that cannot be sent are dropped, since SIP repeats them. The messages of a connection are divided by their
+Content-Length (RFC 3261, 18.3). Its peer may be silent during a call, and otherwise for `IDLE_S`. There are limits for
+the connections of the server and of an address, the length of a message, and the bytes that wait to be sent.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CONNECT_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 2.0
 HEAD_BYTES, BODY_BYTES = 16_384, 65_535
 WAITING_BYTES = 256 * 1024
-"""Bytes that may wait to be sent; a peer that is so slow is gone."""
+"""Bytes that may wait to be sent; the connection of a slower peer is closed."""
 ATTEMPTS = 20
-"""Ports of the system's choice that are tried."""
+"""The most ports of the system's choice that are tried."""
 KEEP_ALIVE = b"\r\n\r\n"
 LENGTH = re.compile(rb"^(?:content-length|l)[ \t]*:[ \t]*(\d{1,8})[ \t]*\r?$", re.I | re.M)
 
@@ -35,10 +35,10 @@ Address = tuple[str, int]
 
 
 class Link(Protocol):
-    """A way to one peer."""
+    """A link to one peer."""
 
     reliable: bool
-    """Whether the network repeats lost messages."""
+    """True if the network repeats lost messages."""
     protocol: str
     """The name of the network in Via: UDP or TCP."""
     peer: Address
@@ -51,27 +51,27 @@ class Link(Protocol):
 
 
 OnMessage = Callable[[bytes, Link], None]
-"""Called on the event loop with each message, and the way back."""
+"""Called on the event loop with each message, and the link for its answer."""
 
 
 class Datagrams(asyncio.DatagramProtocol):
     """The UDP socket of a user agent."""
 
     def __init__(self, on_message: OnMessage, here: Callable[[str], str]) -> None:
-        """`here`: the address at which a peer reaches us."""
+        """`here` returns the address at which a peer reaches us."""
         self._on_message = on_message
         self._here = here
         self._transport: asyncio.DatagramTransport | None = None
         self.port = 0
 
     async def open(self, sock: socket.socket) -> None:
-        """Read what comes to a bound socket."""
+        """Receive datagrams from a bound socket."""
         loop = asyncio.get_running_loop()
         self._transport, _ = await loop.create_datagram_endpoint(lambda: self, sock=sock)
         self.port = sock.getsockname()[1]
 
     def link(self, peer: Address) -> Link:
-        """Return the way to a peer."""
+        """Return a link to a peer."""
         return DatagramLink(self, peer, (self._here(peer[0]), self.port))
 
     def send(self, data: bytes, peer: Address) -> None:
@@ -89,7 +89,7 @@ class Datagrams(asyncio.DatagramProtocol):
             self._on_message(data, self.link((addr[0], addr[1])))
 
     def error_received(self, exc: Exception) -> None:
-        """A peer does not listen: its transactions end by themselves."""
+        """Ignore that a peer does not listen: its transactions time out."""
 
 
 class DatagramLink:
@@ -101,7 +101,7 @@ class DatagramLink:
         self._datagrams, self.peer, self.here = datagrams, peer, here
 
     def towards(self, peer: Address) -> DatagramLink:
-        """Return the way to another port of the peer."""
+        """Return a link to another port of the peer."""
         return DatagramLink(self._datagrams, peer, self.here)
 
     def send(self, data: bytes) -> None:
@@ -140,7 +140,7 @@ class Streams:
     def __init__(
         self, on_message: OnMessage, here: Callable[[str], str], is_busy: Callable[[Link], bool], idle_s: float = IDLE_S
     ) -> None:
-        """`is_busy`: whether a call needs the connection although nothing comes over it."""
+        """`is_busy` returns whether a call needs the connection although it is idle."""
         self._on_message, self._here, self._is_busy, self._idle_s = on_message, here, is_busy, idle_s
         self._server: asyncio.Server | None = None
         self._open: dict[StreamLink, asyncio.Task[Any]] = {}
@@ -153,7 +153,7 @@ class Streams:
         self.port = sock.getsockname()[1]
 
     async def connect(self, host: str, port: int) -> Link:
-        """Return a connection to a peer, the present one or a new one. Raises `PeerError`."""
+        """Return a connection to a peer, an existing one if possible. Raises `PeerError`."""
         for link in self._open:
             if link.peer == (host, port) and not link.closed:
                 return link
@@ -172,7 +172,7 @@ class Streams:
             self._server.close()
         tasks = list(self._open.values())
         for link in list(self._open):
-            link.close()  # their reading ends by itself
+            link.close()  # ends the task that reads it
         if tasks:
             _, stuck = await asyncio.wait(tasks, timeout=CLOSE_WITHIN_S)
             await cancel_all(stuck)
@@ -180,6 +180,7 @@ class Streams:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         task = asyncio.current_task()
+        # One address cannot take all connections of the server.
         if len(self._open) >= MOST_CONNECTIONS or self._of_address[host] >= MOST_OF_ADDRESS or task is None:
             writer.transport.abort()
             return
@@ -192,13 +193,13 @@ class Streams:
             self._of_address -= Counter([host])
 
     async def _read(self, reader: asyncio.StreamReader, link: StreamLink) -> None:
-        """Take messages until the peer leaves, breaks the protocol, or is idle for too long."""
+        """Read messages until the peer leaves, breaks the protocol, or is idle for too long."""
         try:
             while (message := await self._next(reader, link)) is not None:
                 if message:
                     self._on_message(message, link)
         except (OSError, EOFError, asyncio.LimitOverrunError, ValueError):
-            pass  # whatever it was: the peer connects again if it wants something
+            pass  # a peer that still needs the server connects again
         finally:
             self._open.pop(link, None)
             link.close()
@@ -221,7 +222,7 @@ class Streams:
 
 
 def address_towards(host: str, bound: str, public: str) -> str:
-    """Return the address at which `host` reaches us: the public one, the one bound, or that of the way there."""
+    """Return the address at which `host` reaches us: the public one, the bound one, or that of the route to it."""
     if public:
         return public
     if bound not in ("0.0.0.0", "::", ""):
@@ -237,7 +238,7 @@ def address_towards(host: str, bound: str, public: str) -> str:
 
 
 def bound_sockets(host: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """Return a UDP and a TCP socket on one port; 0: one that is free for both. Raises `OSError`."""
+    """Return a UDP and a TCP socket on the same port; 0: a port that is free for both. Raises `OSError`."""
     for attempt in range(ATTEMPTS):
         datagrams = bind_udp(host, port)
         stream = socket.socket(datagrams.family, socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
-"""SIP messages are read within bounds, answered, and written. Pure; aiosipua does the parsing.
+"""Reads, checks, answers and writes SIP messages. Pure; aiosipua parses them.
 
-The network is not trusted: a message must have the headers that RFC 3261, 8.1.1 demands, within bounds. Answers to
-requests over UDP go where the request came from (RFC 3581).
+The network is not trusted: a message must have the headers that RFC 3261, 8.1.1 demands, each of limited length. The
+answer to a request over UDP goes to the address that the request came from (RFC 3581).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from aiosipua.message import missing_required_headers
 
 from backend.errors import BadRequest
 
-logging.getLogger("aiosipua").setLevel(logging.ERROR)  # it warns of what strangers send, as often as they send it
+logging.getLogger("aiosipua").setLevel(logging.ERROR)  # it would log a warning for each wrong message of a stranger
 
 MAX_BYTES = 65_535
 MAX_ID_CHARS = 300
-"""Characters of a Call-ID, a tag or a branch."""
+"""The most characters of a Call-ID, a tag or a branch."""
 SOFTWARE = "responder-thinker"
 ALLOW = "INVITE, ACK, CANCEL, BYE, OPTIONS, UPDATE, INFO, NOTIFY"
 PHRASES = {1: "Trying", 2: "OK", 4: "Refused", 5: "Unavailable"}
-"""The words beside a status, by its first digit."""
+"""The reason phrases of statuses, by their first digit."""
 
 Message = SipRequest | SipResponse
 Address_ = tuple[str, int]
@@ -38,24 +38,24 @@ def read_message(data: bytes) -> Message:
         message = SipMessage.parse(data)
         if isinstance(message, SipRequest):
             if not data.split(b"\n", 1)[0].strip().endswith(b" SIP/2.0") or missing_required_headers(message):
-                raise BadRequest("A SIP request lacks what every request has.")
+                raise BadRequest("A SIP request lacks its version or a required header.")
         elif not 100 <= message.status_code <= 699:
-            raise BadRequest("A SIP response has no status.")
+            raise BadRequest("A SIP response has no valid status.")
         cseq, via = message.cseq, parse_via(message.headers.get("via")[0])
         ids = [message.call_id or "", via.branch or "", via.host, _tag(message, "from"), _tag(message, "to")]
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
         raise BadRequest("A SIP message cannot be read.") from None
-    if cseq is None or not 0 <= cseq.seq < 2**31 or not cseq.method or not ids[0] or not ids[2]:
+    if cseq is None or not 0 <= cseq.seq < 2**31 or not cseq.method or not ids[0] or not ids[2]:  # needed to match
         raise BadRequest("A SIP message lacks CSeq, Call-ID or Via.")
     if isinstance(message, SipRequest) and message.method != cseq.method:
-        raise BadRequest("A SIP request contradicts its CSeq.")
+        raise BadRequest("A SIP request and its CSeq name different methods.")
     if max(map(len, ids)) > MAX_ID_CHARS:
-        raise BadRequest("A SIP message has an id of excessive length.")
+        raise BadRequest("A SIP message has an id that is too long.")
     return message
 
 
 def transaction_key(request: SipRequest) -> tuple[str, ...]:
-    """Return the key of a request and its repetitions, and of an INVITE, its CANCEL and ACK (RFC 3261, 17.2.3)."""
+    """Return a request's key. Repetitions have the same key, as an INVITE's CANCEL and ACK do (RFC 3261, 17.2.3)."""
     via, cseq = parse_via(request.headers.get("via")[0]), request.cseq
     assert cseq is not None
     method = "INVITE" if cseq.method in ("ACK", "CANCEL") else cseq.method
@@ -63,7 +63,7 @@ def transaction_key(request: SipRequest) -> tuple[str, ...]:
 
 
 def note_source(request: SipRequest, source: Address_, *, datagram: bool) -> Address_:
-    """Write where the request came from into its Via (RFC 3261, 18.2.1; RFC 3581); return where the answer goes."""
+    """Write a request's source into its Via (RFC 3261, 18.2.1; RFC 3581); return the address for the answer."""
     via = parse_via(request.headers.get("via")[0])
     asked = "rport" in via.params
     port = source[1] if asked or not datagram else via.port or 5060
@@ -84,13 +84,13 @@ def response_to(
     body: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> SipResponse:
-    """Return a response. `tag` is ours, put to To where there is none yet."""
+    """Return a response. `tag` is our tag, which To gets if it has none."""
     response = SipResponse(status_code=status, reason_phrase=PHRASES[status // 100])
     for via in request.headers.get("via"):
         response.headers.append("Via", via)
     for name in ("From", "To", "Call-ID", "CSeq"):
         value = request.headers.get_first(name) or ""
-        if name == "To" and tag and not _tag(request, "to"):
+        if name == "To" and tag and not _tag(request, "to"):  # a request within a call has our tag already
             value += f";tag={tag}"
         response.headers.set_single(name, value)
     if 101 <= status < 300:
@@ -108,7 +108,7 @@ def response_to(
 
 
 def address_of(message: Message, name: str) -> Address | None:
-    """Return the address in a header; None where there is none that can be read."""
+    """Return the address in a header; None if it is missing or cannot be read."""
     value = message.headers.get_first(name)
     with suppress(ValueError, IndexError):
         return parse_address(value) if value else None
@@ -116,18 +116,18 @@ def address_of(message: Message, name: str) -> Address | None:
 
 
 def uri_of(message: Message, name: str) -> str:
-    """Return the URI in a header; empty where there is none."""
+    """Return the URI in a header; empty if there is none."""
     address = address_of(message, name)
     return stringify_uri(address.uri) if address is not None and address.uri.host else ""
 
 
 def tokens(message: Message, name: str) -> set[str]:
-    """Return the tokens of a header that lists some, in lower case."""
+    """Return the tokens of a header with a list, in lower case."""
     return {each.strip().lower() for value in message.headers.get(name) for each in value.split(",") if each.strip()}
 
 
 def body_type(message: Message) -> str:
-    """Return the media type of the body, without parameters; empty where there is no body."""
+    """Return the media type of the body, without parameters; empty if there is no body."""
     return (message.headers.get_first("content-type") or "").partition(";")[0].strip().lower() if message.body else ""
 
 

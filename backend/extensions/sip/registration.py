@@ -1,7 +1,7 @@
 """Registration at a trunk: REGISTER, repeated before it expires and after a failure (RFC 3261, 10).
 
-The registration lives as long as the user agent, as a supervised loop: each attempt ends by an answer or after 32
-seconds, and the pause after a failure doubles up to five minutes.
+A supervised loop keeps the registration for as long as the user agent runs. Each attempt ends with an answer or after
+32 seconds; the pause after a failure doubles up to five minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXPIRES_S = 300
 LONGEST_EXPIRES_S = 3_600
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 KEEP_ALIVE_S = 25.0
-"""Seconds between two datagrams that keep a router's way to us open."""
+"""Seconds between two datagrams that keep the port of a router (NAT) open."""
 UNREGISTER_WITHIN_S = 2.0
 
 
@@ -33,7 +33,7 @@ class Registration:
     """One registration; `run` it, then `close` it."""
 
     def __init__(self, agent: UserAgent, trunk: str) -> None:
-        """`trunk`: the account there, such as `sip:account@sip.example.com;transport=tcp`."""
+        """`trunk`: the account at the trunk, such as `sip:account@sip.example.com;transport=tcp`."""
         self._agent = agent
         self._account = account = parse_uri(trunk)
         self._protocol = (account.params.get("transport") or "udp").upper()
@@ -45,7 +45,7 @@ class Registration:
             remote_uri=name,
             remote_target=f"sip:{account.host}" + (f":{account.port}" if account.port else ""),
         )
-        """No dialog of SIP's, but REGISTERs have the headers of one (RFC 3261, 10.2)."""
+        """The headers of the REGISTERs. They are not a dialog, but have the headers of one (RFC 3261, 10.2)."""
         self._wanted_s = EXPIRES_S
         self._link: Link | None = None
         self.state = "not registered yet"
@@ -70,7 +70,7 @@ class Registration:
             await self._keep_alive(max(1.0, 0.8 * lasts_s))
 
     async def close(self) -> None:
-        """Unregister: we can no longer be reached."""
+        """Unregister, so that the trunk sends no more calls."""
         if self.state == "ok":
             with suppress(PeerError, TimeoutError):
                 async with asyncio.timeout(UNREGISTER_WITHIN_S):
@@ -85,7 +85,7 @@ class Registration:
                 self._link.send(KEEP_ALIVE)
 
     async def _register(self, expires_s: int) -> float:
-        """Return the seconds for which we are registered. Raises `PeerError`."""
+        """Register, and return the seconds for which it holds. Raises `PeerError`."""
         self._link = await self._agent.link_to(self._account.host, self._account.port or 5060, self._protocol)
         self._agent.trust(self._link.peer[0])
         answer = await self._ask(self._request(expires_s, self._link), self._link)
@@ -120,7 +120,7 @@ class Registration:
         return request
 
     def _granted(self, answer: SipResponse) -> int:
-        """Return the seconds granted: ours among the contacts, or the header's."""
+        """Return the granted seconds, from our contact in the answer or from its Expires header."""
         for contact in answer.contact:
             if contact.uri.user == self._account.user and (value := contact.params.get("expires")):
                 with suppress(ValueError):

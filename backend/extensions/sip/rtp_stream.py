@@ -1,9 +1,9 @@
-"""The sound of one call by SIP on the wire: a packet out every 20 ms, packets in, keys both ways, one socket.
+"""The RTP of one call by SIP: a packet sent every 20 ms, received packets, keys both ways, one socket.
 
-The peer receives where its packets come from (*symmetric RTP*), which is not what it says when it is behind NAT. But a
-packet counts only if it comes from one of two addresses: the one in the description, or the one that the INVITE came
-from. The first such sender is kept to; another port of those addresses may follow it once it has been quiet for two
-seconds. So a stranger who guesses a port can neither speak into a call nor receive its sound.
+Sound is sent to the address that the peer's packets come from (*symmetric RTP*); behind NAT its description names
+another. But a packet counts only if it comes from one of two hosts: the one in the description, or the one that sent
+the INVITE. The first such sender is kept. Another port of those hosts may replace it after two quiet seconds. So a
+stranger who guesses a port can neither speak into a call nor receive its sound.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from backend.transports.webrtc.srtp import MARKER, read_packet, write_packet
 log = logging.getLogger(__name__)
 
 SILENCE_S, HOLD_MAX_S = 60.0, 600.0
-"""Seconds without a packet after which the peer is gone, and the same while it keeps us on hold."""
+"""Seconds without a packet after which the peer counts as gone: normally, and while it keeps us on hold."""
 QUIET_S = 2.0
-"""Seconds after which another sender may take the place of one that has fallen silent."""
+"""Seconds of silence after which another sender may replace the present one."""
 RTCP_TYPES = range(72, 80)
-"""The range of payload types of RTCP packets (RFC 5761, 4)."""
+"""The payload types of RTCP packets (RFC 5761, 4)."""
 RETRY_AFTER_S = 10
 
 
 class RtpStream(asyncio.DatagramProtocol):
-    """One call's RTP, from `use` to `close`. Made on the event loop; takes `sock` over."""
+    """One call's RTP, from `use` to `close`. Construct it on the event loop; it owns `sock`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._source = secrets.randbits(32)
         self._sequence = secrets.randbits(15)
         self._epoch = self._timestamp = secrets.randbits(31)
-        self._begins = True  # the next packet is the first of a stretch of sound
+        self._begins = True  # the next packet begins a talkspurt
         self._lost_at = self._now() + SILENCE_S
         self._clock = current_media_clock()
         self._socket = ClockedSocket(sock, self, current_socket_reader())
@@ -85,13 +85,13 @@ class RtpStream(asyncio.DatagramProtocol):
 
     @property
     def lost_at(self) -> float:
-        """The moment to give the peer up, if no packet comes before."""
+        """The time at which the peer counts as gone, if no packet comes before."""
         if self._plan is not None and self._plan.sends and self._plan.receives and self._receiving is not None:
             return self._receiving.lost_at
         return self._lost_at
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Follow the agreement; `peer` is the address that its messages come from."""
+        """Send and receive as agreed; `peer` is the address that the SIP messages come from."""
         before, self._plan, now = self._plan, plan, self._now()
         self._hosts = {plan.address[0], peer}
         if before is None or before.address != plan.address:
@@ -106,7 +106,7 @@ class RtpStream(asyncio.DatagramProtocol):
         self._begins = True
 
     async def press(self, keys: str) -> int:
-        """Press keys, and return how many were sent: no more are once the peer holds the call or takes none."""
+        """Press keys, and return how many were sent. Pressing ends if the peer holds the call or takes no keys."""
         async with self._pressing:
             slots = SlotStream(self._clock)
             try:
@@ -119,7 +119,7 @@ class RtpStream(asyncio.DatagramProtocol):
         return len(keys)
 
     async def _press(self, key: str, payload_type: int, step: int, slots: SlotStream) -> None:
-        """Send one key to its end: a peer that has received a part of it counts it."""
+        """Send one key to its end, since a peer counts a key once it has received a part of it."""
         began = self._timestamp
         for slot, payloads in enumerate(key_payloads(key, step)):
             for payload in payloads:
@@ -134,7 +134,7 @@ class RtpStream(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         packet, plan, receiving = read_packet(data), self._plan, self._receiving
-        if packet is None or plan is None or receiving is None or packet.payload_type in RTCP_TYPES:
+        if packet is None or plan is None or receiving is None or packet.payload_type in RTCP_TYPES:  # no sound
             return
         now = self._now()
         if not self._is_peer((addr[0], addr[1]), now):
@@ -142,7 +142,7 @@ class RtpStream(asyncio.DatagramProtocol):
         if packet.payload_type == plan.keys_type and (key := self._keys_in.read(packet)) and self.on_key is not None:
             self.on_key(key)
         if self.held:
-            return  # music, perhaps
+            return  # a holding peer may send music
         sound = packet.payload if packet.payload_type == plan.payload_type else b""
         try:
             self._on_frames(receiving.receive(packet.ssrc, packet.sequence_number, packet.timestamp, sound, now))
@@ -151,10 +151,10 @@ class RtpStream(asyncio.DatagramProtocol):
             self._on_fault(error)
 
     def error_received(self, exc: Exception) -> None:
-        """No program listens where we send: the peer is given up when nothing comes from it."""
+        """Ignore that no program listens at the peer: it counts as gone once no packets come."""
 
     def _is_peer(self, sender: tuple[str, int], now: float) -> bool:
-        """Return whether a packet of `sender` counts, and send there from now on."""
+        """Return whether a packet of `sender` counts; if so, send to it from now on."""
         if sender != self._sender:
             if sender[0] not in self._hosts or (self._sender is not None and now - self._heard_at < QUIET_S):
                 return False

@@ -1,8 +1,7 @@
-"""SDP of calls by SIP (RFC 3264, 4566), pure: the accepted part of an offer, and the answer. Parsing itself is
-aiosipua's.
+"""SDP of calls by SIP (RFC 3264, 4566): the accepted part of an offer, and the answer. Pure; aiosipua parses it.
 
-One audio stream by plain RTP is taken, every other stream refused with port 0. Of the codecs that both sides have, the
-first in *our* order is used: G.711 as it stands costs least here.
+One audio stream by plain RTP is accepted; every other stream is refused with port 0. Of the codecs that both sides
+have, the first in *our* order is used, since G.711 costs least.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ PTIME_MS = 20
 
 
 class CodecName(StrEnum):
-    """The codecs, as SDP names them in capitals."""
+    """The names of the codecs in SDP, in capitals."""
 
     PCMU = "PCMU"
     PCMA = "PCMA"
@@ -35,11 +34,11 @@ FORMATS = {
     CodecName.G722: (9, "G722/8000"),
     CodecName.OPUS: (96, "opus/48000/2"),
 }
-"""The payload type that we offer for each codec, and its `a=rtpmap`."""
+"""The payload type and `a=rtpmap` that we offer for each codec."""
 KEYS_TYPE = 101
 """The payload type we offer for keys."""
 CLOCKS = {CodecName.OPUS: 48_000}
-"""Timestamps a second, where they are not 8,000."""
+"""The RTP clocks that are not 8,000 Hz."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +48,18 @@ class MediaPlan:
     codec: CodecName
     payload_type: int
     keys_type: int | None
-    """The payload type of keys (RFC 4733); None: the peer takes none."""
+    """The payload type of keys (RFC 4733); None if the peer takes no keys."""
     keys_clock: int
     address: tuple[str, int]
     """The address at which the peer receives."""
     sends: bool
-    """Whether the peer sends sound."""
+    """True if the peer sends sound."""
     receives: bool
-    """Whether the peer wants sound; if not, it has put us on hold."""
+    """True if the peer wants sound; if not, it has put us on hold."""
 
     @property
     def clock(self) -> int:
-        """Timestamps a second."""
+        """The timestamps per second (Hz)."""
         return CLOCKS.get(self.codec, 8_000)
 
 
@@ -75,7 +74,7 @@ class Here:
 
 
 def read_description(text: str, codecs: Sequence[CodecName]) -> tuple[SdpMessage, MediaPlan]:
-    """Return an offer or answer, and the part we accept. Raises `BadOffer`."""
+    """Parse an offer or answer; return it with the part that we accept. Raises `BadOffer`."""
     if len(text) > MAX_CHARS:
         raise BadOffer("The description of the call is too long.")
     try:
@@ -91,7 +90,7 @@ def read_description(text: str, codecs: Sequence[CodecName]) -> tuple[SdpMessage
         host = str(ipaddress.ip_address(connection.address.partition("/")[0] if connection else ""))
     except ValueError:
         raise BadOffer("The description names no address for the sound.") from None
-    held = ipaddress.ip_address(host).is_unspecified  # how hold was written before there were directions
+    held = ipaddress.ip_address(host).is_unspecified  # the old form of hold (RFC 2543)
     direction = _direction(description, audio)
     clock = CLOCKS.get(CodecName(codec.encoding_name.upper()), 8_000)
     keys = _keys(audio.codecs, clock)
@@ -107,7 +106,7 @@ def read_description(text: str, codecs: Sequence[CodecName]) -> tuple[SdpMessage
 
 
 def write_answer(offer: SdpMessage, plan: MediaPlan, here: Here) -> str:
-    """Return the answer to an offer of which `plan` was taken."""
+    """Return the answer to an offer of which `plan` was accepted."""
     taken = _audio(offer)
     lines = _envelope(here)
     for media in offer.media:
@@ -119,7 +118,7 @@ def write_answer(offer: SdpMessage, plan: MediaPlan, here: Here) -> str:
 
 
 def write_offer(codecs: Sequence[CodecName], here: Here) -> str:
-    """Return an offer of this server, for a peer that calls without one."""
+    """Return this server's own offer, for a call that came without one."""
     kinds = [FORMATS[codec] for codec in codecs]
     types = " ".join(str(number) for number, _ in kinds)
     lines = [*_envelope(here), f"m=audio {here.port} RTP/AVP {types} {KEYS_TYPE}"]
@@ -129,7 +128,7 @@ def write_offer(codecs: Sequence[CodecName], here: Here) -> str:
 
 
 def write_again(plan: MediaPlan, here: Here) -> str:
-    """Return an offer of the present agreement, for a session that is refreshed."""
+    """Return an offer of the present agreement, for a session refresh."""
     return "\r\n".join([*_envelope(here), *_stream(plan, here)]) + "\r\n"
 
 
@@ -157,7 +156,7 @@ def _audio(description: SdpMessage) -> MediaDescription | None:
 
 
 def _best(offered: Sequence[Codec], codecs: Sequence[CodecName]) -> Codec:
-    """Return the offered codec that stands first in our order. Raises `BadOffer`."""
+    """Return the offered codec that comes first in our order. Raises `BadOffer`."""
     for wanted in codecs:
         for codec in offered:
             if (
@@ -166,11 +165,11 @@ def _best(offered: Sequence[Codec], codecs: Sequence[CodecName]) -> Codec:
                 and codec.clock_rate == (CLOCKS.get(wanted, 8_000))
             ):
                 return codec
-    raise BadOffer("No codec of the call is taken.", hint=f"Offer one of {', '.join(codecs)}.")
+    raise BadOffer("No offered codec is supported.", hint=f"Offer one of {', '.join(codecs)}.")
 
 
 def _keys(offered: Sequence[Codec], clock: int) -> Codec | None:
-    """Return the format of keys, the one with the sound's clock if there are several."""
+    """Return the format of keys, if possible the one with the clock rate of the sound."""
     found = [
         codec
         for codec in offered

@@ -1,8 +1,8 @@
 """The SIP server admits callers, finds their user, and connects their calls.
 
-A call is admitted as one by a telephone provider is: by the limits and budgets of its number, into a session like any
-other. Of several processes that serve one port, the one that has got SIP's port takes its calls; when it ends, another
-one takes its place.
+The limits and budgets of its number apply to a call, as with a telephone provider, and its session is like any other.
+If several processes of the server run on one machine, the one that has the SIP port takes the calls. When it ends,
+another one takes over.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ log = logging.getLogger(__name__)
 TRUNKS = "sip_trunks"
 """The name in `/readyz` for the state of registrations at trunks."""
 REALM = "responder-thinker"
-"""The realm to which telephones log in."""
+"""The realm of the digest authentication."""
 TAKE_OVER_S = 2.0
-"""Seconds between two looks whether the port has become free."""
+"""Seconds between two attempts to get the port."""
 FAILURES_PER_MINUTE = 20
-"""Refusals that one address gets."""
+"""The most refusals per minute for one address."""
 REQUESTS_PER_MINUTE = 120
-"""Requests of a stranger's address that are answered."""
+"""The most answered requests per minute of a stranger's address."""
 
 
 @asynccontextmanager
 async def serve_sip(here: Context) -> AsyncIterator[tuple[str, str] | None]:
-    """Take calls by SIP within the block, where they are enabled. Raises `SetupError` for a port in use."""
+    """Accept calls by SIP within the block, if they are enabled. Raises `SetupError` for a port in use."""
     settings = here.services.settings
     options = settings.of(SipSettings)
     if not options.enabled:
@@ -66,20 +66,20 @@ async def serve_sip(here: Context) -> AsyncIterator[tuple[str, str] | None]:
 
 
 async def _take_over(here: Context) -> None:
-    """Wait until the port is free, then take calls until cancelled."""
+    """Wait until the port is free, then accept calls until cancelled."""
     while True:
         with suppress(OSError):
             async with _agent(here):
-                log.info("SIP: this process takes the calls now")
+                log.info("SIP: this process now takes the calls")
                 await asyncio.Event().wait()
         await asyncio.sleep(TAKE_OVER_S)
 
 
 @asynccontextmanager
 async def _agent(here: Context) -> AsyncIterator[str]:
-    """Listen, and stay registered, within the block; yield a line for the operator. Raises `OSError`."""
+    """Listen and stay registered within the block; yield a line for the operator. Raises `OSError`."""
     options = here.services.settings.of(SipSettings)
-    failures = Buckets(FAILURES_PER_MINUTE, what="SIP calls without leave")
+    failures = Buckets(FAILURES_PER_MINUTE, what="refused SIP calls")
     requests = Buckets(REQUESTS_PER_MINUTE, what="SIP requests")
     key = hmac.digest(secret_keys(here.services.settings)[0], b"sip", "sha256")
     digest = DigestAuth(key, REALM, options.passwords) if options.passwords else None
@@ -105,7 +105,7 @@ async def _agent(here: Context) -> AsyncIterator[str]:
 
 
 async def take_call(here: Context, call: SipCall) -> None:
-    """Admit a call, answer it, and return when it is over; refuse it over a limit or without an agreement."""
+    """Admit and answer a call, and return when it is over. Refuse it over a limit or without a common codec."""
     billed = here.callers.billed(call.caller)
     try:
         session = await reserve_phone_call(here, billed)
@@ -115,7 +115,7 @@ async def take_call(here: Context, call: SipCall) -> None:
     registry = here.services.calls.registry
     transport = None
     try:
-        if call.state is CallState.RINGING:  # and its caller has not given up meanwhile
+        if call.state is CallState.RINGING:  # the caller may have given up in the meantime
             transport = call.accept()
     except BadOffer:
         call.refuse(488)

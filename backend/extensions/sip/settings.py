@@ -23,7 +23,7 @@ def _address(value: str) -> str:
         try:
             ip_address(value)
         except ValueError:
-            raise ValueError(f"{value!r} is no IP address; write e.g. 203.0.113.10") from None
+            raise ValueError(f"{value!r} is not an IP address; write e.g. 203.0.113.10") from None
     return value
 
 
@@ -80,14 +80,14 @@ class SipSettings(PluginSettings, env_prefix="SIP__"):
     @model_validator(mode="after")
     def _reachable(self) -> SipSettings:
         if self.enabled and not (self.peers or self.users or self.trunk):
-            raise ValueError("needs somebody who may call: set SIP__PEERS, SIP__USERS or SIP__TRUNK")
+            raise ValueError("nothing may call yet: set SIP__PEERS, SIP__USERS or SIP__TRUNK")
         if self.trunk and self.trunk_password is None:
             raise ValueError("SIP__TRUNK needs SIP__TRUNK_PASSWORD")
         return self
 
     @property
     def credentials(self) -> SipDigestAuth | None:
-        """The credentials that answer challenges of the trunk."""
+        """The credentials for challenges of the trunk; None without a password."""
         if self.trunk_password is None:
             return None
         user = self.trunk_user or self.trunk.removeprefix("sip:").partition("@")[0]

@@ -1,13 +1,13 @@
-"""SIP transactions (RFC 3261, 17; RFC 6026) decide what to repeat, and when to give up. Pure.
+"""SIP transactions (RFC 3261, 17; RFC 6026) decide which messages to repeat, and when to give up. Pure.
 
 Theory. UDP loses datagrams, so requests and their final answers are repeated: after half a second (T1), then after
-twice as long each time, four seconds at most (T2), for 32 seconds in all. A *server transaction* is a request that
-came: its repetitions are answered with what was answered before, and never carried out twice. The final answer to an
-INVITE is itself repeated until its ACK comes; an acceptance that is never acknowledged is a call that never began. A
-*client transaction* is a request of ours: it is repeated until an answer comes, and without one it fails.
+twice as long each time, four seconds at most (T2), for 32 seconds in all. A *server transaction* is a received request.
+Its repetitions get the same answer again, and are not carried out. The final answer to an INVITE is repeated until its
+ACK comes; a call with an acceptance that is never acknowledged has failed. A *client transaction* is our own request.
+It is repeated until an answer comes, and fails without one.
 
-Only requests of those who are admitted become transactions; strangers are answered without anything being kept. Nothing
-here outlives its 32 seconds, and each table is bounded: beyond, requests are dropped as if the network had.
+Only requests of admitted peers become transactions; strangers are answered statelessly. A transaction lives for 32
+seconds, and each table is bounded: requests beyond the bound are dropped, as if the network had lost them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ T1_S, T2_S = 0.5, 4.0
 LIFE_S = 64 * T1_S
 """Seconds after which repeating and waiting end."""
 MOST = 5_000
-"""Transactions of a kind at the same time."""
+"""The most transactions of a kind at the same time."""
 
 Key = tuple[str, ...]
 OnFinal = Callable[[SipResponse | None], None]
-"""Called with the final answer to this server's request; None: there was none."""
+"""Called with the final answer to this server's request; None if there was none."""
 
 
 @dataclass(slots=True)
 class ServerTransaction:
-    """A request that came, and its answer."""
+    """A received request, and its answer."""
 
     request: SipRequest
     link: Link
@@ -65,11 +65,11 @@ class ClientTransaction:
 
 @dataclass(slots=True)
 class Due:
-    """The findings of `expire`."""
+    """The messages that are due, and the transactions that have ended, as `expire` finds them."""
 
     repeat: list[tuple[Link, bytes]] = field(default_factory=list)
     unacknowledged: list[ServerTransaction] = field(default_factory=list)
-    """INVITEs that were accepted and not acknowledged."""
+    """The INVITEs that were accepted and never acknowledged."""
     unanswered: list[ClientTransaction] = field(default_factory=list)
 
 
@@ -79,7 +79,7 @@ class Transactions:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._servers: dict[Key, ServerTransaction] = {}
-        self._accepted: dict[str, ServerTransaction] = {}  # that wait for their ACK, by Call-ID
+        self._accepted: dict[str, ServerTransaction] = {}  # accepted INVITEs that wait for their ACK, by Call-ID
         self._clients: dict[tuple[str, str], ClientTransaction] = {}
 
     def __len__(self) -> int:
@@ -87,30 +87,30 @@ class Transactions:
 
     @property
     def asking(self) -> int:
-        """The requests of this server that wait for an answer."""
+        """The number of this server's requests that wait for an answer."""
         return len(self._clients)
 
     def accepted(self, ack: SipRequest) -> ServerTransaction | None:
-        """Return the accepted INVITE that an ACK is about (RFC 3261, 13.2.2.4): it has a branch of its own."""
+        """Return the accepted INVITE of an ACK, which has another branch (RFC 3261, 13.2.2.4); None without one."""
         found = self._accepted.get(ack.call_id or "")
         theirs, ours = ack.cseq, found.request.cseq if found is not None else None
         return found if theirs is not None and ours is not None and theirs.seq == ours.seq else None
 
     def find(self, key: Key) -> ServerTransaction | None:
-        """Return the transaction of a request that has come before."""
+        """Return the transaction of a repeated request; None for a new request."""
         return self._servers.get(key)
 
     def open(self, key: Key, request: SipRequest, link: Link, now: float) -> ServerTransaction | None:
-        """Begin a transaction for a request that is new; None: there are too many."""
+        """Begin a transaction for a new request; return None if there are too many."""
         if len(self._servers) >= self._most:
             return None
-        # An INVITE has three minutes to be answered, anything else is answered immediately.
+        # An INVITE may be answered within three minutes; other requests are answered immediately.
         life_s = 180.0 if request.method == "INVITE" else LIFE_S
         transaction = self._servers[key] = ServerTransaction(request, link, now + life_s)
         return transaction
 
     def answer(self, transaction: ServerTransaction, response: SipResponse, now: float) -> None:
-        """Send a response, and go on as the transaction demands."""
+        """Send a response; repeat it if the transaction demands that."""
         transaction.status, transaction.answer = response.status_code, bytes(response)
         transaction.link.send(transaction.answer)
         if response.status_code < 200:
@@ -122,7 +122,7 @@ class Transactions:
             self._accepted[transaction.request.call_id or ""] = transaction
 
     def acknowledge(self, transaction: ServerTransaction) -> None:
-        """Note that the ACK has come: the answer is no longer repeated by itself."""
+        """Stop repeating the answer, since its ACK has come."""
         transaction.acknowledged, transaction.repeat_at = True, inf
         self._release(transaction)
 
@@ -137,7 +137,7 @@ class Transactions:
         link.send(bytes(request))
 
     def take(self, response: SipResponse) -> None:
-        """End the transaction that this final answer is for; a provisional one slows its repetitions."""
+        """End the transaction of a final answer. A provisional answer slows down the repetitions of its request."""
         cseq, vias = response.cseq, response.headers.get("via")
         assert cseq is not None
         key = (parse_via(vias[0]).branch or "", cseq.method)
@@ -157,7 +157,7 @@ class Transactions:
             if now >= server.ends_at:
                 del self._servers[key]
                 self._release(server)
-                if server.is_invite and 200 <= server.status < 300 and not server.acknowledged:
+                if server.is_invite and 200 <= server.status < 300 and not server.acknowledged:  # the call failed
                     due.unacknowledged.append(server)
             elif now >= server.repeat_at:
                 due.repeat.append((server.link, server.answer))
@@ -174,7 +174,7 @@ class Transactions:
         return due
 
     def abandon(self) -> None:
-        """Forget everything."""
+        """Drop all transactions."""
         self._servers.clear()
         self._accepted.clear()
         self._clients.clear()

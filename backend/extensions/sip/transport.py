@@ -1,6 +1,6 @@
-"""A telephone call by SIP, as the `Transport` and `PhoneLine` of a call: sound here, signalling in `SipCall`.
+"""The `Transport` and `PhoneLine` of a call by SIP. It carries the sound; `SipCall` does the signalling.
 
-The other end buffers only in its jitter buffer, so played sound counts as heard, as over WebRTC.
+The other side has only a jitter buffer, so sent sound counts as heard, as over WebRTC.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class SipTransport(BufferedTransport):
-    """One call that is being answered. See `transports.base.Transport` and `telephone.line.PhoneLine`."""
+    """The sound of one accepted call. See `transports.base.Transport` and `transports.phone_line.PhoneLine`."""
 
     def __init__(self, signalling: SipCall, sock: socket.socket) -> None:
         """`sock` carries the sound."""
@@ -36,7 +36,7 @@ class SipTransport(BufferedTransport):
         self._alarm.set(self._stream.lost_at)
 
     def use(self, plan: MediaPlan, peer: str) -> None:
-        """Send and receive as agreed with the peer; its messages come from address `peer`."""
+        """Send and receive as agreed; `peer` is the address that the SIP messages come from."""
         if self._queue.ended:
             return
         self._stream.use(plan, peer)
@@ -44,7 +44,7 @@ class SipTransport(BufferedTransport):
         self._alarm.set(self._stream.lost_at)
 
     def arrive(self) -> None:
-        """Note that the peer has got our answer."""
+        """Note that the peer has received our answer."""
         self._queue.arrive()
 
     def end(self, error: VoiceError | None) -> None:
@@ -64,7 +64,7 @@ class SipTransport(BufferedTransport):
         self._stream.on_key = on_key
 
     def press_here(self, key: str) -> None:
-        """Take a key of the caller's that came as a message."""
+        """Handle a caller's key that came in a SIP message."""
         if self._stream.on_key is not None:
             self._stream.on_key(key)
 
@@ -90,7 +90,7 @@ class SipTransport(BufferedTransport):
             why = (
                 "The call was on hold for too long."
                 if self._stream.held
-                else "No sound comes from the caller any more."
+                else "No sound has come from the caller for too long."
             )
             self.end(TransportLost(why))
         else:

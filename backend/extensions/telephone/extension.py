@@ -19,12 +19,12 @@ from backend.settings.settings import Settings
 
 @asynccontextmanager
 async def open_telephone(ground: Ground) -> AsyncIterator[Opened]:
-    """Have calls taken from the providers that the settings name."""
+    """Accept calls from the providers that the settings name."""
     yield Opened(services={Telephone: open_providers(ground.settings, ground.http)})
 
 
 def open_providers(settings: Settings, http: httpx2.AsyncClient) -> Telephone:
-    """Return the providers with credentials; a provider without them is refused at its paths."""
+    """Return the providers with credentials; the paths of the others answer 404."""
     twilio, telnyx, plivo = settings.of(TwilioSettings), settings.of(TelnyxSettings), settings.of(PlivoSettings)
     providers: list[TelephoneProvider] = []
     if twilio.auth_token.get_secret_value():
@@ -42,5 +42,5 @@ EXTENSION = Extension(
     settings=(TwilioSettings, TelnyxSettings, PlivoSettings),
     open=open_telephone,
     routes=(router,),
-    grants={"/twilio": None, "/telnyx": None, "/plivo": None},  # signed; the socket opens with a token of its own
+    grants={"/twilio": None, "/telnyx": None, "/plivo": None},  # signed; the socket needs its own token
 )

@@ -1,9 +1,9 @@
-"""The messages of media streams of the three providers: one reader, and the names that differ.
+"""Reads the messages of the three providers' media streams.
 
 A stream begins with `connected` and `start`, and ends with `stop`. `media` carries 20 ms of G.711 in base64, both ways.
-What we send is played from a buffer: a `mark` comes back when everything before it was played, `clear` drops the rest.
-`dtmf` is a key that the caller has pressed. Events that are unknown here are ignored, as they may be new. `start` has
-the same facts under several names, which are all read. Each provider's own class writes its messages.
+The provider plays our audio from a buffer: a `mark` comes back when everything before it was played, and `clear` drops
+the rest. `dtmf` is a key that the caller has pressed. Unknown events are ignored, as they may be new. The providers
+name the facts in `start` differently; all names are read. Each provider has a class that writes its messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from backend.runtime.json_objects import Json
 
 T = TypeVar("T")
 MAX_CHARS = 64_000
-"""Characters of a message that are looked at: 20 ms of audio have 300."""
+"""The most characters of a message: 20 ms of audio have 300."""
 STREAM_ID = re.compile(r"[\w:.=+/-]{1,200}")
 TOKEN_PARAMETER = "token"
 """The name under which a stream returns the token from the answer to its webhook."""
@@ -31,11 +31,11 @@ CALL = ("callSid", "call_control_id", "callId")
 PARAMETERS = ("customParameters", "custom_parameters")
 FORMAT = ("mediaFormat", "media_format")
 SAMPLE_RATE = ("sampleRate", "sample_rate")
-UNDOCUMENTED = "A message of the media stream is not what its provider documents."
+UNDOCUMENTED = "A message of the media stream does not fit the provider's documentation."
 
 
 class Media(msgspec.Struct, frozen=True):
-    """Some sound."""
+    """The sound in a message."""
 
     payload: bytes = b""
     track: str = "inbound"
@@ -61,13 +61,13 @@ class StreamMessage(msgspec.Struct, frozen=True):
     stream_sid: str = msgspec.field(default="", name="streamSid")
     stream_id: str = ""
     name: str = ""
-    """The name of a mark of Plivo's that was played."""
+    """The name of a played mark; Plivo sends it here."""
     extra_headers: Any = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStarted:
-    """The stream of call `call` has begun, with what its webhook's answer passed on."""
+    """The stream of `call` has begun; it has the parameters that the webhook's answer passed on."""
 
     call: str
     parameters: dict[str, str]
@@ -79,13 +79,13 @@ _decoder = msgspec.json.Decoder(StreamMessage)
 
 @dataclass(slots=True)
 class ProviderFraming(ABC):
-    """One stream's messages, as one provider reads and writes them."""
+    """Reads and writes the messages of one provider, for one stream."""
 
     stream: str = ""
     """The stream's id, known once it has started; the messages that are sent name it."""
 
     def read(self, text: str) -> StreamMessage:
-        """Read a message. Raises `BadRequest` without repeating it."""
+        """Read a message. Raises `BadRequest`, without the message in it."""
         if len(text) > MAX_CHARS:
             raise BadRequest("A message of the media stream is too long.")
         try:
@@ -104,11 +104,11 @@ class ProviderFraming(ABC):
         return StreamStarted(call, self._parameters(message), Law.named(str(form.get("encoding", "PCMU"))))
 
     def sound(self, media: Media) -> bytes:
-        """Return the caller's sound in a message; empty for other sound."""
+        """Return the caller's G.711; empty if the sound is not the caller's."""
         return media.payload if media.track in ("inbound", "inbound_track") else b""
 
     def audio(self, payload: bytes) -> str:
-        """Write some G.711 to be played."""
+        """Write a message with G.711 to be played."""
         return self._audio(b64encode(payload).decode())
 
     @abstractmethod
@@ -121,7 +121,7 @@ class ProviderFraming(ABC):
 
     @abstractmethod
     def _audio(self, sound: str) -> str:
-        """Write a message with G.711 in base64; 50 a second are written, so it is put together as text."""
+        """Write a message with G.711 in base64. For speed it is joined as text: there are 50 per second."""
 
     def _parameters(self, message: StreamMessage) -> dict[str, str]:
         """Return the token that the webhook's answer passed on."""
@@ -130,14 +130,14 @@ class ProviderFraming(ABC):
 
 
 def checked_id(text: str) -> str:
-    """Return an id that can stand in JSON and in an address. Raises `BadRequest`."""
+    """Return an id that is safe in JSON and in an address. Raises `BadRequest`."""
     if not STREAM_ID.fullmatch(text):
         raise BadRequest("An id of the media stream is missing or not valid.")
     return text
 
 
 def _first(values: Json, names: tuple[str, ...], default: T) -> T:
-    """Return the value of the first of these names that there is. Raises `BadRequest` for one of another kind."""
+    """Return the value of the first name that is present. Raises `BadRequest` for a value of another type."""
     found = next((values[name] for name in names if name in values), default)
     if not isinstance(found, type(default)):
         raise BadRequest(UNDOCUMENTED)

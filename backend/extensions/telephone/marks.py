@@ -1,12 +1,12 @@
-"""Marks show how much of the sent audio the caller has heard, if the other side buffers and acknowledges it. Pure.
+"""Marks measure how much of the sent audio the caller has heard, if the other side buffers and acknowledges it. Pure.
 
-Theory. Frames leave here every 20 ms, but a telephone provider plays them from a buffer of its own, some time later. It
-plays *marks*, too: a mark is named, sent behind a frame, and comes back once everything before it was played. The time
-from sending a mark to its return is the delay of that buffer and the way there and back; what was sent within the last
-delay has not been heard. While the oldest mark that is still out takes longer than that, the delay has grown.
+Theory. A frame is sent every 20 ms, but a telephone provider plays it later, from its own buffer. A *mark* has a name,
+is sent after a frame, and comes back once everything before it was played. The time from its sending to its return is
+the delay of the buffer and of the network, both ways. Frames that were sent within the last delay count as not heard.
+If the oldest pending mark takes longer than the measured delay, the delay has grown.
 
-Truncation counts from it: what was not heard is taken off what was played, and kept, so that it can be sent again where
-a reply that was cut goes on.
+Truncation uses this: unheard frames are subtracted from the played time, and kept, so that they can be sent again if
+the reply is restored.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import NamedTuple
 EVERY = 5
 """Frames between two marks: 100 ms."""
 DELAY_S = 0.15
-"""The assumed seconds of delay before the first mark has come back."""
+"""The delay that is assumed until the first mark has come back, in seconds."""
 LONGEST_S = 5.0
-"""Seconds of delay that are believed: after that the provider does not acknowledge marks."""
+"""The longest plausible delay, in seconds; a later mark means that the provider does not acknowledge marks."""
 KEPT = int(LONGEST_S / 0.02)
-"""Frames that are remembered."""
+"""The most frames that are remembered."""
 
 
 class SentFrame(NamedTuple):
-    """One frame that was sent: when, of which item, and its coded audio."""
+    """One frame that was sent: its time, its item and its coded audio."""
 
     at: float
     item: str
@@ -33,28 +33,28 @@ class SentFrame(NamedTuple):
 
 
 class MarkedPlayback:
-    """The frames of one call on their way to the caller's ear. `now` is any steady clock in seconds."""
+    """The frames of one call that may not be heard yet. `now` is any steady clock in seconds."""
 
     def __init__(self) -> None:
         self.delay_s = DELAY_S
-        """Seconds from sending a frame to its being heard, as last measured."""
+        """Seconds from the sending of a frame until it is heard, as last measured."""
         self._frames: deque[SentFrame] = deque(maxlen=KEPT)
         self._pending: deque[tuple[str, float]] = deque(maxlen=KEPT)  # marks that have not come back
         self._unmarked = 0
         self._number = 0
 
     def sent(self, item: str, payload: bytes, now: float) -> str | None:
-        """Note a frame that was sent; return the name of the mark to send behind it, if one is due."""
+        """Note a frame that was sent; return the name of the mark to send after it, if one is due."""
         self._frames.append(SentFrame(now, item, payload))
         self._unmarked += 1
         return self._mark(now) if self._unmarked >= EVERY else None
 
     def paused(self, now: float) -> str | None:
-        """Note that nothing more is sent for now; return the mark that ends what was sent, if it has none."""
+        """Note a pause in sending; return the name of a mark to send, if frames were sent since the last one."""
         return self._mark(now) if self._unmarked else None
 
     def came_back(self, name: str, now: float) -> None:
-        """Note that a mark was played. Marks of before a `clear`, and unknown ones, say nothing."""
+        """Note that a mark was played. Unknown marks and marks from before a `clear` are ignored."""
         if not any(pending == name for pending, _ in self._pending):
             return
         while self._pending:
@@ -64,7 +64,7 @@ class MarkedPlayback:
                 return
 
     def unheard(self, now: float) -> list[SentFrame]:
-        """Return the frames that were sent and not heard yet, oldest first."""
+        """Return the frames that were sent but not heard yet, oldest first."""
         delay = self.delay_s
         if self._pending and (age := now - self._pending[0][1]) < LONGEST_S:
             delay = max(delay, age)

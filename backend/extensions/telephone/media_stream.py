@@ -1,7 +1,7 @@
-"""A telephone call by a provider's media stream: G.711 both ways over a WebSocket, marks to know what was heard.
+"""A telephone call by a provider's media stream: G.711 both ways over a WebSocket, with marks for what was heard.
 
-The provider plays from a buffer of its own. So what a flush returns as heard is what left here, less what its marks say
-is still on the way; `clear` drops that, and what was dropped is sent again where the reply goes on.
+The provider plays from its own buffer. So a flush returns as heard what was sent, less the frames that the marks show
+as unheard. `clear` drops those frames at the provider, and they are sent again if the reply is restored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MediaStreamTransport(SocketTransport):
     """One telephone call with a started stream: a `Transport`, and a `PhoneLine`."""
 
     presses_keys = False
-    waits_for_receiver = False  # a telephone does not wait, and marks must be read
+    waits_for_receiver = False  # a telephone call begins immediately, and marks must be read
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class MediaStreamTransport(SocketTransport):
         self._decoder = g711.Decoder(started.law)
         self._encoder = g711.Encoder(started.law)
         self._marks = MarkedPlayback()
-        self._dropped: list[SentFrame] = []  # by the last flush
-        self._again: deque[SentFrame] = deque()  # to be sent before what the playout has
+        self._dropped: list[SentFrame] = []  # the frames that the last flush dropped
+        self._again: deque[SentFrame] = deque()  # the frames to send again, before the playout's
         self._on_key: OnKey | None = None
         super().__init__(socket, **limits)
 
@@ -65,10 +65,10 @@ class MediaStreamTransport(SocketTransport):
         return 0  # no message of a media stream presses a key
 
     async def hang_up(self) -> None:
-        """Do nothing: the call ends once its stream is closed, as the webhook's answer has nothing behind it."""
+        """Do nothing: the call ends with its stream, since nothing follows the stream in the webhook's answer."""
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop the queues here and at the provider, and return the heard part, by its marks."""
+        """Drop the queues here and at the provider, and return the heard part according to the marks."""
         self._dropped = [*self._marks.clear(_now()), *self._again]
         self._again.clear()
         missing = Counter(frame.item for frame in self._dropped)
@@ -107,7 +107,7 @@ class MediaStreamTransport(SocketTransport):
                 self._end(None)
 
     async def _begin(self) -> None:
-        """The provider needs nothing before the first sound."""
+        """Send nothing: the provider needs nothing before the first sound."""
 
     async def _send_slot(self) -> None:
         if self._flushed:
@@ -129,7 +129,7 @@ class MediaStreamTransport(SocketTransport):
             await self._send(self._framing.mark(mark))
 
     async def _say_bye(self, reason: str) -> None:
-        """The provider continues the webhook's answer after the stream: it ends the call."""
+        """Send nothing: after the stream the provider continues with the webhook's answer, which ends the call."""
 
 
 def _now() -> float:

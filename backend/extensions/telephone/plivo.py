@@ -1,7 +1,8 @@
 """Plivo: its signed webhook, Plivo XML and audio streaming.
 
 https://www.plivo.com/docs/voice/concepts/signature-validation, …/docs/voice/xml/audiostream,
-…/docs/voice/audio-streaming/audio-streaming. Its API transfers no calls by XML, but by the address of some.
+…/docs/voice/audio-streaming/audio-streaming. Calls are not transferred: its API does not take XML, but
+only an address that serves it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from backend.media.g711 import RATE
 SIGNATURE, NONCE = "x-plivo-signature-v3", "x-plivo-signature-v3-nonce"
 FORMAT = 'bidirectional="true" keepCallAlive="true" audioTrack="inbound" contentType="audio/x-mulaw;rate=8000"'
 TOKEN = re.compile(r"\btoken\W{1,4}([0-9a-f]{2,512})\b")
-"""The token in the stream's headers. Their values may have letters and digits only, so it is written in hexadecimal."""
+"""Finds the token in the stream's headers. It is hexadecimal, since header values may have letters and digits only."""
 
 
 class PlivoFraming(ProviderFraming):
-    """Plivo audio streams, bidirectional. A checkpoint is its mark; the stream's end is that of its socket."""
+    """Plivo's bidirectional audio streams. Plivo calls a mark a checkpoint; the stream ends with its socket."""
 
     def mark(self, name: str) -> str:
         return json.dumps({"event": "checkpoint", "streamId": self.stream, "name": name})
@@ -40,7 +41,7 @@ class PlivoFraming(ProviderFraming):
         return f'{{"event":"playAudio","streamId":"{self.stream}","media":{media}}}'
 
     def _parameters(self, message: StreamMessage) -> dict[str, str]:
-        """Return the token that the stream's headers hold."""
+        """Return the token in the stream's headers."""
         found = TOKEN.search(str(message.extra_headers))
         try:
             return {} if found is None else {TOKEN_PARAMETER: bytes.fromhex(found[1]).decode()}
@@ -61,7 +62,7 @@ class Plivo(TelephoneProvider):
         self._auth_token = settings.auth_token.get_secret_value()
 
     def is_signed(self, request: WebhookRequest) -> bool:
-        """Return whether one of the signatures fits: there is one for each auth token that is valid."""
+        """Return whether one of the signatures is right: there is one for each valid auth token."""
         nonce = request.headers.get(NONCE, "")
         given = [each.strip().encode() for each in request.headers.get(SIGNATURE, "").split(",")]
         expected = [signature(self._auth_token, url, request.form, nonce).encode() for url in request.urls]
@@ -73,7 +74,7 @@ class Plivo(TelephoneProvider):
 
 
 def signature(auth_token: str, url: str, form: Sequence[tuple[str, str]], nonce: str) -> str:
-    """Return Plivo's third signature of a POST: HMAC-SHA256 over the address, the fields by name, and the nonce."""
+    """Return Plivo's signature (V3) of a POST: HMAC-SHA256 over the address, the sorted fields and the nonce."""
     parts = urlsplit(url)
     query = "&".join(f"{name}={value}" for name, value in sorted(parse_qsl(parts.query, keep_blank_values=True)))
     signed = f"{parts.scheme}://{parts.netloc}{parts.path}"

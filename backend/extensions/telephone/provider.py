@@ -1,5 +1,5 @@
-"""A telephone provider that passes calls on as media streams: its webhook, its messages, and transfers. The three
-providers share this file and `framing.py`; each has a file for the rest. Adding one is a file beside `twilio.py`.
+"""The common part of the telephone providers that pass calls on as media streams: webhook, messages and transfers.
+`framing.py` is common, too. Each provider has a file for the rest; a new provider is a file beside `twilio.py`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from backend.errors import LineFailed
 from backend.extensions.telephone.framing import TOKEN_PARAMETER, ProviderFraming
 
 ORDER_WITHIN_S = 5.0
-"""Seconds an order to a provider's API may take."""
+"""Seconds that a request to a provider's API may take."""
 NUMBER = re.compile(r"\+?[0-9]{2,15}")
 SIP_ADDRESS = re.compile(r"sips?:[^\s<>\"']{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """The request of a webhook for a new call, as far as it is signed and read."""
+    """The parts of a webhook's request for a new call that are signed or read."""
 
     urls: Sequence[str]
-    """The addresses under which the provider may have asked: a proxy may have hidden scheme or port."""
+    """The addresses that the provider may have called: a proxy may have changed scheme or port."""
     headers: Mapping[str, str]
-    """By lower-case name."""
+    """The headers, by their names in lower case."""
     form: Sequence[tuple[str, str]]
     """The body's fields, in their order."""
     body: str = ""
-    """The body as it came."""
+    """The body as it was received."""
 
     def field(self, name: str) -> str:
         """Return the first field of that name; empty if there is none."""
@@ -44,28 +44,28 @@ class TelephoneProvider(ABC):
     """The operator's account at one provider."""
 
     name: ClassVar[str]
-    """The beginning of the paths it calls: `twilio` of `/twilio/voice`."""
+    """The first part of the paths that the provider calls: `twilio` in `/twilio/voice`."""
     framing: ClassVar[type[ProviderFraming]]
-    """The codec of one stream's messages."""
+    """The class that reads and writes one stream's messages."""
     call_field: ClassVar[str] = "CallSid"
-    """The field of its webhook that holds the call's id."""
+    """The field of the webhook's request with the call's id."""
     busy: ClassVar[str] = '<Reject reason="busy"/>'
     """The XML element that refuses a call because all lines are busy."""
     stream_format: ClassVar[str] = ""
     """The attributes of `<Stream>` that choose the streamed track."""
     transfers: bool = False
-    """Whether calls can be transferred by its API."""
+    """True if calls can be transferred through the provider's API."""
 
     def __init__(self, public_url: str) -> None:
-        """`public_url`: the address of this server for the provider; empty: the one in its requests."""
+        """`public_url`: this server's address for the provider; empty: the address in its requests."""
         self.public_url = public_url
 
     @abstractmethod
     def is_signed(self, request: WebhookRequest) -> bool:
-        """Return whether the request shows that it comes from the operator's account at the provider."""
+        """Return whether the signature proves that the request comes from the operator's account."""
 
     def accept(self, stream_url: str, token: str) -> str:
-        """Return the XML that has the call streamed to `stream_url`, with `token` in its first message."""
+        """Return the XML that streams the call to `stream_url`, with `token` in its first message."""
         parameter = f"<Parameter name={quoteattr(TOKEN_PARAMETER)} value={quoteattr(token)}/>"
         return response(
             f"<Connect><Stream url={quoteattr(stream_url)}{self.stream_format}>{parameter}</Stream></Connect>"
@@ -82,23 +82,23 @@ class TelephoneProvider(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Telephone:
-    """The telephone providers that are configured, by name."""
+    """The configured telephone providers, by name."""
 
     providers: Mapping[str, TelephoneProvider] = field(default_factory=dict)
 
 
 async def order(http: httpx2.AsyncClient, url: str, **request: Any) -> None:
-    """Send an order to a provider's API. Raises `LineFailed`, with words for the model."""
+    """Send a request to a provider's API. Raises `LineFailed` with a text for the model."""
     try:
         answer = await http.post(url, timeout=ORDER_WITHIN_S, **request)
     except httpx2.HTTPError as error:
         raise LineFailed(f"The telephone provider cannot be reached ({type(error).__name__}).") from None
     if answer.status_code >= 300:
-        raise LineFailed(f"The telephone provider refused the order (status {answer.status_code}).")
+        raise LineFailed(f"The telephone provider refused the request (status {answer.status_code}).")
 
 
 def response(verbs: str) -> str:
-    """Return the XML document that answers a webhook; the providers share its outermost element."""
+    """Return the XML document that answers a webhook; its outermost element is the same for all providers."""
     return f'<?xml version="1.0" encoding="UTF-8"?><Response>{verbs}</Response>'
 
 
@@ -108,4 +108,4 @@ def dial(target: str) -> str:
         return f"<Response><Dial><Number>{target}</Number></Dial></Response>"
     if SIP_ADDRESS.fullmatch(target):
         return f"<Response><Dial><Sip>{escape(target)}</Sip></Dial></Response>"
-    raise LineFailed("The target of the transfer is no telephone number and no SIP address.")
+    raise LineFailed("The target of the transfer is neither a telephone number nor a SIP address.")

@@ -1,8 +1,8 @@
-"""Calls that telephone providers pass on: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
+"""The routes for telephone providers: `POST /{provider}/voice`, their webhook, and `/{provider}/media`, the audio.
 
-The webhook is signed by the provider; its answer is XML that has the call streamed here, with a token for the one
-session it was admitted to, bound to the provider's id of the call. Only that token opens the socket, within a minute,
-and it opens nothing else: the provider sees it.
+The provider signs the webhook's request. The answer is XML that streams the call to this server, with a token for the
+admitted session that is bound to the provider's id of the call. Only that token opens the socket, within a minute. It
+opens nothing else, since the provider sees it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from backend.sessions.session import Session, SessionState
 
 FIELDS_LIMIT = 100
 STARTED_WITHIN_S = 5.0
-"""Seconds a media stream may take to name its call."""
+"""Seconds that a media stream may take to name its call."""
 TOKEN_AGE_S = 60
-"""Seconds in which a provider begins the stream that its webhook was answered with."""
+"""Seconds that a provider may take to begin a stream after its webhook's answer."""
 SALT = "phone-stream"
 REFUSED = 1008
 PROVIDERS = ("twilio", "telnyx", "plivo")
 
 
 async def incoming_call(request: Request, here: Context, name: str) -> Response:
-    """Answer a telephone provider's webhook with XML that has the call streamed to this server, or refuses it as busy.
+    """Answer a telephone provider's webhook with XML that streams the call to this server, or refuses it as busy.
 
     403 without the provider's signature, 404 where the provider is not configured.
     """
@@ -56,7 +56,7 @@ async def incoming_call(request: Request, here: Context, name: str) -> Response:
 
 
 async def media_stream(websocket: WebSocket, name: str) -> None:
-    """Carry the call that got the stream's token in the answer to its webhook; returns when the call is over."""
+    """Carry the call of the stream's token until the call is over."""
     here = context_of(websocket)
     try:
         provider = _provider(here, name)
@@ -72,7 +72,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
         note_error(websocket, error)
         await websocket.close(REFUSED)
         return
-    if session.state is not SessionState.RESERVED:  # nothing awaited up to `connect`: of two that race, one is refused
+    if session.state is not SessionState.RESERVED:  # no await before `connect`, so only one of two can win
         await websocket.close(REFUSED)
         return
     registry = here.services.calls.registry
@@ -82,7 +82,7 @@ async def media_stream(websocket: WebSocket, name: str) -> None:
 
 def _webhook(name: str) -> Callable[..., Awaitable[Response]]:
     async def webhook(request: Request, here: Here) -> Response:
-        """Answer a call that a telephone provider announces, with XML in its own language; the request is signed."""
+        """Answer a telephone provider's signed request for a new call, with XML in the provider's form."""
         return await incoming_call(request, here, name)
 
     return webhook
@@ -111,7 +111,7 @@ def _provider(here: Context, name: str) -> TelephoneProvider:
 
 
 async def _webhook_request(request: Request, provider: TelephoneProvider) -> WebhookRequest:
-    """Read the request, with the addresses under which it may have been made. Raises `BadRequest`."""
+    """Read the request, with the addresses that the provider may have called. Raises `BadRequest`."""
     try:
         body = (await request.body()).decode()
         form = parse_qsl(body, keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
@@ -123,7 +123,7 @@ async def _webhook_request(request: Request, provider: TelephoneProvider) -> Web
 
 
 def _addresses(base: str, path: str) -> list[str]:
-    """Return the address, and the same with the port of its scheme written out, or left out."""
+    """Return the address with and without the default port of its scheme."""
     parts = urlsplit(base)
     port = {"https": 443, "http": 80}[parts.scheme]
     host = parts.netloc.removesuffix(f":{port}")
@@ -136,10 +136,10 @@ def _has_no_port(host: str) -> bool:
 
 
 async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStarted:
-    """Return the message that names the call. Raises `BadRequest` when it does not come in time."""
+    """Return the message that names the call. Raises `BadRequest` if it does not come in time."""
     try:
         async with asyncio.timeout(STARTED_WITHIN_S):
-            for _ in range(3):  # `connected` comes before it
+            for _ in range(3):  # `connected` may come first
                 received = await websocket.receive()
                 if received["type"] == "websocket.disconnect":
                     break
@@ -151,7 +151,7 @@ async def _started(websocket: WebSocket, framing: ProviderFraming) -> StreamStar
 
 
 async def _session_of(here: Context, started: StreamStarted) -> Session:
-    """Return the session the stream was admitted to, brought here if it was reserved in another process."""
+    """Return the session of the stream; move it to this process if another one reserved it. Raises `NotFound`."""
     token = started.parameters.get("token", "")[:LONGEST]
     try:
         admitted = here.signatures.signer(SALT).unsign(token, max_age=TOKEN_AGE_S).decode()
@@ -159,7 +159,7 @@ async def _session_of(here: Context, started: StreamStarted) -> Session:
         admitted = ""
     session_id, _, call = admitted.partition(BETWEEN)
     if call != started.call:
-        raise NotFound("The media stream belongs to no call that was admitted.")
+        raise NotFound("The media stream does not belong to an admitted call.")
     handle = await here.services.calls.sessions.find(session_id)
     return await here.services.calls.sessions.take(handle)
 

@@ -1,4 +1,4 @@
-"""Settings of the telephone providers that pass calls on (`TWILIO__…` and others)."""
+"""Settings of the telephone providers (`TWILIO__…`, `TELNYX__…`, `PLIVO__…`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TwilioSettings(PluginSettings, env_prefix="TWILIO__"):
 
 
 class TelnyxSettings(PluginSettings, env_prefix="TELNYX__"):
-    """Calls that Telnyx passes on by media streaming, of a TeXML application; its webhook is /telnyx/voice."""
+    """Calls that a TeXML application of Telnyx passes on by media streaming; its webhook is /telnyx/voice."""
 
     public_key: str = Field(
         "",

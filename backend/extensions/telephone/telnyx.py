@@ -24,15 +24,15 @@ from backend.extensions.telephone.settings import TelnyxSettings
 SIGNATURE, TIMESTAMP = "telnyx-signature-ed25519", "telnyx-timestamp"
 API_URL = "https://api.telnyx.com"
 SIGNED_WITHIN_S = 300
-"""Seconds by which the time of a signature may differ from ours."""
+"""The largest difference between the time of a signature and ours, in seconds."""
 
 
 @dataclass(slots=True)
 class TelnyxFraming(ProviderFraming):
-    """Telnyx media streaming, bidirectional by RTP payloads."""
+    """Telnyx's media streaming, bidirectional, with RTP payloads."""
 
     _newest: int = -1
-    """The number of the newest chunk of sound: Telnyx does not promise their order, and late ones are left out."""
+    """The number of the newest chunk of sound. Telnyx does not promise their order; late chunks are left out."""
 
     def mark(self, name: str) -> str:
         return json.dumps({"event": "mark", "mark": {"name": name}})
@@ -45,7 +45,7 @@ class TelnyxFraming(ProviderFraming):
 
     def sound(self, media: Media) -> bytes:
         sound, chunk = ProviderFraming.sound(self, media), str(media.chunk)
-        if sound and chunk.isdecimal() and len(chunk) < 16:
+        if sound and chunk.isdecimal() and len(chunk) < 16:  # numbered plausibly
             if int(chunk) <= self._newest:
                 return b""
             self._newest = int(chunk)
@@ -58,7 +58,7 @@ class Telnyx(TelephoneProvider):
     name = "telnyx"
     framing = TelnyxFraming
     stream_format = ' bidirectionalMode="rtp" bidirectionalCodec="PCMU" codec="PCMU" track="inbound_track"'
-    """Without it Telnyx takes sound files (MP3) alone."""
+    """Without these attributes Telnyx accepts only sound files (MP3)."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Telnyx(TelephoneProvider):
         self.transfers = bool(self._api_key and self._account)
 
     def is_signed(self, request: WebhookRequest) -> bool:
-        """Return whether the request was signed lately; the signature does not cover the address."""
+        """Return whether the request was signed recently. The signature does not cover the address."""
         timestamp = request.headers.get(TIMESTAMP, "")
         if not timestamp.isdecimal() or len(timestamp) > 12:
             return False

@@ -24,7 +24,7 @@ API_URL = "https://api.twilio.com"
 
 
 class TwilioFraming(ProviderFraming):
-    """Twilio Media Streams, bidirectional (`<Connect><Stream>`)."""
+    """Twilio's bidirectional Media Streams (`<Connect><Stream>`)."""
 
     def mark(self, name: str) -> str:
         return json.dumps({"event": "mark", "streamSid": self.stream, "mark": {"name": name}})
@@ -61,6 +61,6 @@ class Twilio(TelephoneProvider):
 
 
 def signature(auth_token: str, url: str, form: Sequence[tuple[str, str]]) -> str:
-    """Return Twilio's signature of a request: HMAC-SHA1 over the address and each field once, sorted by name."""
+    """Return Twilio's signature of a request: HMAC-SHA1 over the address and the distinct fields, sorted by name."""
     signed = url + "".join(name + value for name, value in sorted(set(form)))
     return b64encode(hmac.new(auth_token.encode(), signed.encode(), sha1).digest()).decode()

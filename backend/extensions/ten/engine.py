@@ -1,6 +1,6 @@
-"""TEN VAD: a small native network, called through its C interface.
+"""TEN VAD, a small neural network for speech detection, called through its C interface.
 
-The package's own wrapper costs more than the call, and raises from its destructor where the library cannot load. Its
+The package's Python wrapper costs more than the call, and raises from its destructor if the library does not load. The
 library is for Linux on x86-64, and needs libc++. The licence is Apache 2.0 with added terms: see the README.
 """
 
@@ -24,10 +24,10 @@ LIBRARY = "lib/Linux/x64/libten_vad.so"
 
 
 class TenEngine:
-    """One caller's state. Raises `MissingLibrary` where the library cannot be loaded."""
+    """The detector of one caller. Raises `MissingLibrary` if the library cannot be loaded."""
 
     name: ClassVar[str] = "ten"
-    onset: ClassVar[float] = 1.0  # it gives coughs and knocks the scores that Silero keeps for the beginnings of words
+    onset: ClassVar[float] = 1.0  # coughs and knocks score as high as the beginnings of words
     hop_bytes = HOP_MS * BYTES_PER_MS
     context_bytes = 0
 
@@ -46,10 +46,10 @@ class TenEngine:
         pcm = self._resampler.push(pcm)
         outcome = ctypes.byref(self._probability), ctypes.byref(self._flag)
         self._library.ten_vad_process(self._handle, pcm, len(pcm) // 2, *outcome)
-        return max(0.0, self._probability.value)  # it says -1 until it has heard enough
+        return max(0.0, self._probability.value)  # it returns -1 until it has heard enough
 
     def peek(self, pcm: bytes) -> float:
-        """Return 0: its memory cannot be put back, so it does not look ahead."""
+        """Return 0: the network's state cannot be restored, so it does not look ahead."""
         return 0.0
 
 

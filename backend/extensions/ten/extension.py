@@ -16,13 +16,13 @@ log = logging.getLogger(__name__)
 
 
 class TenSettings(PluginSettings, env_prefix="TEN__"):
-    """The choice of TEN VAD."""
+    """The setting that chooses TEN VAD."""
 
     enabled: bool = Field(False, description="Detect speech by TEN VAD (x86-64; the README has its licence).")
 
 
 def engine(settings: Settings) -> type[TenEngine] | None:
-    """Return the engine; None where it is not wanted, or cannot run, which the log says."""
+    """Return the engine; None if it is off, or cannot run. The log has the reason."""
     if not settings.of(TenSettings).enabled:
         return None
     try:

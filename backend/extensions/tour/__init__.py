@@ -1,5 +1,5 @@
-"""`responder-thinker tour`: one conversation through every Thinker, by text and by voice, on this machine alone.
+"""The command `responder-thinker tour`: one conversation with every Thinker, by text and by voice, without a network.
 
-The server is a process of its own, as `responder-thinker serve` starts it, with the local Responder and local stand-ins
-for the services that tools ask. The output says so.
+The server runs as a separate process, like `responder-thinker serve`, with the local Responder and local stand-ins for
+the services that tools ask. The output says so.
 """

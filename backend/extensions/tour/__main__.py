@@ -17,7 +17,7 @@ def tour(
     voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
     thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
 ) -> None:
-    """Take one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    """Ask every Thinker in one conversation, by text and by voice, without a key, a network or a microphone."""
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     try:
         status = uvloop.run(run_tour(Console(highlight=False), voice=voice, only=thinker or ()))

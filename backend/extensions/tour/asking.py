@@ -21,7 +21,7 @@ CONVERSATION = "tour"
 ANSWER_WITHIN_S = 20.0
 SOUND_WITHIN_S = 2.0
 APOLOGIES = ("I could not", "I am sorry", "I got an answer that I cannot")
-"""The beginnings of the local Responder's words when it has no answer."""
+"""The beginnings of the local Responder's replies without an answer."""
 VOICE = "backend.extensions.local.synthesis"
 
 
@@ -36,11 +36,11 @@ class Outcome:
     """The Thinkers that answered."""
     answer: str
     took_ms: int
-    """From the end of the question to the words of the answer."""
+    """Milliseconds from the end of the question to the words of the answer."""
 
     @property
     def problem(self) -> str:
-        """Return why it does not count; empty when the right Thinker answered."""
+        """Return the reason why the answer does not count; empty if the right Thinker answered."""
         if not self.answer:
             return "there was no answer in time"
         if self.domains != (self.step.domain,):
@@ -61,7 +61,7 @@ async def ask_aloud(call: PlacedCall, step: Step) -> Outcome:
     speech, before = await spoken(step.question), len(call.events)
     await call.say(speech)
     asked_at = answered_at = time.monotonic()
-    with suppress(AssertionError):  # there is none in time
+    with suppress(AssertionError):  # no answer in time
         await until(lambda: bool(_answer(call.events[before:])), ANSWER_WITHIN_S)
         answered_at = time.monotonic()
         await call.hears_something(SOUND_WITHIN_S)
@@ -74,7 +74,7 @@ async def ask_aloud(call: PlacedCall, step: Step) -> Outcome:
 
 
 async def spoken(words: str) -> bytes:
-    """Return the local voice saying them, as 24 kHz mono PCM16. Raises `SetupError`."""
+    """Return the words spoken by the local voice, as 24 kHz mono PCM16. Raises `SetupError`."""
     process = await asyncio.create_subprocess_exec(*running(VOICE), words, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     if process.returncode:
@@ -83,7 +83,7 @@ async def spoken(words: str) -> bytes:
 
 
 def _answer(events: Sequence[ReceivedEvent]) -> str:
-    """Return the first whole reply after a Thinker's answer; empty while there is none."""
+    """Return the first complete reply after a Thinker's answer; empty while there is none."""
     finished = False
     for event in events:
         finished = finished or (event.type == "thinker" and event.data["event"] in ("complete", "failed"))

@@ -1,6 +1,6 @@
-"""The questions of the tour: each Thinker's own example, or where the two rounds should differ, questions from here.
+"""The questions of the tour: each Thinker's example, or questions from here if the two rounds should differ.
 
-A new Thinker is toured without an entry: its example is asked in both rounds.
+A new Thinker needs no entry: both rounds ask its example.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SPOKEN = {
     "stocks": ("What is the price of Apple stock?",),
     "weather": ("Will it rain in London tomorrow?",),
 }
-"""Other questions than the typed ones, so that no answer comes from the cache."""
+"""The spoken questions. They differ from the typed ones, so that no answer comes from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps(thinkers: Sequence[dict[str, Any]], only: Sequence[str], *, by_voice: bool = False) -> list[Step]:
-    """Return the questions to the Thinkers that `/api/config` lists; `only` these domains, if any are given."""
+    """Return the questions for the Thinkers in `/api/config`, or for the domains in `only` if there are any."""
     chosen = SPOKEN if by_voice else TYPED
     return [
         Step(thinker["domain"], thinker["label"], question)

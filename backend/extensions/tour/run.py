@@ -1,4 +1,4 @@
-"""The tour itself: start the server, ask every Thinker by text and by voice, print the outcome."""
+"""The tour starts the server, asks every Thinker by text and by voice, and prints the outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INTRODUCTION = """[bold]A tour of the Thinkers[/], on this machine alone:
 
 
 async def tour(console: Console, *, voice: bool = True, only: Sequence[str] = ()) -> int:
-    """Return the exit code: 0 when every Thinker answered every question. Raises `VoiceError`."""
+    """Run the tour; return the exit code, 0 if the right Thinker answered each question. Raises `VoiceError`."""
     began = time.monotonic()
     async with toured_server() as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         thinkers: list[dict[str, Any]] = (await Signalling(http).config())["thinkers"]

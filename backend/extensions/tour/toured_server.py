@@ -1,4 +1,4 @@
-"""The toured server is a process with a data folder of its own and without the user's settings."""
+"""The toured server is a process with its own data folder and without the user's settings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from backend.tools.kb_search import KnowledgeBase, kb_path
 LIMITS = Limits(ready_within_s=30.0, end_within_s=10.0)
 LOOK_EVERY_S = 0.1
 PROGRAM = "import os, sys; os.chdir(sys.argv.pop(1)); from backend.app.cli import main; main()"
-"""Serves from a folder of its own, where no `.env` is."""
+"""The program changes to a folder without a `.env`, then serves."""
 KEPT = ("PATH", "HOME", "LANG")
-"""The variables of our environment that the process gets: no keys, no addresses."""
+"""The environment variables that the process gets: no keys, no addresses."""
 HANDBOOK = """# Handbook of the tour
 
 ## Traffic
@@ -34,9 +34,7 @@ Cities that took space from cars and gave it to buses and bicycles have less tra
 
 @asynccontextmanager
 async def toured_server() -> AsyncIterator[str]:
-    """Yield the address of a server with a handbook as its documents, and tools that ask stand-ins. Raises
-    `SetupError`.
-    """
+    """Yield the address of a server with a handbook as document and stand-ins for services. Raises `SetupError`."""
     with tempfile.TemporaryDirectory(prefix="tour-") as name:
         folder, log = Path(name), Path(name) / "serve.log"
         await asyncio.to_thread(_add_documents, folder)
@@ -67,7 +65,7 @@ def _environment(folder: Path, addresses: dict[str, str]) -> dict[str, str]:
         "data_dir": str(folder),
         "chat_turns_per_minute": "0",
         "offers_per_minute": "0",
-        "filler_after_s": "0",  # words in between would be taken for answers
+        "filler_after_s": "0",  # fillers would be taken for answers
         "idle_nudge_s": "0",
         "idle_disconnect_s": "0",
     }
@@ -76,7 +74,7 @@ def _environment(folder: Path, addresses: dict[str, str]) -> dict[str, str]:
 
 
 async def _until_logged(log: Path) -> None:
-    """Wait until everything has been started."""
+    """Wait until the log says that everything has started."""
     while True:
         if "Ctrl-C" in await asyncio.to_thread(log.read_text):
             return

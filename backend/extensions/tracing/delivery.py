@@ -1,7 +1,7 @@
-"""The delivery of spans, by OpenTelemetry's own queue and thread: one for each destination.
+"""The delivery of spans by OpenTelemetry's queue and thread, one for each destination.
 
-A full queue loses its oldest span. The exporter repeats a failed request for some seconds; its spans are then lost,
-which the log says.
+A full queue loses its oldest span. The exporter repeats a failed request for some seconds; then its spans are lost, and
+the log says so.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Callable
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
 QUEUE = 1_000
-"""The most waiting spans: about two megabytes, or some ten with all words."""
+"""The most waiting spans: about 2 MB, or about 10 MB if the words are traced."""
 BATCH = 50
-"""Spans in one request: few, so that encoding them never holds the interpreter for long."""
+"""The most spans in one request: few, so that encoding them does not hold the interpreter's lock for long."""
 EVERY_S = 1.0
 REQUEST_S = 5.0
-"""Seconds for one request, with its repetitions."""
+"""Seconds that one request may take, with its repetitions."""
 
 
 def delivery_to(exporter: SpanExporter) -> BatchSpanProcessor:
-    """Return the queue of spans for `exporter`, and begin to empty it."""
+    """Return a queue of spans that a thread sends through `exporter`."""
     return BatchSpanProcessor(
         exporter, max_queue_size=QUEUE, schedule_delay_millis=EVERY_S * 1000, max_export_batch_size=BATCH
     )

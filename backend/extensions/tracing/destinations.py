@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backend.extensions.tracing.langsmith import LangSmithTraces
 
 CLOSE_WITHIN_S = 2.0
-"""Seconds that waiting spans have at the end."""
+"""Seconds in which waiting spans are sent at the end."""
 
 
 class Destinations:
@@ -42,7 +42,7 @@ class Destinations:
             self._deliveries.append(delivery_to(exporter))
         further: Further | None = None
         if settings.langsmith_tracing_enabled:
-            from backend.extensions.tracing import langsmith  # takes half a second more, and a package of its own
+            from backend.extensions.tracing import langsmith  # takes half a second to import, and needs its own package
 
             further = langsmith.run_attributes
             self.langsmith = langsmith.LangSmithTraces(settings)
@@ -52,18 +52,18 @@ class Destinations:
         for delivery in self._deliveries:
             provider.add_span_processor(delivery)
         self.tracer = OtelTracer(provider, content=settings.trace_content, further=further)
-        """Opens the spans that are sent."""
+        """The tracer of all sent spans."""
 
     def __repr__(self) -> str:
         return ", ".join(self._names)
 
     async def close(self) -> None:
-        """Send the waiting spans within `CLOSE_WITHIN_S`; others are lost."""
+        """Send the waiting spans. Those not sent within `CLOSE_WITHIN_S` are lost."""
         await asyncio.gather(*(in_a_thread(each.shutdown, CLOSE_WITHIN_S) for each in self._deliveries))
 
 
 def _resource(settings: TracingSettings) -> Resource:
-    """Return what every span says of the process that sends it."""
+    """Return the attributes of this process, which each span carries."""
     return Resource.create(
         {
             "service.name": settings.otel_service_name,

@@ -1,4 +1,4 @@
-"""Traces go to any OpenTelemetry collector, to LangSmith, or to both."""
+"""Traces in any OpenTelemetry collector, in LangSmith, or in both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_destinations(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the destinations that the settings name; spans that wait at the end are sent within a moment."""
+    """Open the destinations that the settings name. Waiting spans are sent at the end of the block."""
     settings = ground.settings.of(TracingSettings)
     if not (settings.otel_exporter_otlp_endpoint or settings.langsmith_tracing_enabled):
         yield Opened()

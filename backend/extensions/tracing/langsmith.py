@@ -1,4 +1,4 @@
-"""Traces at LangSmith: their delivery, and the deletion of a user's traces, both by the official package.
+"""Traces in LangSmith: their delivery, and the deletion of a user's traces, both by the official package.
 
 LangSmith calls a span a *run*.
 """
@@ -27,26 +27,26 @@ from backend.extensions.tracing.spans import ARGUMENTS, CONVERSATION, INPUT, KIN
 from backend.observability.security_log import hashed
 
 FLUSH_WITHIN_S = 3.0
-"""Seconds given to waiting spans before a user's traces are deleted."""
+"""Seconds in which waiting spans are sent before a user's traces are deleted."""
 ALWAYS = "2020-01-01T00:00:00Z"
-"""A time before the first trace of this server."""
+"""A time before any trace of this server."""
 USER_HASH = "user_hash"
-"""The metadata by which a user's runs are found."""
+"""The key of the metadata by which a user's runs are found."""
 RUN_TYPES: dict[AttributeValue, str] = {"model": "llm", "tool": "tool"}
-"""LangSmith's names; everything else is a chain."""
+"""LangSmith's names of our kinds of spans; every other kind is a chain."""
 METADATA = "langsmith.metadata."
 
 T = TypeVar("T")
 
 
 class LangSmithTraces:
-    """The traces of one project. `delivery` takes new spans; the methods are about stored ones."""
+    """The traces of one project. `delivery` sends new spans; the methods export and delete stored ones."""
 
     def __init__(self, settings: TracingSettings) -> None:
         key = settings.langsmith_api_key
         api_key = key.get_secret_value() if key else ""
         endpoint = settings.langsmith_endpoint.rstrip("/")
-        # The exporter would send LangSmith the collector's headers, too, unless they are given without a value.
+        # The exporter would also send LangSmith the collector's headers, unless they are overridden by empty ones.
         of_collector = parse_env_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""), liberal=True)
         exporter = OtelExporter(
             f"{endpoint}/otel/v1/traces",
@@ -61,7 +61,7 @@ class LangSmithTraces:
             f"{endpoint.removesuffix('/api/v1')}/api/v1",
             api_key=api_key,
             timeout_ms=round(REQUEST_S * 1000),
-            retry_config=Retry(0),  # the deletion as a whole is repeated
+            retry_config=Retry(0),  # the whole deletion is repeated instead
             auto_batch_tracing=False,
             info={},
             disable_prompt_cache=True,
@@ -71,7 +71,7 @@ class LangSmithTraces:
         return f"LangSmithTraces({self._project})"
 
     async def export(self, user_id: str, /) -> dict[str, str]:
-        """Return the place and the mark of the user's traces; LangSmith itself shows their contents."""
+        """Return the project and the hash of the user's traces; LangSmith itself shows their contents."""
         return {"langsmith_project": self._project, USER_HASH: hashed(user_id)}
 
     async def erase(self, user_id: str, /) -> None:
@@ -79,16 +79,16 @@ class LangSmithTraces:
         await in_a_thread(self.delivery.force_flush, FLUSH_WITHIN_S)
 
     async def delete_traces(self, user_id: str) -> None:
-        """Have LangSmith delete the user's traces. It takes some at a time, and may delete accepted ones days later.
+        """Ask LangSmith to delete the user's traces. It accepts some at a time, and may delete them days later.
 
-        Raises `PeerError` while a trace is left, so that it is asked again.
+        Raises `PeerError` while a trace is left, so that the deletion is repeated.
         """
         await asyncio.to_thread(self._delete_traces, hashed(user_id))
 
     def _delete_traces(self, user: str) -> None:
         self._answer("POST", "/runs/delete", deletion(user))
         if self._has_traces_of(user):
-            raise PeerError("LangSmith has taken the deletion, and traces are left.")
+            raise PeerError("LangSmith has accepted the deletion, but traces are left.")
 
     def _has_traces_of(self, user: str) -> bool:
         projects = _decoded(self._answer("GET", f"/sessions?{urlencode({'name': self._project})}"), list[_Named])
@@ -98,7 +98,7 @@ class LangSmithTraces:
         return bool(_decoded(self._answer("POST", "/runs/query", query), _Runs).runs)
 
     def _answer(self, method: Literal["GET", "POST"], path: str, body: bytes | None = None) -> bytes:
-        """Return the body of an answer. Raises `PeerError`, without a word of the request."""
+        """Return the body of an answer. Raises `PeerError`, which contains nothing of the request."""
         try:
             answer: bytes = self._client.request_with_retries(method, path, data=body).content
         except (LangSmithError, RequestException) as error:
@@ -125,7 +125,7 @@ def _decoded(answer: bytes, type_: type[T]) -> T:
 def deletion(user: str) -> bytes:
     """Return the body of `POST /api/v1/runs/delete` that deletes every trace of the user with this hash.
 
-    See https://docs.langchain.com/langsmith/smith-api/run/delete-runs: traces that match the metadata, from a time on.
+    https://docs.langchain.com/langsmith/smith-api/run/delete-runs deletes traces by metadata, from a time on.
     """
     return msgspec.json.encode({"metadata": {USER_HASH: user}, "start_time": ALWAYS})
 
@@ -133,14 +133,14 @@ def deletion(user: str) -> bytes:
 def traces_query(projects: Sequence[str], user: str) -> bytes:
     """Return the body of `POST /api/v1/runs/query` that finds an outermost run of the user with this hash.
 
-    See https://docs.langchain.com/langsmith/trace-query-syntax: a condition on metadata is one on a key and its value.
+    A condition on metadata names a key and its value (https://docs.langchain.com/langsmith/trace-query-syntax).
     """
     of_user = f'and(eq(metadata_key, "{USER_HASH}"), eq(metadata_value, "{user}"))'
     return msgspec.json.encode({"session": projects, "is_root": True, "filter": of_user, "select": ["id"], "limit": 1})
 
 
 def run_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
-    """Return what LangSmith reads of a span beside the conventions: its kind, its words, and metadata to filter by.
+    """Return the attributes that only LangSmith reads: the kind of a span, its words, and metadata for filters.
 
     See https://docs.langchain.com/langsmith/trace-with-opentelemetry.
     """

@@ -1,4 +1,4 @@
-"""Settings of tracing: the places traces go to, and whether they hold what is said."""
+"""Settings of tracing: the destinations of traces, and whether traces hold the words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class TracingSettings(PluginSettings):
-    """The places that traces go to."""
+    """The destinations of traces."""
 
     otel_exporter_otlp_endpoint: HttpAddress | None = Field(
         None, description="OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318; unset: none."

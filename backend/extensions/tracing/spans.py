@@ -1,6 +1,6 @@
 """The tracer that makes OpenTelemetry spans; `destinations.py` decides where they go.
 
-Spans follow the conventions for generative AI, and have `voice.*` for the rest. See
+The attributes of spans follow the conventions for generative AI; all others are named `voice.*`. See
 https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A request to a model is `chat <model>`, a tool call
 `execute_tool <tool>`, and a Thinker's work `invoke_agent <domain>`.
 """
@@ -24,11 +24,11 @@ from backend.runtime.json_objects import Json
 
 NAME = "responder-thinker"
 TEXT_LIMIT = 8_000
-"""Characters of one text that are kept where words are traced at all."""
+"""The most characters of one text in a span, if words are traced."""
 
 KIND = "voice.kind"
 USER = "enduser.pseudo.id"
-"""The hash of the user id; it names no user."""
+"""The attribute with the hash of the user id, which names no user."""
 CONVERSATION = "gen_ai.conversation.id"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 ARGUMENTS, RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
@@ -36,7 +36,7 @@ ARGUMENTS, RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
 OPERATIONS: dict[Kind, str] = {"model": "chat", "tool": "execute_tool", "thinker": "invoke_agent"}
 _NAME: dict[Kind, str] = {"model": "gen_ai.request.model", "tool": "gen_ai.tool.name", "thinker": "gen_ai.agent.name"}
 _FIXED: dict[Kind, dict[str, str]] = {
-    "model": {"gen_ai.provider.name": "openai"},  # the API that is spoken, not the company that serves it
+    "model": {"gen_ai.provider.name": "openai"},  # the name of the API, not of the company that serves it
     "tool": {"gen_ai.tool.type": "function"},
 }
 _FACTS: dict[Kind, dict[str, str]] = {
@@ -51,11 +51,11 @@ _FACTS: dict[Kind, dict[str, str]] = {
 Side = Literal["input", "output"]
 Attributes = Mapping[str, AttributeValue]
 Further = Callable[[Attributes], Attributes]
-"""Returns further attributes of a span that has ended with these."""
+"""Returns further attributes of a span that ends with the given ones."""
 
 
 class OtelTracer(Tracer):
-    """Opens spans of `provider`; it traces the lengths of words and, if `content` is true, the words."""
+    """Opens spans of `provider`. It traces the lengths of texts and, if `content` is true, the texts."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False, further: Further | None = None) -> None:
         self._tracer = provider.get_tracer(NAME)
@@ -81,7 +81,7 @@ class _Trace(NamedTuple):
 
 
 class OtelSpan(Span):
-    """A span of OpenTelemetry's, with what it has taken so far: it is handed over once, when it ends."""
+    """A span that collects its attributes, and becomes an OpenTelemetry span when it ends."""
 
     __slots__ = (
         *("_attributes", "_began", "_kind", "_lengths", "_name", "_over"),
@@ -93,7 +93,7 @@ class OtelSpan(Span):
         self._name = name
         self._trace = trace
         self._under = under
-        # One wall-clock reading per trace: a clock that is set back in mid-call must not turn times inside out.
+        # The wall clock is read once per trace: if it is set back during a call, spans must still end after they begin.
         self._skew: int = under._skew if under else time.time_ns() - time.perf_counter_ns()
         self._began = self.now() - round(ago_ms * 1_000_000)
         self._attributes = _opening(kind, trace)
@@ -130,7 +130,7 @@ class OtelSpan(Span):
         self._take("output", words)
 
     def _take(self, side: Side, words: Words) -> None:
-        """Add the length of words and, where they are traced, the words."""
+        """Add the length of a text and, if words are traced, the text."""
         role = "user" if side == "input" else "assistant"
         messages = [{"role": role, "content": words}] if isinstance(words, str) else words
         self._lengths[f"voice.{side}.chars"] += sum(len(message.get("content") or "") for message in messages)
@@ -160,7 +160,7 @@ class OtelSpan(Span):
         span.end(max(at or self.now(), self._began))
 
     def _closing(self, outcome: Outcome) -> dict[str, AttributeValue]:
-        """Return all attributes."""
+        """Return all attributes of the ended span."""
         attributes = self._attributes | self._lengths | {"voice.outcome": outcome, "voice.tokens": self._tokens}
         if outcome == "failed":
             attributes.setdefault("error.type", "failed")
@@ -194,7 +194,7 @@ def _opening(kind: Kind, trace: _Trace) -> dict[str, Any]:
 
 
 def _as_conventions(attributes: dict[str, Any]) -> None:
-    """Give two facts about a model's answer the form that the conventions want."""
+    """Change two attributes of a model's answer to the form of the conventions."""
     reasons, first = "gen_ai.response.finish_reasons", "gen_ai.response.time_to_first_chunk"
     if reasons in attributes:
         attributes[reasons] = [str(attributes[reasons])]
@@ -203,7 +203,7 @@ def _as_conventions(attributes: dict[str, Any]) -> None:
 
 
 def _parts(message: Mapping[str, Any]) -> list[Json]:
-    """Return a chat message's content and tool calls as the conventions' parts."""
+    """Return a chat message's content and tool calls as parts in the form of the conventions."""
     content = str(message.get("content") or "")[:TEXT_LIMIT]
     if message["role"] == "tool":
         return [{"type": "tool_call_response", "id": message.get("tool_call_id"), "response": content}]

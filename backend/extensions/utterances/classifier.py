@@ -1,15 +1,15 @@
-"""The utterance classifier tells in some 50 ms what a short utterance is: "yeah", "stop", a cough, or something else.
+"""The utterance classifier recognises a short utterance in some 50 ms: "yeah", "stop", a cough, or something else.
 
 A transcript comes hundreds of milliseconds after an utterance, and a reply that may have been interrupted cannot wait
-so long. The reader knows nothing but the phrases of `turns/utterances.py`, and tells them from other words and
-from noise; it also estimates whether a sentence is likely to end after given words. One child process does this for
-all calls of a server process (`worker.py`), because pocketsphinx holds the interpreter lock.
+that long. The classifier knows only the phrases of `turns/utterances.py`, and distinguishes them from other words and
+from noise. It also estimates how likely a sentence ends after given words. One child process (`worker.py`) does this
+for all calls of a server process, because pocketsphinx holds the interpreter's lock.
 
-A call is never disturbed: where the child is dead, busy or too late, the answer is None. A child that ends is started
-again; one that has not answered for `STUCK_AFTER_S` is ended first.
+A call is never disturbed: if the child is dead, busy or too late, the answer is None. A child that ends is started
+again. A child that has not answered for `STUCK_AFTER_S` is ended first.
 
-The child has one request at a time. Requests and answers are a header, then a payload (`REQUEST`, `ANSWER`,
-big-endian): audio as 24 kHz mono PCM16, or words in UTF-8; answers in JSON.
+The child handles one request at a time. Requests and answers have a header and a payload (`REQUEST`, `ANSWER`,
+big-endian). A request has 24 kHz mono PCM16 or words in UTF-8, an answer has JSON.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from backend.runtime.supervisor import cancel_all, start_among
 log = logging.getLogger(__name__)
 
 READ_WITHIN_S = 0.25
-"""Seconds an answer may take before it is given up."""
+"""Seconds after which an answer is no longer awaited."""
 STUCK_AFTER_S = 10.0
 """Seconds without an answer after which the child is ended; loading takes about one."""
 MOST_WAITING = 8
-"""Requests that may wait; one more is refused. All of them are answered in about `READ_WITHIN_S`."""
+"""The most waiting requests; others are refused. So many are answered in about `READ_WITHIN_S`."""
 READ, SENTENCE_END = 1, 2
 REQUEST = struct.Struct(">BI")
-"""The header of a request: its kind (`READ` or `SENTENCE_END`), and the bytes of its payload."""
+"""The header of a request: its kind (`READ` or `SENTENCE_END`), and the length of its payload in bytes."""
 ANSWER = struct.Struct(">I")
-"""Payload bytes."""
+"""The header of an answer: the length of its payload in bytes."""
 
 
 class UtteranceClassifier:
-    """The reader of a server process, shared by its calls. Construct it in a running event loop."""
+    """The classifier that all calls of a server process share. Construct it in a running event loop."""
 
     def __init__(self, *, within_s: float = READ_WITHIN_S) -> None:
-        """Give each answer up after `within_s` seconds."""
+        """Await each answer for at most `within_s` seconds."""
         self._within_s = within_s
-        # One thread for the matrix products: more would only wait for each other, and cost memory.
+        # One thread for the matrix products: more threads would wait for each other, and cost memory.
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         worker = Command(running("backend.extensions.utterances.worker"), env=environment, pipes=True)
         self._child = ChildProcess(
@@ -65,7 +65,7 @@ class UtteranceClassifier:
         await self._child.start()
 
     def begin(self) -> None:
-        """Start the child unless it was begun before, without waiting; where that fails, nothing is read."""
+        """Start the child in the background, unless that was done before. If it fails, no utterance is classified."""
         if self._beginning is None:
             self._beginning = asyncio.create_task(self._begin(), name="utterance classifier begins")
 
@@ -73,7 +73,7 @@ class UtteranceClassifier:
         try:
             await self.start()
         except (SetupError, OSError) as error:
-            log.warning("utterances are not read: %s", error)
+            log.warning("short utterances are not classified: %s", error)
 
     async def close(self) -> None:
         """End the child. Safe to call twice."""
@@ -81,16 +81,16 @@ class UtteranceClassifier:
         await self._child.close()
 
     async def read(self, pcm: bytes) -> Reading | None:
-        """Return what an utterance of 24 kHz mono PCM16 is; None: it is too long, or could not be read in time."""
+        """Classify an utterance of 24 kHz mono PCM16; return None if it is too long, or the answer comes too late."""
         if len(pcm) > LONGEST_MS * BYTES_PER_MS:
             return None
         answer = await self._ask(READ, pcm)
         return msgspec.json.decode(answer, type=Reading | None) if answer else None
 
     async def sentence_end(self, words: str) -> float | None:
-        """Return the probability that a sentence ends after its last `words`, as log10; None: not known in time.
+        """Return the log10 of the probability that a sentence ends after `words`; None if it comes too late.
 
-        Some -0.5 after "the weather in seattle", below -1.2 after "can you tell me".
+        It is about -0.5 after "the weather in seattle", and below -1.2 after "can you tell me".
         """
         answer = await self._ask(SENTENCE_END, words.encode())
         return msgspec.json.decode(answer, type=float | None) if answer else None
@@ -107,7 +107,7 @@ class UtteranceClassifier:
             return None
 
     async def _exchange(self, what: int, payload: bytes, answer: asyncio.Future[bytes | None]) -> None:
-        """Ask the child once it is free, unless the answer was given up."""
+        """Ask the child once it is free, unless the answer is no longer awaited."""
         async with self._turn:
             found = None if answer.done() else await self._answer_of_child(what, payload)
         if not answer.done():
@@ -115,7 +115,7 @@ class UtteranceClassifier:
 
     async def _answer_of_child(self, what: int, payload: bytes) -> bytes | None:
         process = self._child.running_process
-        if process is None or process.stdin is None or process.stdout is None:
+        if process is None or process.stdin is None or process.stdout is None:  # it does not run
             return None
         try:
             async with asyncio.timeout(STUCK_AFTER_S):
@@ -127,5 +127,5 @@ class UtteranceClassifier:
             log.error("the utterance classifier has not answered for %g s and is ended", STUCK_AFTER_S)
             self._child.kill()
         except (asyncio.IncompleteReadError, OSError):
-            pass  # it has ended, and is started again
+            pass  # the child has ended, and is started again
         return None

@@ -1,4 +1,4 @@
-"""Short utterances are read by their sound, sooner than a transcript comes: "yeah", "stop", a cough."""
+"""The classification of short utterances ("yeah", "stop", a cough) by their sound, before a transcript comes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class UtteranceSettings(PluginSettings, env_prefix="UTTERANCES__"):
-    """The reading of short utterances by their sound."""
+    """The setting that turns the classification of short utterances on or off."""
 
     enabled: bool = Field(
         True, description="A process beside the server reads short utterances by their sound; it takes CPU and 100 MB."
@@ -26,12 +26,12 @@ class UtteranceSettings(PluginSettings, env_prefix="UTTERANCES__"):
 
 @asynccontextmanager
 async def open_utterances(ground: Ground) -> AsyncIterator[Opened]:
-    """Offer a reader until the block ends; the first call starts its child."""
+    """Offer a classifier until the block ends; the first call starts its child process."""
     if not (ground.serves and ground.settings.of(UtteranceSettings).enabled):
         yield Opened()
         return
     if find_spec("pocketsphinx") is None:
-        log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
+        log.warning("short utterances are not classified (no pocketsphinx): interruptions are judged by their length")
         yield Opened()
         return
     reader = UtteranceClassifier()

@@ -1,10 +1,10 @@
-"""Laughter, recognised by its rhythm: the same short sound, four to six times a second.
+"""Recognises laughter by its rhythm: the same short sound, four to six times a second.
 
-The notes of a laugh follow each other every 170 to 260 ms, and each sounds like the one before; a recogniser finds
-words in it. Two syllables of a sentence hardly ever come at such a distance with the same spectrum. So a sound is
-laughter if its spectrogram correlates with itself, shifted by one note. Two notes and a half are needed.
+The notes of a laugh follow each other every 170 to 260 ms and sound alike; a recogniser would find words in them. Two
+syllables of a sentence hardly ever have this distance and the same spectrum. So a sound is laughter if its spectrogram
+correlates with itself, shifted by one note. Two and a half notes are needed.
 
-The limit was chosen with synthetic laughs (at least 0.84) and sentences (at most 0.63), not with recordings of people.
+The limit comes from synthetic laughs (at least 0.84) and sentences (at most 0.63), not from recordings of people.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _EDGES: Final = [
     round(hertz * _SIZE / RATE) for hertz in (200, 350, 500, 700, 900, 1150, 1450, 1800, 2250, 2800, 3500, 4500)
 ]
 _DEEPEST: Final = 1e-4
-"""Power below this share of the strongest band's counts as this."""
+"""The floor of the power, as a share of the strongest band's power."""
 _LOUD: Final = 1e-3
-"""The share of the loudest power that a note has; the quiet before the first is left out."""
+"""The least power of a note, as a share of the greatest power; the quiet before the first note is left out."""
 
 
 def is_laughter(sound: NDArray[np.float32]) -> bool:
-    """Return whether 16 kHz sound, without its room, is laughter."""
+    """Return whether 16 kHz sound, cleaned of the room's noise, is laughter."""
     if len(sound) < _WINDOW:
         return False
     frames = np.lib.stride_tricks.sliding_window_view(sound, _WINDOW)[::_HOP] * _HANN
@@ -45,6 +45,6 @@ def is_laughter(sound: NDArray[np.float32]) -> bool:
 
 
 def _correlation(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return how alike the courses of two spectrograms are, each against its mean spectrum."""
+    """Return the correlation of two spectrograms, each relative to its mean spectrum."""
     one, other = one - one.mean(axis=0), other - other.mean(axis=0)
     return float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum() + 1e-6))

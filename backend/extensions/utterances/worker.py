@@ -1,15 +1,15 @@
 """The utterance classifier's child process: requests on standard input, answers on standard output.
 
-Theory. A recogniser that knows a few phrases finds one of them in anything it hears. So its language model knows two
-kinds of utterances: one phrase of `turns/utterances.py` from beginning to end, or any of the commonest words of
-English one after the other. Anything but a phrase then counts as other words, however wrongly these are spelt. Noise
-is known by its voice: coughs, breaths and knocks have next to none, while words need vowels.
+Theory. A recogniser that knows only a few phrases finds one of them in any sound. So its language model has two kinds
+of utterances: one phrase of `turns/utterances.py` from beginning to end, or a sequence of the commonest English words.
+Anything but a phrase then counts as other words, even if these are wrong. Noise is recognised by its lack of voice:
+coughs, breaths and knocks have almost none, while words need vowels.
 
-The audio is cleaned first by spectral subtraction (the quietest frames are the room), since the recogniser was trained
-in quiet rooms, and brought to one loudness. It was also trained on voices up to 6.8 kHz, and a telephone ends at 3.4:
-what has nothing above is recognised with the model's means moved to where a telephone moves the features of the same
-speech (maximum likelihood linear regression, Leggetter and Woodland 1995, has that form). The matrix is learned by
-`python -m scripts.short_utterances --learn`. The process ends when its standard input does.
+The recogniser was trained in quiet rooms. So the audio is first cleaned by spectral subtraction (the quietest frames
+are the room), and brought to one loudness. The training also had voices up to 6.8 kHz, and a telephone ends at 3.4 kHz.
+For sound without higher frequencies, the model's means are moved as a telephone moves the features of speech (maximum
+likelihood linear regression, Leggetter and Woodland 1995, has that form). `python -m scripts.short_utterances --learn`
+learns the matrix. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ from backend.turns.utterances import UtteranceKind, kind_of, phrases
 
 RECOGNISER_RATE = 16_000
 PHRASE_SHARE = 0.995
-"""Probability that an utterance is a phrase rather than other words, before anything was heard of it."""
+"""The prior probability that an utterance is a phrase rather than other words."""
 RARE = 0.05
-"""Probability of a phrase in proportion to one of `_FREQUENT`."""
+"""The probability of a phrase, relative to one of `_FREQUENT`."""
 OTHER_WORDS = 2000
-"""The commonest words of English that stand for other words: so many of `COMMON_WORDS`."""
+"""The number of `COMMON_WORDS` that stand for other words."""
 COMMON_WORDS = Path(__file__).with_name("common_words.txt")
-"""The commonest first, by the language model that pocketsphinx ships."""
+"""English words, the commonest first, by the language model that pocketsphinx ships."""
 ANOTHER_WORD = 0.5
-"""Probability that other words go on after each of them."""
+"""The probability that another word follows each of the other words."""
 PHRASE_GOES_ON = 1e-5
-"""Probability that other words follow a phrase; a small one, since the recogniser likes to add short words."""
+"""The probability that other words follow a phrase. It is small, since the recogniser tends to add short words."""
 LANGUAGE_WEIGHT = 9.0
 TELEPHONE = Path(__file__).with_name("telephone_features.txt")
 """The effect of a telephone on the 13 cepstral features of speech, as a matrix, and on their differences."""
 FEATURES = 13
 NARROWBAND_HZ, NARROWBAND_SHARE = 4_300, 10**-5.3
-"""A sound with less than this share of its power above this came by telephone. Of 312 utterances without noise the
-least had 10**-5.1 at 48 kHz, and the most by telephone 10**-5.5."""
+"""A sound with less than this share of its power above this frequency came by telephone. In 312 utterances without
+noise the share was at least 10**-5.1 at 48 kHz, and at most 10**-5.5 by telephone."""
 VOICED_MS = 100
-"""An utterance with less voice than this holds no word, unless it is a whispered command."""
+"""An utterance with fewer milliseconds of voice has no words, unless it is a whispered command."""
 LOG10_OF_MODEL = log10(1.0001)
 """The shipped model's logarithms have the base 1.0001."""
 
 _FREQUENT = frozenset(ENGLISH.phrases("short_utterances", "frequent"))
 _COMBINED = ENGLISH.phrases("short_utterances", "combined")
-"""Phrases as they are often said together; the table knows each, the recogniser wants them whole."""
+"""Phrases that are often said together. The table knows each, but the recogniser needs the combination."""
 _PRONUNCIATIONS = ENGLISH.phrases_by("short_utterances", "pronunciations")
-"""Beside those of the shipped dictionary."""
+"""Pronunciations that the shipped dictionary lacks."""
 _PRONUNCIATIONS_OF_A_PHRASE = 4
 _BEGUN = frozenset(ENGLISH.phrases("short_utterances", "begun"))
-"""Agreements that are also known by the first word and one or two sounds of the second: what is said over a reply is
-read before it ends, and half of "makes sense" was other words. Of others the beginning is also that of a sentence."""
+"""Agreements that are also recognised by the first word and one or two sounds of the second. Speech over a reply is
+classified before it ends, and half of "makes sense" counted as other words. Other phrases begin like sentences."""
 _SOUNDS_BEGUN = (1, 2)
 
 Samples = NDArray[np.float32]
@@ -80,7 +80,7 @@ def main() -> None:
     """Load, then answer requests until the end of input."""
     _give_way()
     requests = sys.stdin.buffer
-    # Whatever the library prints must not get between our answers.
+    # Output of the library must not get between our answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     models = ReaderModels()
@@ -92,9 +92,9 @@ def main() -> None:
 
 
 def _give_way() -> None:
-    """Run only while a core has nothing else to do: a reading takes 30 ms, and what is played must not wait for it.
+    """Run only while a core is idle: a classification takes 30 ms, and audio packets must not wait for it.
 
-    With 40 calls on the core that also reads, 0.6 % of the packets came more than 20 ms late, and 0.06 % so.
+    With 40 calls on the same core, 0.6 % of the packets were more than 20 ms late without this, and 0.06 % with it.
     """
     if sys.platform == "linux":
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -103,18 +103,18 @@ def _give_way() -> None:
 
 
 class ReaderModels:
-    """The loaded models: 0.3 s of CPU time to load, 100 MB with the interpreter."""
+    """The loaded models. Loading takes 0.3 s of CPU time, and 100 MB with the interpreter."""
 
     def __init__(self) -> None:
         self._model = NGramModel.readfile(get_model_path("en-us/en-us.lm.bin"))
         self._recognise, self._recognise_by_telephone = _recognisers(self._model)
 
     def answer(self, what: int, payload: bytes) -> Reading | float | None:
-        """Return what the request asks for."""
+        """Return the answer to a request of the kind `what`."""
         return self.read(payload) if what == READ else self.sentence_end(payload.decode())
 
     def read(self, pcm: bytes) -> Reading:
-        """Return what an utterance of 24 kHz mono PCM16 is."""
+        """Classify an utterance of 24 kHz mono PCM16."""
         heard = np.frombuffer(resample(pcm, SAMPLE_RATE, RECOGNISER_RATE), "<i2").astype(np.float32)
         if len(heard) < SHORTEST:
             return Reading(UtteranceKind.NOISE)
@@ -129,7 +129,7 @@ class ReaderModels:
         return Reading(kind, words or "")
 
     def sentence_end(self, words: str) -> float | None:
-        """Return the probability that a sentence ends after `words`, as log10."""
+        """Return the log10 of the probability that a sentence ends after `words`."""
         spoken = [word.strip(".,;:!?\"'()") for word in words.lower().split()]
         last = [word for word in spoken if word][-2:]
         return float(self._model.prob(["</s>", *reversed(last)])) * LOG10_OF_MODEL if last else None
@@ -139,7 +139,7 @@ class ReaderModels:
 
 
 def _recognisers(model: NGramModel) -> tuple[Recogniser, Recogniser]:
-    """Return what turns 16 kHz PCM16 into a phrase, '' for no words, None for others; and what does so by telephone."""
+    """Return two recognisers, the second for telephone sound. Each gives a phrase, '' for no words, None for others."""
     listed = [*_COMBINED, *(phrase for kind in UtteranceKind for phrase in phrases(kind))]
     common = COMMON_WORDS.read_text().split()[:OTHER_WORDS]
     known = _pronunciations({word for phrase in (*listed, *common) for word in phrase.split()})
@@ -156,7 +156,7 @@ def _recognisers(model: NGramModel) -> tuple[Recogniser, Recogniser]:
 
 
 def _recogniser(folder: Path, said: dict[str, str], **options: str) -> Recogniser:
-    """Load a recogniser of the phrases `said`, by the words they are in the language model."""
+    """Load a recogniser; `said` maps the words of the language model to phrases."""
     decoder = Decoder(
         samprate=RECOGNISER_RATE,
         lm=str(folder / "phrases.lm"),
@@ -181,13 +181,13 @@ def _recogniser(folder: Path, said: dict[str, str], **options: str) -> Recognise
 
 
 def _transform(matrix: str) -> str:
-    """Return a matrix as pocketsphinx reads transforms of means: one class, three streams, no offset, same variance."""
+    """Return a matrix in pocketsphinx's format of transforms: one class, three streams, no offset, same variance."""
     stream = [str(FEATURES), matrix.strip(), " ".join("0" * FEATURES), " ".join("1" * FEATURES)]
     return "\n".join(["1", "3", *stream * 3, ""])
 
 
 def _is_repeated(words: str) -> bool:
-    """Return whether it is one word several times: "no no no" has the rhythm of laughter."""
+    """Return whether a text is one word several times: "no no no" has the rhythm of laughter."""
     said = words.split()
     return len(said) > 1 and len(set(said)) == 1
 
@@ -205,9 +205,9 @@ def _pronunciations(wanted: Collection[str]) -> Pronunciations:
 
 
 def _sound_alike(sounds: str, frequent: Collection[str]) -> bool:
-    """Return whether a word differs from a frequent one in a single sound, and so would be mistaken for it too often.
+    """Return whether a word differs from a frequent one in only one sound, so that they would often be confused.
 
-    A speaker of one word alone says "really" far more often than "clearly".
+    As a single word, "really" is far more common than "clearly".
     """
     word = sounds.split()
     return any(_differs_by_one(word, other.split()) for other in frequent)
@@ -233,7 +233,7 @@ def _dictionary(said: dict[str, str], others: Iterable[str], known: Pronunciatio
 
 
 def _begun(phrase: str, known: Pronunciations) -> list[str]:
-    """Return how a phrase of several words sounds as long as only the beginning of the second has been said."""
+    """Return pronunciations of a phrase that is cut in the beginning of its second word."""
     first, second, *more = (known[word] for word in phrase.split())
     beginnings = {
         f"{before} {' '.join(sounds[:length])}"
@@ -250,7 +250,7 @@ def _entries(name: str, pronunciations: Iterable[str]) -> Iterator[str]:
 
 
 def _language_model(said: dict[str, str], others: list[str], model: NGramModel) -> str:
-    """Return bigrams in the ARPA format: a phrase from beginning to end, or other words one after the other."""
+    """Return a bigram model in the ARPA format: a phrase from beginning to end, or a sequence of other words."""
     weights = {name: 1.0 if phrase in _FREQUENT else RARE for name, phrase in said.items()}
     total = sum(weights.values())
     chances = {word: 10 ** (model.prob([word]) * LOG10_OF_MODEL) for word in others}
@@ -268,21 +268,21 @@ def _language_model(said: dict[str, str], others: list[str], model: NGramModel) 
 
 _WINDOW, _HOP = 512, 128
 SHORTEST = 2 * _WINDOW
-"""Samples below which nothing is recognised."""
+"""The shortest utterance that is recognised, in samples."""
 _HANN = np.hanning(_WINDOW + 1)[:_WINDOW].astype(np.float32)
 _ROOM_SHARE = 0.15
-"""Share of the frames that counts as the room: the quietest."""
+"""The share of the frames, the quietest ones, that counts as the room."""
 _ROOM_TIMES = 2.5
-"""How many times the room's power is subtracted: its peaks are above its mean."""
+"""The factor by which the room's mean power is subtracted; its peaks are above the mean."""
 _LEAST_GAIN = 0.05
 _LOUDNESS = 3277.0
-"""RMS of the louder half of what the recogniser gets: -20 dBFS."""
+"""The RMS of the louder half of the recogniser's input: -20 dBFS."""
 _DITHER = np.random.default_rng(0).standard_normal(3 * RECOGNISER_RATE).astype(np.float32) * 30
-"""Some 40 dB below the voice: in a deeper silence than that of its training the recogniser finds words."""
+"""Noise some 40 dB below the voice: in a deeper silence than its training had, the recogniser finds words."""
 
 
 def cleaned(sound: Samples) -> Samples:
-    """Return the sound without its room: spectral subtraction (Boll 1979) of the mean of the quietest frames."""
+    """Return the sound without the room's noise, by spectral subtraction (Boll 1979) of the quietest frames' mean."""
     padded = np.concatenate((np.zeros(_WINDOW, np.float32), sound, np.zeros(2 * _WINDOW, np.float32)))
     frames = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[::_HOP] * _HANN
     spectra = np.fft.rfft(frames)
@@ -291,7 +291,7 @@ def cleaned(sound: Samples) -> Samples:
     quietest = np.argsort(whole.sum(axis=1))[: max(4, int(_ROOM_SHARE * len(whole)))]
     room = np.convolve(np.pad(whole[quietest].mean(axis=0), 2, "edge"), np.ones(5) / 5, "valid")
     gain = np.sqrt(np.maximum(1 - _ROOM_TIMES * room / (power + 1e-3), _LEAST_GAIN**2))
-    gain[1:-1] = (gain[:-2] + 2 * gain[1:-1] + gain[2:]) / 4  # over time, against musical noise
+    gain[1:-1] = (gain[:-2] + 2 * gain[1:-1] + gain[2:]) / 4  # smoothed over time, against musical noise
     back = np.fft.irfft(spectra * gain).astype(np.float32) * _HANN
     out = np.zeros(len(padded), np.float32)
     for number, frame in enumerate(back):
@@ -300,7 +300,7 @@ def cleaned(sound: Samples) -> Samples:
 
 
 def is_narrowband(sound: Samples) -> bool:
-    """Return whether a sound at 16 kHz ends where a telephone does."""
+    """Return whether 16 kHz sound has only the frequencies of a telephone."""
     spectrum = np.fft.rfft(sound * np.hanning(len(sound)))
     power = spectrum.real**2 + spectrum.imag**2
     above = power[NARROWBAND_HZ * len(sound) // RECOGNISER_RATE :].sum()
@@ -308,7 +308,7 @@ def is_narrowband(sound: Samples) -> bool:
 
 
 def levelled(sound: Samples) -> bytes:
-    """Return the sound at the recogniser's loudness as PCM16, in a room that is never quite silent."""
+    """Return the sound as PCM16 at the recogniser's loudness, with a little noise."""
     loud = np.sort(sound**2)[-len(sound) // 2 :]
     gain = min(_LOUDNESS / (float(np.sqrt(loud.mean())) + 1e-3), 32000 / (float(np.abs(sound).max()) + 1))
     dithered = sound * np.float32(gain) + _DITHER[: len(sound)]

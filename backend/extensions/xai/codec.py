@@ -1,15 +1,15 @@
-"""xAI's voice agent API: OpenAI's events, with a session of its own, and a provider that answers turns by itself.
+"""The codec of xAI's voice agent API, which has OpenAI's events, its own session, and answers turns by itself.
 
-Its schema is published (docs.x.ai/voice-realtime.ws.json; guide: docs.x.ai, "Voice Agent API"). What differs here:
+Its schema is published (docs.x.ai/voice-realtime.ws.json; guide: docs.x.ai, "Voice Agent API"). The differences:
 
 - The session has the voice, the turn detection and the tools at its top, and neither `type` nor `tool_choice`.
-- A reply is asked for by `instructions`, `modalities` and `metadata` alone. `metadata` comes back with the reply.
-- Turns are found there: `input_audio_buffer.commit` is refused while it listens, and each turn is answered without
-  being asked, even with `create_response: false` (pydantic-ai, `realtime/xai.py`, tried with a key). So our wish for
-  an answer is not sent but matched with that reply, which has no metadata; until we wish for it, it is held back.
-- What the caller talks over ends there immediately, now and then without `response.done` (livekit/agents #6729).
-- `conversation.item.truncate` works too late and not always (pydantic-ai, likewise): we do not use it.
-- Transcripts that are not yet whole come as `completed` with the status `in_progress` (livekit's plugin).
+- `response.create` has only `instructions`, `modalities` and `metadata`. `metadata` comes back with the reply.
+- The provider finds the turns: it refuses `input_audio_buffer.commit` while it listens, and answers each turn
+  unasked, even with `create_response: false` (pydantic-ai, `realtime/xai.py`, tried with a key). So our request for
+  an answer is not sent but matched with that reply, which has no metadata; the reply is held back until then.
+- A reply that the caller interrupts ends immediately, sometimes without `response.done` (livekit/agents #6729).
+- `conversation.item.truncate` works too late and not always (pydantic-ai, likewise), so we do not use it.
+- Partial transcripts come as `completed` with the status `in_progress` (livekit's plugin).
 - `status_details` is text, and the end of a session is an error of the type `max_duration`.
 """
 
@@ -37,7 +37,7 @@ CAPABILITIES = Capabilities(
 
 
 class XaiEvent(ServerEvent):
-    """A server event, with what xAI's have besides."""
+    """A server event, with xAI's additional fields."""
 
     status: str = ""
 
@@ -67,7 +67,7 @@ class XaiCodec(SelfAnsweringCodec):
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
-        """Return what was said before, as text."""
+        """Return the messages of earlier calls as text items."""
         return [self._message(said.role, said.text) for said in history]
 
     def _message(self, role: str, text: str, item: str = "") -> bytes:

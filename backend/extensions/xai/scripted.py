@@ -1,7 +1,7 @@
-"""xAI's side of a connection, after its schema (docs.x.ai/voice-realtime.ws.json): unknown fields are refused.
+"""A scripted xAI that refuses fields unknown to its schema (docs.x.ai/voice-realtime.ws.json).
 
-It always answers each turn that it finds by itself, and takes no `input_audio_buffer.commit` meanwhile. Its own fields
-are checked here, the others by the types of the `openai` package.
+While it finds turns, it answers each by itself and refuses `input_audio_buffer.commit`. xAI's own fields are checked
+here, all others by the types of the `openai` package.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _session(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_theirs(event: dict[str, Any]) -> dict[str, Any]:
-    """Return a server event in xAI's form: the reason for a reply's end is text, as is an error's type."""
+    """Return a server event in xAI's form: the details of a reply's status are text, as is an error's type."""
     match event:
         case {"type": "response.done", "response": {"status_details": dict() as details} as response}:
             why = details.get("reason") or (details.get("error") or {}).get("code")

@@ -56,6 +56,9 @@ class LedgerWriter(WriteQueue[Write]):
         for entry in entries:
             self.enqueue(entry)
 
+    def _may_drop(self, write: Write | asyncio.Event) -> bool:
+        return not isinstance(write, Executable)  # A deletion is what a user has asked for.
+
     async def sweep(self) -> None:
         """Delete old entries at intervals even if nothing is written, until cancelled."""
         while True:

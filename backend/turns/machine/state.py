@@ -22,7 +22,7 @@ IDLE = "idle"
 
 @dataclass(slots=True)
 class SilenceState:
-    """How long the silence has lasted, and what was done about it."""
+    """The length of the present silence, and the measures against it so far."""
 
     owed_since: float | None = None
     """The moment since which the caller waits for a sound of ours; None: the caller does not wait."""

@@ -159,7 +159,7 @@ async def test_an_order_to_telnyx_transfers_a_call() -> None:
         telnyx = Telnyx(telnyx_account(API_KEY), http, rest.url)
         assert telnyx.transfers
         await telnyx.transfer(TELNYX_CALL, "+15550111")
-        with pytest.raises(LineFailed, match="no telephone number"):
+        with pytest.raises(LineFailed, match="neither a telephone number"):
             await telnyx.transfer(TELNYX_CALL, "javascript:")
         wrong = Telnyx(telnyx_account("wrong"), http, rest.url)
         with pytest.raises(LineFailed, match="401"):

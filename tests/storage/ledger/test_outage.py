@@ -78,6 +78,20 @@ async def test_without_a_database_only_the_oldest_entries_are_dropped(tmp_path: 
     await ledger_writer.drain(0)
 
 
+async def test_a_full_queue_drops_entries_before_a_deletion(tmp_path: Path) -> None:
+    engine = open_engine(address(f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path))
+    ledger = Ledger(engine, LedgerWriter(engine, limit=3))
+    ledger.write(said(1))
+    await ledger.writer.settle()
+    ledger.forget_soon("ann", "trip")
+    for number in range(2, 7):
+        ledger.write(replace(said(number), conversation_id="home"))
+    assert (ledger.writer.dropped, ledger.writer.depth) == (3, 3)
+    assert await ledger.entries("ann", "trip") == []
+    await ledger.writer.drain(1)
+    await engine.dispose()
+
+
 async def test_a_refused_entry_takes_no_other_with_it(url: str) -> None:
     async with opened(url) as ledger:
         unwritable: list[Any] = [None, 2**70, {"set": {1}}]  # refused by the database, its driver, SQLAlchemy
