@@ -21,31 +21,31 @@ from backend.extensions.azure.settings import AzureOpenAISettings
 
 IDENTITY_URL = "http://169.254.169.254/metadata/identity/oauth2/token"
 WITHIN_S = 4.0
-"""Seconds a token may take; they count towards the six of a connection."""
+"""The most seconds that a token may take; they count towards the six that a connection may take."""
 RENEW_BEFORE_S = 300.0
-"""A new token is requested when the present one is valid for less than this."""
+"""A new token is requested when the present one is valid for fewer seconds than this."""
 PASSING = frozenset({404, 408, 410, 429})
-"""The statuses of a metadata service that is being updated or throttled; a 5xx is temporary as well."""
+"""The statuses of a metadata service that is being updated or that throttles us; a 5xx is temporary as well."""
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 HINT = "Check AZURE_OPENAI__*, and that the identity may use the resource (role Cognitive Services OpenAI User)."
 
 
 class _Granted(msgspec.Struct):
-    """The fields read of an answer that brings a token; the metadata service has numbers as text."""
+    """The fields that are read of an answer with a token. The metadata service sends numbers as text."""
 
     access_token: str
     expires_in: int | str
 
 
 class _Refused(msgspec.Struct):
-    """The fields read of an answer without a token."""
+    """The fields that are read of an answer without a token."""
 
     error: str = ""
     error_codes: list[int] = []
 
 
 class EntraTokens:
-    """Gives the current token. At most one request runs at a time; new connections wait for it."""
+    """The source of tokens. At most one request runs at a time; new connections wait for it."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class EntraTokens:
         identity_url: str = IDENTITY_URL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`identity_url`: the address of the machine's metadata service."""
+        """`identity_url` is the address of the machine's metadata service."""
         self._settings = settings
         self._identity_url = identity_url
         self._http = http
@@ -64,7 +64,7 @@ class EntraTokens:
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:
-        """Return a valid token. Raises `ResponderUnavailable`; `ResponderRejected` where none is given."""
+        """Return a valid token. Raises `ResponderRejected` if Entra refuses one, else `ResponderUnavailable`."""
         async with self._asking:
             if self._clock() > self._until - RENEW_BEFORE_S:
                 try:
@@ -119,7 +119,7 @@ async def open_tokens(settings: AzureOpenAISettings, stack: AsyncExitStack) -> E
             hint="Set AZURE_OPENAI__TENANT_ID, _CLIENT_ID and _CLIENT_SECRET or _FEDERATED_TOKEN_FILE; or "
             "AZURE_OPENAI__MANAGED_IDENTITY alone.",
         )
-    # The metadata service is a machine's own: Azure's documents say to pass by its proxy.
+    # The metadata service is part of the machine: Azure's documents say to reach it without a proxy.
     http = httpx2.AsyncClient(timeout=WITHIN_S, trust_env=not settings.managed_identity, follow_redirects=False)
     return EntraTokens(settings, await stack.enter_async_context(http))
 

@@ -23,15 +23,15 @@ PATH = "/openai/v1"
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
-    """Return the provider. Raises `SetupError`."""
+    """Return the provider. Raises `SetupError` if its settings are incomplete."""
     azure = settings.of(AzureOpenAISettings)
     key = azure.api_key.get_secret_value()
     tokens = await open_tokens(azure, stack)
-    if not azure.endpoint or not azure.deployment or not (key or tokens):
+    if not azure.endpoint or not azure.deployment or not (key or tokens):  # one kind of credential is enough
         raise SetupError(
             "The settings of the Responder azure are incomplete.",
             hint="Set AZURE_OPENAI__ENDPOINT, AZURE_OPENAI__DEPLOYMENT, and AZURE_OPENAI__API_KEY, _CLIENT_SECRET, "
-            " _FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
+            "_FEDERATED_TOKEN_FILE or _MANAGED_IDENTITY.",
         )
 
     async def headers() -> Mapping[str, str]:

@@ -18,7 +18,7 @@ class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
     tenant_id: str = Field(
         "", pattern=r"^[\w.-]*$", description="Microsoft Entra's tenant, for a token in place of a key."
     )
-    client_id: str = Field("", description="The application that asks for it, or a user-assigned managed identity.")
+    client_id: str = Field("", description="The application that signs in, or a user-assigned managed identity.")
     client_secret: SecretStr = Field(SecretStr(""), description="The application's secret.")
     federated_token_file: Path | None = Field(
         None, description="File with the token of a service account in place of a secret (workload identity)."
@@ -28,5 +28,5 @@ class AzureOpenAISettings(PluginSettings, env_prefix="AZURE_OPENAI__"):
         "https://login.microsoftonline.com", pattern=r"^https?://[^/\s]+", description="Microsoft Entra's address."
     )
     token_scope: str = Field(
-        "https://cognitiveservices.azure.com/.default", description="What the token is for; other clouds name others."
+        "https://cognitiveservices.azure.com/.default", description="The token's scope; other clouds have other scopes."
     )

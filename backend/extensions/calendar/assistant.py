@@ -1,4 +1,4 @@
-"""The Thinker `assistant` gets its calendar from here."""
+"""This addition gives the Thinker `assistant` the user's calendar."""
 
 from __future__ import annotations
 

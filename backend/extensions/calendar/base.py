@@ -13,14 +13,14 @@ from backend.errors import ToolFailed
 from backend.language.moments import Moment
 
 TITLE_LIMIT = 200
-"""Characters of a title or a place."""
+"""The most characters of a title or a place."""
 NOTES_LIMIT = 2_000
-"""Characters of notes."""
+"""The most characters of notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event that is not stored yet. Start and end are of the same kind."""
+    """An event that is not stored yet. Its start and end are both days, or both times."""
 
     title: str
     start: Moment
@@ -28,7 +28,7 @@ class EventDraft:
     location: str = ""
     notes: str = ""
     repeats: str = ""
-    """An RRULE as `repeats.checked` gives it; empty for an event that happens once."""
+    """An RRULE as `repeats.checked` returns it; empty for an event that happens once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class EventChanges:
     start: Moment | None = None
     end: Moment | None = None
     length: timedelta | None = None
-    """The new length, instead of an end."""
+    """The new length, in place of a new end."""
     location: str | None = None
     notes: str | None = None
     repeats: str | None = None
@@ -51,7 +51,7 @@ class Occurrence(EventDraft):
 
     event_id: str
     original: Moment | None = None
-    """The name of this occurrence within its series: its original time by the rule."""
+    """The occurrence's original time by the rule, which names it within its series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +59,22 @@ class Stored:
     """An event with all its exceptions as it is stored: one iCalendar object."""
 
     id: str
-    """The resource's name, e.g. '5f0c1e9ab2d4.ics'."""
+    """The name under which it is stored, e.g. '5f0c1e9ab2d4.ics'."""
     text: str
     etag: str = ""
-    """The version that a server names; empty where the text itself is compared."""
+    """The server's name for this version; empty where the texts themselves are compared."""
 
 
 Span = tuple[datetime, datetime]
-"""Two aware moments."""
+"""A span of time, as two aware moments."""
 
 
 class EventStore(Protocol):
-    """A store of events, each user's apart. Every method may raise `CalendarUnavailable`,
+    """A store of events, separate for each user. Every method may raise `CalendarUnavailable`,
     `CalendarRefused` or `MemoryUnavailable`."""
 
     async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
-        """Return all of a user's events; `within`: those that may happen then, and perhaps some more."""
+        """Return all of a user's events; with `within`, those that may happen in that span, and perhaps more."""
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         """Return one event. Raises `NoSuchEvent`."""
@@ -83,36 +83,36 @@ class EventStore(Protocol):
         """Store a new event. Raises `EventChanged` when the id is taken."""
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Replace `known` by `text`. Raises `EventChanged` when `known` is no longer the stored version."""
+        """Replace `known` with `text`. Raises `EventChanged` when `known` is no longer the stored version."""
 
     async def remove(self, user_id: str, known: Stored) -> None:
         """Delete `known`. Raises `EventChanged` as `replace` does."""
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and every trace that there were any."""
+        """Delete all of a user's events, and every trace of them."""
 
 
 class CalendarUnavailable(ToolFailed):
-    """The calendar cannot be reached, or has a fault of its own; it may work later."""
+    """The calendar cannot be reached, or has failed; a later request may succeed."""
 
 
 class _Final(ToolFailed):
-    """A repeated request will not help."""
+    """An error that would occur again if the request were repeated."""
 
     retryable = False
 
 
 class CalendarRefused(_Final):
-    """The calendar server does not let us in, or refuses the request."""
+    """The calendar refuses our credentials or the request, or an event is of a kind that is not supported."""
 
 
 class NoSuchEvent(_Final):
-    """No event, or no occurrence, of that id."""
+    """There is no event, or no occurrence, with that id."""
 
-    hint = "List the events and use the id, and the occurrence, as they are given there."
+    hint = "List the events, and use the id and the occurrence exactly as the list gives them."
 
 
 class EventChanged(_Final):
-    """Another change of the event came at the same time; nothing was changed."""
+    """Another request changed the event at the same time; this one has changed nothing."""
 
     hint = "List the events again and tell the user how it stands now."

@@ -1,7 +1,7 @@
-"""Events on a CalDAV server (RFC 4791): five kinds of request over the HTTP client the tools share.
+"""Events on a CalDAV server (RFC 4791): five kinds of request over the HTTP client that the tools share.
 
-One account of the server holds a calendar for each user, named by an opaque hash; it is made when the first event is
-put into it. Every change names the version that it changes by its ETag.
+One account of the server holds a calendar for each user, named by an opaque hash; the user's first event creates it.
+Every change names, by its ETag, the version that it changes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from backend.extensions.calendar.events import with_time_zones
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 3.0
-"""Seconds the server may be silent, since a caller is waiting."""
+"""The most seconds that the server may be silent, since a caller is waiting."""
 BODY_LIMIT = 2_000_000
-"""Bytes read of an answer, at most."""
+"""The most bytes that are read of an answer."""
 WRITTEN, REMOVED = (200, 201, 204), (200, 202, 204)
-"""The statuses of a PUT and of a DELETE that were carried out."""
+"""The statuses of a successful PUT, and of a successful DELETE."""
 ICS = {"content-type": "text/calendar; charset=utf-8"}
 XML = {"content-type": "application/xml; charset=utf-8", "depth": "1"}
 _D, _C = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}"
@@ -46,7 +46,7 @@ MAKE_CALENDAR = (
     "</D:prop></D:set></C:mkcalendar>"
 )
 _MARGIN = timedelta(days=1)
-"""Added on both sides, since the server takes floating times and days in a zone of its own choosing."""
+"""The margin at both ends of a search, since the server reads floating times and days in a zone of its choice."""
 
 
 class CalDavStore:
@@ -61,7 +61,7 @@ class CalDavStore:
         return f"CalDavStore({self._url})"
 
     async def events(self, user_id: str, within: Span | None = None) -> list[Stored]:
-        """Return all events, repeating ones too, within a time range or at all (RFC 4791, 7.8)."""
+        """Return all events, or those in a time range, repeating ones included (RFC 4791, 7.8)."""
         body = (
             f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
             "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
@@ -70,7 +70,7 @@ class CalDavStore:
         )
         status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
         if status == 404:
-            return []  # it has never held an event
+            return []  # the calendar was never created
         return await asyncio.to_thread(read_multistatus, text)
 
     async def get(self, user_id: str, event_id: str) -> Stored:
@@ -81,8 +81,8 @@ class CalDavStore:
         headers = ICS | {"if-none-match": "*"}
         url, text = self._event(user_id, event_id), await asyncio.to_thread(with_time_zones, text)
         status, _, _ = await self._ask("PUT", url, text, headers, expected=(*WRITTEN, 404, 409))
-        if status in (404, 409):  # no calendar yet: RFC 4918 wants 409, some say 404
-            made = (200, 201, 405, 409)  # the last two: another request has just made it
+        if status in (404, 409):  # no calendar yet: RFC 4918 asks for 409, some servers say 404
+            made = (200, 201, 405, 409)  # the last two: another request has just created it
             await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML, expected=made)
             await self._ask("PUT", url, text, headers, expected=WRITTEN)
 
@@ -99,7 +99,7 @@ class CalDavStore:
 
     def _calendar(self, user_id: str) -> str:
         if not user_id:
-            raise CalendarRefused("There is no calendar for a user we do not know.")
+            raise CalendarRefused("There is no calendar for an unknown user.")
         name = hashlib.sha256(f"calendar of {user_id}".encode()).hexdigest()[:32]
         return f"{self._url}/{name}/"
 
@@ -126,7 +126,7 @@ class CalDavStore:
                 async for chunk in response.aiter_bytes():
                     content += chunk
                     if len(content) > BODY_LIMIT:
-                        raise CalendarUnavailable("The calendar server answers with far too much.")
+                        raise CalendarUnavailable("The calendar server's answer is too long.")
                 if response.status_code not in expected:
                     _refuse(response.status_code)
                 return response.status_code, content.decode("utf-8", "replace"), response.headers
@@ -142,7 +142,7 @@ def _time_range(start: datetime, end: datetime) -> str:
 
 
 def _only_if(known: Stored) -> dict[str, str]:
-    """Return the header that names the version. The mark of weak ETags, which compressing proxies add, is taken off."""
+    """Return the header that names the version, without the mark of weak ETags, which compressing proxies add."""
     return {"if-match": known.etag.removeprefix("W/")} if known.etag else {}
 
 
@@ -152,8 +152,8 @@ def _refuse(status: int) -> NoReturn:
     match status:
         case 401 | 403:
             raise CalendarRefused(
-                "The calendar server does not let this service in.",
-                hint="The operator should look at CALENDAR__URL, CALENDAR__USERNAME and CALENDAR__PASSWORD.",
+                "The calendar server refuses this service's credentials.",
+                hint="The operator should check CALENDAR__URL, CALENDAR__USERNAME and CALENDAR__PASSWORD.",
             )
         case 404 | 410:
             raise NoSuchEvent("There is no such event.")
@@ -166,8 +166,8 @@ def _refuse(status: int) -> NoReturn:
 
 
 def read_multistatus(text: str) -> list[Stored]:
-    """Return the events in an answer (RFC 4791, 5.3.1 and 7.8). Raises `CalendarUnavailable` for anything else."""
-    bad = CalendarUnavailable("The calendar server answers with something that is no calendar.")
+    """Return the events in an answer (RFC 4791, 5.3.1 and 7.8). Raises `CalendarUnavailable` for any other text."""
+    bad = CalendarUnavailable("The calendar server's answer is not a calendar.")
     if "<!DOCTYPE" in text[:1_000]:
         raise bad
     try:

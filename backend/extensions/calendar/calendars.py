@@ -1,6 +1,6 @@
-"""The calendars of all users, for the tools: drafts in, occurrences out, separate for each user.
+"""The calendars of all users, separate for each, as the tools use them: they pass drafts and get occurrences.
 
-Reading iCalendar takes a millisecond an event, so all of it happens beside the event loop that carries the calls.
+Reading iCalendar text takes a millisecond an event, so threads do it, and not the event loop that carries the calls.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Calendars:
-    """The service the calendar's tools are given. Methods raise the errors of `base`."""
+    """The service that the calendar's tools use. Its methods raise the errors of `base`."""
 
     store: EventStore
 
     async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str) -> Occurrence:
         """Store a new event and return it as stored. A repeating one begins on the first day its rule allows.
 
-        `once` names the request: repeated after an answer was lost, it still makes one event.
+        `once` names the request, so that a request that is repeated after a lost answer creates no second event.
         """
         edits.check_span(draft.start, draft.end)
         if draft.repeats:
@@ -63,7 +63,7 @@ class Calendars:
         return Occurrence(**asdict(draft), event_id=f"{name}.ics", original=original)
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
-        """Return all that happens between two aware moments of the reader's zone, in order."""
+        """Return all occurrences between two aware moments in the reader's time zone, in order."""
         stored = await self.store.events(user_id, (start, end))
         return await asyncio.to_thread(_listing, stored, start, end)
 
@@ -89,12 +89,12 @@ class Calendars:
         return {stored.id: stored.text for stored in await self.store.events(user_id)}
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and every trace that there were any. Having none is no fault."""
+        """Delete all of a user's events, and every trace of them. A user without events is no error."""
         await self.store.erase(user_id)
 
 
 def open_calendars(settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> Calendars:
-    """Return the calendars on the operator's CalDAV server, or in Redis without one. They need not be closed."""
+    """Return the calendars on the operator's CalDAV server, or in Redis if none is set. They need not be closed."""
     account = settings.of(CalendarSettings)
     if account.url is None:
         return Calendars(KeptEvents(memory.redis))

@@ -1,7 +1,7 @@
 """Changes to a stored event: to all of it, or to one occurrence of a series. Pure: text in, text out.
 
-One occurrence is changed by an exception of its own, and struck out by an EXDATE. When a series moves to another
-time of day, its exceptions move along; when it gets other days or another rule, they have lost their meaning and go.
+An exception changes one occurrence, and an EXDATE deletes one. When a series moves to another time of day, its
+exceptions move along; when it gets other days or another rule, they no longer apply and are removed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
 
 
 def _happening(master: Event, original: Moment) -> Moment:
-    """Return the time of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
+    """Return the time of that occurrence in the time zone of the series. Raises `NoSuchEvent`."""
     if not events.is_series(master) or ("RRULE" in master and not understood(events.rule_of(master))):
         raise _no_series()
     around = as_datetime(original)
@@ -102,7 +102,7 @@ def _happening(master: Event, original: Moment) -> Moment:
 
 
 def _starts(master: Event, first: datetime, last: datetime) -> list[Moment]:
-    """Return when the series, without its exceptions, begins between two moments."""
+    """Return the starts of the series, without its exceptions, between two moments."""
     alone = Calendar()
     alone.add_component(master)
     return [event.start for event in recurring_ical_events.of(alone).between(first, last)]
@@ -114,7 +114,7 @@ def _same(one: Moment | None, other: Moment) -> bool:
         return type(one) is type(other) and one == other
     if one.tzinfo is None or other.tzinfo is None:
         return one.replace(tzinfo=None) == other.replace(tzinfo=None)
-    return one.timestamp() == other.timestamp()  # `==` of two zones is never true in the hour that comes twice
+    return one.timestamp() == other.timestamp()  # `==` across zones is never true in the repeated hour
 
 
 # --- all of it ----------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _same(one: Moment | None, other: Moment) -> bool:
 def _change_all(calendar: Calendar, master: Event, changes: EventChanges) -> None:
     _describe(master, changes)
     if events.is_series(master):
-        for exception in _exceptions(calendar):  # what differs in time still shares the new title
+        for exception in _exceptions(calendar):  # an exception in time still gets the new title
             _describe(exception, changes)
     if events.is_series(master) and changes.start is not None:
         _move_series(calendar, master, changes.start, changes)
@@ -152,7 +152,7 @@ def _move_series(calendar: Calendar, master: Event, start: Moment, changes: Even
 
 
 def _same_day(master: Event, new: Moment) -> Moment | None:
-    """Return the series' occurrence on the new start's day, if any: then only the time of day changes."""
+    """Return the occurrence on the day of the new start, if any: then only the time of day changes."""
     if isinstance(new, datetime) is not isinstance(master.start, datetime):
         return None
     whole = copy.deepcopy(master)
@@ -164,7 +164,7 @@ def _same_day(master: Event, new: Moment) -> Moment | None:
 
 
 def _in_its_terms(moment: Moment, old: Moment) -> Moment:
-    """Return a new time on the clock of the series, so that it follows that place's daylight saving time."""
+    """Return a new time in the time zone of the series, so that it follows the daylight saving time there."""
     if not (isinstance(moment, datetime) and isinstance(old, datetime)):
         return moment
     if old.tzinfo is None or moment.tzinfo is None:
@@ -179,7 +179,7 @@ def _shift_exceptions(calendar: Calendar, master: Event, shift: timedelta) -> No
         when = events.replaces(exception)
         events.set_property(exception, "RECURRENCE-ID", when + shift if when else "")
     rule: Any = master.get("RRULE")
-    if rule is not None and "UNTIL" in rule and shift > timedelta():
+    if rule is not None and "UNTIL" in rule and shift > timedelta():  # else the last occurrence would be lost
         rule["UNTIL"] = [until + shift if isinstance(until, datetime) else until for until in rule["UNTIL"]]
 
 
@@ -236,22 +236,22 @@ def _retime(
 
 
 def after(start: Moment, length: timedelta) -> Moment:
-    """Return the moment `length` after `start` on the same clock, as time passes and not as clocks show."""
+    """Return the moment `length` after `start` in the same zone; `length` is elapsed time, not wall-clock time."""
     if not isinstance(start, datetime) or start.tzinfo is None:
         return start + length
     return (start.astimezone(UTC) + length).astimezone(start.tzinfo)
 
 
 def check_span(start: Moment, end: Moment) -> None:
-    """Raise `BadMoment` unless start and end are of the same kind and in order."""
+    """Raise `BadMoment` unless both are days or both are times, and the end is after the start."""
     if isinstance(start, datetime) is not isinstance(end, datetime):
-        raise BadMoment("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
+        raise BadMoment("One of start and end is a day, and the other is a time.", hint="Send two days or two times.")
     zone = start.tzinfo if isinstance(start, datetime) else None
     if as_datetime(end, zone) <= as_datetime(start, zone):
         raise BadMoment("The end is not after the start.")
 
 
 def length_of(start: Moment, end: Moment) -> timedelta:
-    """Return the time between both, as time passes and not as clocks show."""
+    """Return the elapsed time between both, which is not always the wall-clock time between them."""
     zone = start.tzinfo if isinstance(start, datetime) else None
     return as_datetime(end, zone).astimezone(UTC) - as_datetime(start, zone).astimezone(UTC)

@@ -1,7 +1,7 @@
 """Events as iCalendar text (RFC 5545): written, read, expanded. Pure; `edits` changes them.
 
-One text holds one event: its master, and for a repeating one also the occurrences that differ from the rule, each a
-VEVENT of its own that says by RECURRENCE-ID which one it replaces.
+One text holds one event: its master and, for a series, the exceptions. Each exception is a VEVENT; its RECURRENCE-ID
+names the occurrence that it replaces.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def text_of(calendar: Calendar, now: datetime) -> str:
 
 
 def with_time_zones(text: str) -> str:
-    """Return the text with the VTIMEZONEs that RFC 5545 asks for, some years of them.
+    """Return the text with the VTIMEZONEs that RFC 5545 asks for, limited to some years.
 
-    They are for other programs: here zones go by their names, and reading definitions costs ten times the event.
+    Other programs need them. This server knows zones by name: reading definitions takes ten times as long as the event.
     """
     calendar = parsed(text)
     starts = [as_datetime(event.start).replace(tzinfo=None).date() for event in calendar.events]
@@ -92,7 +92,7 @@ def is_series(event: Event) -> bool:
 
 
 def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurrence]:
-    """Return the occurrences between two aware moments; a floating time is in `start`'s zone.
+    """Return the occurrences between two aware moments; a floating time counts as a time in `start`'s zone.
 
     Raises one of `UNREADABLE`, or `CalendarRefused` for a rule that is not supported.
     """
@@ -101,7 +101,7 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
     rule = rule_of(master) if master else ""
     for event in calendar.events:
         if "RRULE" in event and not understood(rule_of(event)):
-            raise CalendarRefused("It repeats in a way that cannot be reckoned here.")
+            raise CalendarRefused("The event repeats in a way that is not supported here.")
     repeating = master is not None and is_series(master)
     return [
         Occurrence(
@@ -120,19 +120,19 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
 
 
 def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
-    """Return whether first–last and start–end have a moment in common; floating times are in `start`'s zone."""
+    """Return whether first–last and start–end overlap; floating times count as times in `start`'s zone."""
     begins, ends = (as_datetime(moment, start.tzinfo).astimezone(UTC) for moment in (first, last))
     return begins < end and (ends > start or begins == ends == start)
 
 
 def may_touch(text: str, start: datetime, end: datetime) -> bool:
-    """Return False if an event written here cannot happen between the two moments; a quick look at its text."""
+    """Return False if an event written here cannot happen between the two moments, by a quick look at its text."""
     days: list[str] = re.findall(r"^DT(?:START|END)[^:\r\n]*:(\d{8})", text, re.MULTILINE)
     if not days or "\nDURATION" in text:
         return True
     if min(days) > f"{end + DAY:%Y%m%d}":
         return False
-    return "\nRRULE" in text or "\nRDATE" in text or max(days) >= f"{start - DAY:%Y%m%d}"
+    return "\nRRULE" in text or "\nRDATE" in text or max(days) >= f"{start - DAY:%Y%m%d}"  # a rule goes on
 
 
 def set_property(event: Event, name: str, value: Any) -> None:
@@ -150,7 +150,7 @@ def set_property(event: Event, name: str, value: Any) -> None:
 
 
 def moments(event: Event, name: str) -> list[Moment]:
-    """Return the dates of an EXDATE or RDATE property; periods as their beginnings."""
+    """Return the dates of an EXDATE or RDATE property; a period counts as its beginning."""
     value: Any = event.get(name)
     lists: Iterable[Any] = value if isinstance(value, list) else [value] if value is not None else []
     dates = [one.dt for each in lists for one in each.dts]

@@ -1,4 +1,4 @@
-"""A user's calendar, in Redis or by CalDAV."""
+"""The users' calendars, in Redis or on a CalDAV server."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from backend.storage.memory import Memory
 
 
 def services(settings: Settings, http: httpx2.AsyncClient, memory: Memory) -> Mapping[type[Any], Any]:
-    """Return the calendars, for the tools."""
+    """Return the calendars as a service for the tools."""
     return {Calendars: open_calendars(settings, http, memory)}
 
 
 @asynccontextmanager
 async def open_calendar(ground: Ground) -> AsyncIterator[Opened]:
-    """Have users' events exported and erased."""
+    """Add the users' events to export and erasure."""
     yield Opened(user_data={"calendar": open_calendars(ground.settings, ground.http, ground.memory)})
 
 

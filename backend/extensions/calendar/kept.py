@@ -1,4 +1,4 @@
-"""Events in Redis: all events of a user are one list, which is kept without limit."""
+"""Events in Redis: each user has one list of events, which never expires."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from backend.extensions.calendar.events import may_touch
 from backend.users.lists import UserLists
 
 EVENT_LIMIT = 1_000
-"""Events a user may have."""
+"""The most events that a user may have."""
 
 
 class KeptEvents(UserLists[Stored]):
@@ -28,7 +28,7 @@ class KeptEvents(UserLists[Stored]):
     async def create(self, user_id: str, event_id: str, text: str) -> None:
         def added(kept: list[Stored]) -> list[Stored]:
             if any(stored.id == event_id for stored in kept):
-                raise EventChanged("There is an event of that id already.")
+                raise EventChanged("There is an event with that id already.")
             if len(kept) >= EVENT_LIMIT:
                 raise CalendarRefused(f"The calendar is full: it holds {EVENT_LIMIT:,} events.")
             return [*kept, Stored(event_id, text)]

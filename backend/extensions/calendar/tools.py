@@ -1,6 +1,6 @@
 """The user's calendar: listing events, and creating, changing and deleting them.
 
-Times are read on the user's own clock. Changing and deleting needs the user's agreement.
+Times are read in the user's own time zone. Changing and deleting an event needs the user's agreement.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from backend.tools.base import OURS, Clock, Result, ToolContext, fitting, listed
 from backend.tools.own_profile import NO_ZONE, OwnProfile, When, Zone
 
 EXCERPT = 200
-"""Characters of notes shown in a list."""
+"""The most characters of notes that a list shows."""
 
 TITLES = ["Lunch with Ana", "Meeting with the bank", "Dentist appointment"]
 Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT, examples=TITLES)]
@@ -54,12 +54,12 @@ SPAN_LIMIT = timedelta(days=366)
 
 
 def _scope(settings: Settings) -> ToolScope:
-    """Return the operator's scope where the calendar is in an account of theirs."""
+    """Return the operator's scope if the calendars are in the operator's account."""
     return ToolScope.OPERATOR if settings.of(CalendarSettings).url else ToolScope.SIGNED_IN
 
 
 private_tool = partial(tool, scope=_scope, cache=False, clients=OURS | {"copilot"})
-"""Declares a tool on data of one user: they are signed in, and no answer from it is shared."""
+"""Declares a tool on the data of one user: the user must be signed in, and no result is shared through the cache."""
 
 
 @private_tool(
@@ -80,7 +80,7 @@ async def calendar_list_events(
     query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
+    """List events. Raises `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
     zone = await own.zone(time_zone)
     first, last = _span(start, end, clock.now(), zone)
     listing = await calendars.between(context.user_id, first, last)
@@ -118,7 +118,7 @@ async def calendar_create_event(
     repeats: Rule = "",
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
+    """Create an event. Raises `BadMoment`, `CalendarRefused`, `CalendarUnavailable`."""
     zone = await own.zone(time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone)
@@ -154,7 +154,7 @@ async def calendar_update_event(
     repeats: Rule | None = None,
     time_zone: Zone = "",
 ) -> Result:
-    """Raise `BadMoment`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
+    """Change an event. Raises `BadMoment`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
     zone = await own.zone(time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone) if start else None
@@ -168,7 +168,7 @@ async def calendar_update_event(
         repeats=repeats,
     )
     if changes == EventChanges():
-        raise BadMoment("Nothing is to be changed.", hint="Send what is to be different.")
+        raise BadMoment("The request changes nothing.", hint="Send the fields that are to change.")
     await calendars.change(context.user_id, id, changes, read_moment(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
     if begins:
@@ -191,7 +191,7 @@ async def calendar_delete_event(
     id: Id,  # noqa: A002
     occurrence: Annotated[When, "As listed, to delete only that one; left out: the event or the whole series."] = "",
 ) -> Result:
-    """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
+    """Delete an event. Raises `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
     await calendars.remove(context.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
     spoken = "Done. It is no longer in your calendar."
@@ -199,7 +199,7 @@ async def calendar_delete_event(
 
 
 def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:
-    """Return the end of a new event: as said, or after some minutes; else an hour, or a day. Raise `BadMoment`."""
+    """Return a new event's end: by `text` or `minutes`, else after an hour or a day. Raises `BadMoment`."""
     if text:
         return read_end(text, start, zone)
     if not isinstance(start, datetime):
@@ -210,13 +210,13 @@ def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None)
 
 
 def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
-    """Return the end that `text` names, relative to the start; for all-day events, people name the last day."""
+    """Return the end that `text` names, relative to the start; for an all-day event, `text` names the last day."""
     end = parse_when(text, as_datetime(start, zone), zone)
     return end if isinstance(end, datetime) else end + DAY
 
 
 def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
-    """Return an event as the model sees it, without empty fields. Days include the last one."""
+    """Return an event as the model sees it, without empty fields. The end of an all-day event is its last day."""
     event: dict[str, str | bool] = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
     last = one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
     event |= {"start": written(one.start, zone), "end": written(last, zone)}
@@ -232,7 +232,7 @@ def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
 
 
 def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
-    """Return the two moments on the reader's clock, a last day included. Raise `BadMoment`."""
+    """Return the two moments in the reader's time zone; the last day is included. Raises `BadMoment`."""
     begins, last_day = parse_days(start or "today", now, zone)
     first = as_datetime(begins, zone)
     if not end and last_day == begins:
@@ -240,12 +240,12 @@ def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[d
     if not end:
         return first, as_datetime(last_day + DAY, zone)
     last = _end(end, now, zone)
-    if last <= first:  # "at five", after tomorrow at three
+    if last <= first:  # "at five" after "tomorrow at three" is tomorrow
         last = _end(end, first, zone)
     if last <= first:
         raise BadMoment("The end is not after the start.")
     if last - first > SPAN_LIMIT:
-        raise BadMoment("That is more than a year.", hint="Ask for a shorter time.")
+        raise BadMoment("The time asked for is more than a year.", hint="Ask for a shorter time.")
     return first, last
 
 

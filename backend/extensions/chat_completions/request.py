@@ -1,8 +1,8 @@
-"""A request to `/v1/chat/completions` becomes a typed turn.
+"""This module turns a request to `/v1/chat/completions` into a typed turn.
 
-The last message of the user is the question; where there is none, the last instruction. What stands before it is the
-conversation as the client knows it; calls of the client's functions after it, with their results, are rounds that the
-client has carried out meanwhile.
+The question is the user's last message or, without one, the last instruction. The messages before it are the
+conversation as the client knows it. Calls of the client's functions after it, with their results, are rounds that the
+client has carried out since.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from backend.tools.schema_arguments import schema_problem
 from backend.turns.call_options import OUR_TOOLS, ClientTool
 
 QUESTION_LIMIT = 8_000
-"""Characters of the question."""
+"""The most characters of the question."""
 EARLIER_LIMIT = 40
-"""Messages before the question that are looked at: the newest."""
+"""The most messages before the question that are read; the oldest are left out."""
 INSTRUCTING = ("system", "developer")
 MODEL = "responder-thinker"
 """The name of this server's conversation as a model; `responder-thinker:NAME` is its mode of that name."""
@@ -42,7 +42,7 @@ NEEDED: dict[str, tuple[object, ...]] = {
     "prediction": (),
     "web_search_options": (),
 }
-"""Fields that promise a client something that is not done here → the values that promise nothing."""
+"""Fields of the API that are not supported here → the values that ask for nothing, and are accepted."""
 
 
 class _Function(BaseModel):
@@ -85,7 +85,7 @@ class _StreamOptions(BaseModel):
 
 
 class Completion(BaseModel):
-    """`POST /v1/chat/completions`. Fields that are not named here change nothing: the server's settings decide."""
+    """The body of `POST /v1/chat/completions`. Any other field changes nothing: the server's settings decide."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -106,7 +106,7 @@ class Completion(BaseModel):
 
     @property
     def mode(self) -> str:
-        """The mode that the model's name asks for; empty: the one the user has chosen."""
+        """The mode that the model's name asks for; empty: the mode that the user has chosen."""
         name, _, mode = self.model.partition(":")
         return mode if name == MODEL else ""
 
@@ -130,7 +130,7 @@ def parse(raw: bytes) -> Completion:
 
 
 def as_turn(completion: Completion, user_id: str) -> ChatRequest:
-    """Return the typed turn, in no conversation yet. Raises `BadField`."""
+    """Return the typed turn, which belongs to no conversation yet. Raises `BadField`."""
     messages = completion.messages
     users = [number for number, message in enumerate(messages) if message.role == "user"]
     instructing = [number for number, message in enumerate(messages) if message.role in INSTRUCTING]
@@ -160,7 +160,7 @@ def as_turn(completion: Completion, user_id: str) -> ChatRequest:
 
 
 def _text(message: _Message, number: int) -> str:
-    """Return the words of a message. Raises `BadField` for a part that is no text."""
+    """Return the words of a message. Raises `BadField` for a part that is not text."""
     if not isinstance(message.content, list):
         return message.content or ""
     for index, part in enumerate(message.content):
@@ -194,7 +194,7 @@ def _tools(completion: Completion) -> tuple[ClientTool, ...]:
 
 
 def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]:
-    """Return the calls since the question, each with its result. Raises `BadField` where one has none."""
+    """Return the calls since the question, each with its result. Raises `BadField` for a call without a result."""
     rounds: list[ClientRound] = []
     number = start
     while number < len(messages):
@@ -226,7 +226,7 @@ def _rounds(messages: Sequence[_Message], start: int) -> tuple[ClientRound, ...]
 
 
 def _check_calls(calls: Sequence[_Call], at: str) -> None:
-    """Raise `BadField` for calls that no model has made: some models refuse to be shown them."""
+    """Raise `BadField` for calls that no model can have made: some models refuse a conversation that holds them."""
     if len({call.id for call in calls}) < len(calls):
         raise BadField("Two calls have the same ID.", param=at)
     for number, call in enumerate(calls):
@@ -237,7 +237,7 @@ def _check_calls(calls: Sequence[_Call], at: str) -> None:
 
 
 def _bad_field(error: ValidationError) -> BadField:
-    """Return the first thing that is wrong; of a union's alternatives, that of the one that fits best."""
+    """Return the first error; for a union, the first error of the alternative that fits best."""
     first = max(error.errors(include_url=False, include_input=False), key=lambda each: len(each["loc"]))
     if first["type"] == "json_invalid":
         return BadField("The body is not valid JSON.", code="invalid_json")
@@ -245,7 +245,7 @@ def _bad_field(error: ValidationError) -> BadField:
     for part in first["loc"]:
         if isinstance(part, int):
             param += f"[{part}]"
-        elif "[" not in part and part not in ("str", "function-wrap"):  # a name, and no alternative of a union
+        elif "[" not in part and part not in ("str", "function-wrap"):  # a name, not an alternative of a union
             param += f".{part}" if param else part
     if first["type"] == "missing":
         return BadField(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")

@@ -1,7 +1,7 @@
 """`/v1/chat/completions` and `/v1/models`: typed turns for clients of the OpenAI API.
 
-Such a client brings the whole conversation each time, and nothing is kept of it. One that is known here may name a
-conversation (`metadata.conversation_id`), or have a new one kept (`store`): then ours continues.
+Such a client sends the whole conversation each time, and the server keeps none of it. A known caller may name a
+conversation (`metadata.conversation_id`), or have a new one kept (`store`): the turn then continues the kept one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ async def list_models(here: Here) -> Json:
 
 @router.get("/v1/models/{model}")
 async def show_model(here: Here, model: str) -> Json:
-    """Show one of them; 404 for another, though requests may name any."""
+    """Show one model. Another name is answered with 404, although a request may name any model."""
     if model not in _names(here):
         raise BadField("There is no such model.", param="model", code="model_not_found", status=404)
     return _model(model)
@@ -86,7 +86,7 @@ def _check_mode(here: Context, completion: Completion) -> None:
 
 
 def _conversation(request: Request, completion: Completion) -> str | None:
-    """Return the conversation that the turn belongs to; None where nothing is kept."""
+    """Return the ID of the turn's conversation; None if nothing is kept. Raises `BadField`."""
     identity = identity_of(request)
     named = (completion.metadata or {}).get("conversation_id")
     if named is not None and not re.fullmatch(CONVERSATION_ID, named):
@@ -100,7 +100,7 @@ def _conversation(request: Request, completion: Completion) -> str | None:
 
 
 async def _stream(turn: ChatTurn, shape: Shape, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a turn as it goes on; a reader who leaves cancels it."""
+    """Yield the chunks of a turn while it runs; the turn is cancelled when the reader leaves."""
     yield encode([shape.begin()])
     async with aclosing(turn.follow(heartbeat_s)) as stream:
         async for events in stream:

@@ -1,7 +1,7 @@
 """The answers of `/v1/chat/completions`: a reply as a whole, or as chunks while it is written.
 
-A chunk that was sent cannot be taken back. So where the steps after the turn amend the answer, only what they add
-behind it follows; an answer that they rewrite is sent whole, after an empty line.
+A chunk that was sent cannot be taken back. If the steps after the turn add to the end of the answer, the addition is
+sent; if they rewrite the answer, the new one is sent whole, after an empty line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from backend.runtime.json_objects import Json
 from backend.sessions.event_log import name_of
 
 DONE = b"data: [DONE]\n\n"
-"""The end of a stream."""
+"""The event that ends a stream."""
 
 
 def encode(chunks: Iterable[Json]) -> bytes:
@@ -29,20 +29,20 @@ def encode(chunks: Iterable[Json]) -> bytes:
 
 @dataclass(slots=True)
 class Shape:
-    """One answer on its way to its client."""
+    """The shape of one answer: it turns the reply, or the events of the turn, into the API's objects."""
 
     id: str
     model: str
-    """As the client named it."""
+    """The name of the model in the client's request."""
     one_call: bool = False
     """The client takes one call at a time."""
     with_usage: bool = False
-    """A stream ends with the tokens used."""
+    """A stream ends with the tokens that were used."""
     created: int = field(default_factory=lambda: int(time.time()))
     _round: str = ""
-    """The words sent since the model was last asked."""
+    """The words that were sent since the model was last asked."""
     _apart: bool = False
-    """Words of another round were sent before."""
+    """Words of an earlier round were sent."""
 
     def whole(self, reply: ChatReply) -> Json:
         """Return the reply as one object."""
@@ -60,7 +60,7 @@ class Shape:
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
     def on_event(self, type_: str, data: Mapping[str, Any]) -> list[Json]:
-        """Return the chunks for an event of the turn that is under way."""
+        """Return the chunks for an event of the running turn."""
         if type_ == name_of(ChatStateChanged) and data["state"] == "tool_calling":
             self._apart, self._round = self._apart or bool(self._round.strip()), ""
         if type_ != name_of(TokenGenerated):
@@ -83,7 +83,7 @@ class Shape:
         return chunks
 
     def _rest(self, text: str) -> str:
-        """Return what is still to be sent of the answer `text`."""
+        """Return the part of the answer `text` that is still to be sent."""
         sent = self._round.strip()
         if not sent:
             return f"\n\n{text}" if text and self._apart else text
@@ -108,14 +108,14 @@ class Shape:
 
 
 def finish_reason(reply: ChatReply) -> str:
-    """Return why the answer ended."""
+    """Return the API's word for the reason why the answer ended."""
     if reply.client_calls:
         return "tool_calls"
     return "length" if reply.incomplete or reply.state == "cancelled" else "stop"
 
 
 def usage(reply: ChatReply) -> Json:
-    """Return the tokens of the conversation's model; those of Thinkers count for the budgets alone."""
+    """Return the tokens of the conversation's model; the Thinkers' tokens count only towards the budgets."""
     return {
         "prompt_tokens": reply.tokens - reply.tokens_out,
         "completion_tokens": reply.tokens_out,
@@ -124,7 +124,7 @@ def usage(reply: ChatReply) -> Json:
 
 
 def sources(reply: ChatReply) -> list[Json]:
-    """Return the answer's sources that have an address; they belong to the whole of it."""
+    """Return the answer's sources that have an address; they belong to the answer as a whole."""
     end = len(reply.text)
     return [
         {
@@ -137,5 +137,5 @@ def sources(reply: ChatReply) -> list[Json]:
 
 
 def _kept(reply: ChatReply) -> Json:
-    """Return where the exchange is kept, if it is."""
+    """Return the ID of the conversation that keeps the exchange, if one does."""
     return {"metadata": {"conversation_id": reply.conversation_id}} if reply.conversation_id else {}

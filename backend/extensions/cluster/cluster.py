@@ -1,4 +1,4 @@
-"""Several processes as one server: each finds its own sessions in its registry, and the others' by RPC."""
+"""Several processes act as one server: each finds its own sessions in its registry, and those of others by RPC."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from backend.sessions.session import Session, SessionDescription, SessionRequest
 log = logging.getLogger(__name__)
 
 ANNOUNCE_WITHIN_S = 0.5
-"""Seconds a new session may wait until the other processes know of it."""
+"""The most seconds that a new session waits until the other processes know of it."""
 OFFER_WITHIN_S = 10.5
 GATHER_WITHIN_S = 1.5
-"""Seconds all the other processes together may take to answer."""
+"""The most seconds that all other processes together may take to answer."""
 
 
 OF_A_SESSION = frozenset(
@@ -40,7 +40,7 @@ OF_A_SESSION = frozenset(
         *("is_read", "end"),
     )
 )
-"""The methods of a handle that another process may call of a session here, with the same arguments."""
+"""The methods of a handle that another process may call for a session here, with the same arguments."""
 
 
 class Cluster(SessionLocator):
@@ -54,7 +54,7 @@ class Cluster(SessionLocator):
         *,
         group: str | None = None,
     ) -> None:
-        """`redis` and `waiting`: clients with short time limits, and for reads that may wait.
+        """`redis` is a client with short time limits, `waiting` is one for reads that may wait.
 
         `group` names the processes behind the same port.
         """
@@ -79,7 +79,7 @@ class Cluster(SessionLocator):
         return RemoteHandle(entry, self._rpc, self._registry)
 
     async def owned_by(self, owner: str) -> list[SessionHandle]:
-        """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
+        """Return the owner's sessions, newest first; those of other processes are left out if Redis does not answer."""
         own = self._sessions.owned_by(owner)
         known: list[tuple[float, SessionHandle]] = [
             (session.opened_at, SessionHandle(self._sessions, session)) for session in own
@@ -141,7 +141,7 @@ class Cluster(SessionLocator):
         return merged([(self.node, own), *await self._ask_all(siblings, "figures")])
 
     async def __aenter__(self) -> Cluster:
-        """Answer and follow the other processes, and let them know of this one."""
+        """Begin to answer and to follow the other processes, and announce this one to them."""
         await self._rpc.open()
         self._tasks = [supervised("session replicator", self._replicator.run)]
         return self
@@ -152,14 +152,14 @@ class Cluster(SessionLocator):
         await self._replicator.leave()
 
     async def stop(self) -> None:
-        """Stop without a word to the other processes."""
+        """Stop without informing the other processes."""
         self._sessions.watcher = Watcher()
         await self._sidebands.stop()
         await self._rpc.close()
         await cancel_all(self._tasks)
 
     async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
-        """Return the answer to another process that calls the method `what`. Raises `VoiceError` as a handle does."""
+        """Carry out the method `what` for another process; return its result. Raises the errors of a handle."""
         args: Json = msgspec.json.decode(raw)
         match what:
             case "offer":
@@ -185,10 +185,10 @@ class Cluster(SessionLocator):
                 return await self._sidebands.open(handle, args["program"])
             case "forget":
                 await handle.forget()
-                return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
+                return await self.announce(session)  # write its changes first, so that all can be deleted
             case "hand_over":
                 return self._sessions.hand_over(session)
-        raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
+        raise BadRequest(f"This process has no method {what}.", hint="Run the same version in all processes.")
 
     async def _answer_offer(self, sdp: str, asked: SessionRequest) -> CallLocation:
         session = self._sessions.reserve(asked)

@@ -18,11 +18,11 @@ from backend.sessions.session import SessionDescription
 from backend.storage.client import RedisStore
 
 NODES = "fleet:nodes"
-"""The key of the set of processes; each of them drops those that are gone."""
+"""The key of the set of processes; each process removes those that are gone."""
 
 
 class SessionEntry(msgspec.Struct, frozen=True):
-    """A session as the cluster knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
+    """A session as the cluster knows it. `description` is the answer of `GET /api/sessions/{id}` some seconds ago."""
 
     session_id: str
     node: str
@@ -31,11 +31,11 @@ class SessionEntry(msgspec.Struct, frozen=True):
 
 
 class NodeState(msgspec.Struct, frozen=True):
-    """A process of the cluster, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
+    """The state of a process at its last heartbeat. `load` is 0 when it is idle, and 1 when it is full."""
 
     node: str
     group: str
-    """Shared by the processes behind one port of one machine."""
+    """The name that the processes behind one port of one machine share."""
     live: int
     load: float
     accepts: bool
@@ -49,7 +49,7 @@ class ClusterRegistry(RedisStore):
     """The registry as any process reads it. Every method may raise `MemoryUnavailable`."""
 
     async def entry(self, session_id: str) -> SessionEntry | None:
-        """Return where that session is, or was in the last ten minutes."""
+        """Return the entry of a session that is live, or ended in the last ten minutes; None for any other."""
         raw = await self._client.call(lambda redis: redis.get(entry_key(session_id)))
         return None if raw is None else decode_or_skip("session entry", raw, _entry_decoder.decode)
 
@@ -84,7 +84,7 @@ class ClusterRegistry(RedisStore):
         await self._client.execute(pipe)
 
     async def export(self, user_id: str, /) -> list[SessionDescription]:
-        """Return the descriptions of a user's calls of the last minutes."""
+        """Return the descriptions of a user's calls, live ones and those of the last minutes."""
         return [entry.description for entry in await self.entries_of(user_id)]
 
     async def erase(self, user_id: str, /) -> None:

@@ -15,7 +15,7 @@ from backend.sessions.handles import CallsHere, SessionLocator
 
 @asynccontextmanager
 async def open_cluster(ground: Ground) -> AsyncIterator[Opened]:
-    """Open the registry of calls for the other processes, if there may be any."""
+    """Open the registry of calls for the other processes, if processes share their sessions."""
     if not ground.settings.server.share_sessions:
         yield Opened()
         return

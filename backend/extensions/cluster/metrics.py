@@ -14,8 +14,8 @@ from prometheus_client.registry import Collector
 def merged(pages: Iterable[tuple[str, str]]) -> str:
     """Return the metrics of all processes behind one port as one page, each sample with the name of its process.
 
-    Takes pairs of a process and its page in Prometheus's text format. A scrape reaches whichever process the kernel
-    gives it to; without this, every scrape would show another one.
+    `pages` are pairs of a process and its page in Prometheus's text format. The kernel chooses the process that a
+    scrape reaches; without this, each scrape would show another process.
     """
     registry = CollectorRegistry()
     registry.register(_MetricsOfProcesses(list(pages)))
@@ -24,7 +24,7 @@ def merged(pages: Iterable[tuple[str, str]]) -> str:
 
 @dataclass(eq=False)
 class _MetricsOfProcesses(Collector):
-    """Pages of several processes, each family once with the samples of all."""
+    """Collects the pages of several processes: each family once, with the samples of all."""
 
     pages: list[tuple[str, str]]
 

@@ -27,20 +27,20 @@ log = logging.getLogger(__name__)
 LOST = "server_lost"
 """The reason a session ended when its process died."""
 WAIT_S = 2.0
-"""Seconds an answer waits for events."""
+"""Seconds for which an answer waits for events."""
 PAUSE_S = 0.25
-"""Seconds between two questions for events: those of that time come together, since each costs both processes CPU."""
+"""Seconds between two requests for events. A request costs both processes CPU, so it fetches several together."""
 
 
 class EventBatch(msgspec.Struct):
-    """The next events of a session of another process; `over`: none will follow."""
+    """The next events of a session in another process; with `over`, none will follow."""
 
     events: list[LoggedEvent] = []
     over: bool = False
 
 
 async def next_events(handle: SessionHandle, after: int, wait_s: float) -> EventBatch:
-    """Return the events numbered above `after`, as another process gets them; wait so long for one."""
+    """Return the events numbered above `after` for another process; wait up to `wait_s` seconds for one."""
     async with aclosing(handle.follow(after, wait_s)) as stream:
         events = await anext(stream, None)
     return EventBatch(list(events or ()), over=events is None)
@@ -92,7 +92,7 @@ class RemoteHandle(SessionHandle):
         return await RemoteSideband(self.ask, send).open()
 
     async def end(self, reason: str) -> None:
-        """End the call in order; one in a process that is gone has ended."""
+        """End the call in order. If its process is gone, the call has ended already."""
         if not await self._is_lost():
             await self.ask("end", within_s=END_WITHIN_S + 1, reason=reason)
 
@@ -101,11 +101,11 @@ class RemoteHandle(SessionHandle):
         try:
             await self.ask("forget")
         except VoiceError:
-            log.info("a session's process does not answer; what is stored of the session is deleted all the same")
+            log.info("a session's process does not answer; the stored data of the session is deleted nevertheless")
         await self._registry.forget(self.id, self.owner)
 
     async def is_read(self, after: int) -> bool:
-        """Return whether nothing is left to read; of a process that is gone, nothing is but that it is gone."""
+        """Return whether no event is left to read. A reader of a lost session gets only the event that says so."""
         try:
             return bool(await self.ask("is_read", after=after))
         except MemoryUnavailable:
@@ -129,7 +129,7 @@ class RemoteHandle(SessionHandle):
             await asyncio.sleep(PAUSE_S)
 
     async def _next_events(self, after: int, wait_s: float) -> EventBatch:
-        """Return the next events; that the session is lost is the last of one with a process that has died."""
+        """Return the next events. If the process has died, the last event says that the session is lost."""
         try:
             found = await self.ask("events", wait_s + ANSWER_WITHIN_S, after=after, wait_s=wait_s)
         except MemoryUnavailable:
@@ -140,12 +140,12 @@ class RemoteHandle(SessionHandle):
         return msgspec.convert(found, EventBatch)
 
     async def _is_lost(self) -> bool:
-        """Return whether its process has died; False where Redis cannot say so."""
+        """Return whether the session's process has died; False if Redis does not answer."""
         try:
             return not await self._registry.is_alive(self._entry.node)
         except MemoryUnavailable:
             return False
 
     async def ask(self, what: str, within_s: float = ANSWER_WITHIN_S, **args: Any) -> Any:
-        """Call a method of its process's `Cluster`. Raises what that raises, or `MemoryUnavailable`."""
+        """Call a method of the `Cluster` in the session's process. Raises its errors, or `MemoryUnavailable`."""
         return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)

@@ -1,6 +1,6 @@
 """The session replicator publishes the sessions of this process to the others.
 
-Calls never wait for it: changes are noted, and one task writes everything that has gathered to Redis in one round trip.
+Calls never wait for it: it notes changes, and one task writes all noted changes to Redis in one round trip.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ HEARTBEAT_S = 4.0
 EXPIRES_S = 12
 """Seconds without a heartbeat after which a process counts as gone."""
 LIVE_TTL_S = 3_600
-"""Seconds the entry of a live session outlasts its last renewal: others can say then that its process has died."""
+"""Seconds for which a live session's entry outlasts its last renewal, so that others can tell that its process died."""
 PAUSE_S = 0.1
-"""The least seconds between two round trips."""
+"""The fewest seconds between two round trips."""
 RETRY_S = 1.0
 """Seconds between attempts while Redis does not answer."""
 
@@ -77,13 +77,13 @@ class SessionReplicator(Watcher):
                 await asyncio.sleep(RETRY_S)
 
     async def flush(self) -> None:
-        """Write the waiting changes. Raises `MemoryUnavailable`; they are kept then, and written soon."""
+        """Write the waiting changes. Raises `MemoryUnavailable`; the changes are kept for the next attempt."""
         async with self._writing:
             self._pending.clear()
             heartbeat = time.monotonic() >= self._heartbeat_at + HEARTBEAT_S
             changed, self._changed = self._changed, set()  # Later changes are written the next time.
             ids = set(self._sessions) if heartbeat else changed
-            pipe = self._client.pipeline(transaction=False)  # nothing here hangs together
+            pipe = self._client.pipeline(transaction=False)  # the writes are independent
             for session_id in ids & set(self._sessions):
                 self._write_entry(pipe, self._sessions[session_id])
             if heartbeat:
@@ -91,7 +91,7 @@ class SessionReplicator(Watcher):
                 pipe.sadd(NODES, self._node)
             try:
                 await self._client.execute(pipe)
-            except BaseException:  # a cancellation, too: those who announce a session wait only so long
+            except BaseException:  # a cancellation, too: announcing a session has a time limit
                 self._changed |= changed
                 self._pending.set()
                 raise
@@ -99,7 +99,7 @@ class SessionReplicator(Watcher):
                 self._heartbeat_at = time.monotonic()
 
     async def leave(self) -> None:
-        """Write what waits, and remove this process from the registry; by best effort."""
+        """Write the waiting changes, and remove this process from the registry; a failure is only logged."""
         try:
             await self.flush()
             pipe = self._client.pipeline(transaction=False)
@@ -107,7 +107,7 @@ class SessionReplicator(Watcher):
             pipe.srem(NODES, self._node)
             await self._client.execute(pipe)
         except MemoryUnavailable:
-            log.warning("the other processes did not get the message that this one ends; they will notice")
+            log.warning("the other processes were not informed that this one ends; they will miss its heartbeat")
 
     def _write_entry(self, pipe: Any, session: Session) -> None:
         entry = SessionEntry(session.id, self._node, session.owner, session.describe())

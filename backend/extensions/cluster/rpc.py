@@ -1,8 +1,8 @@
 """Calls from one process to another, and their answers, by Redis pub/sub.
 
 Each process has a channel for requests and one for answers. Nothing is stored: a request that no process receives fails
-immediately, and one without an answer in time fails then. Messages that cannot be decoded are skipped and counted, and
-fields that only a newer version knows are ignored.
+immediately, and a request without an answer fails at its time limit. Messages that cannot be decoded are skipped and
+counted, and fields that only a newer version knows are ignored.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from backend.storage.pubsub import PubSub
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN_S = 3.0
-"""Seconds an answer may take, unless the request says otherwise."""
+"""The most seconds that an answer may take, unless the request sets another limit."""
 OPEN_WITHIN_S = 2.0
-"""Seconds that the channels may take to open before the process serves without them."""
+"""The most seconds that the channels may take to open; then the process serves without them."""
 AT_ONCE = 1_000
-"""Requests answered at the same time; more are refused. Those for news wait a moment for some."""
+"""The most requests that are answered at the same time; more are refused. A request for events waits for some."""
 
 Answer = Callable[[str, msgspec.Raw], Awaitable[Any]]
-"""The name of a method and its arguments in JSON → JSON data. May raise a `VoiceError`, which the caller gets."""
+"""A method's name and its arguments in JSON → JSON data. A `VoiceError` that it raises is raised at the caller."""
 
 
 class RpcRequest(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class RpcRequest(msgspec.Struct, frozen=True):
     """The process that asks."""
     what: str
     until: float
-    """When the caller stops waiting for the answer, in Unix time."""
+    """The Unix time at which the caller stops waiting for the answer."""
     args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -70,7 +70,7 @@ class Rpc:
     """The calls of this process, from `open` to `close`."""
 
     def __init__(self, redis: Redis, waiting: Redis, node: str, answer: Answer) -> None:
-        """`redis` and `waiting`: clients with short time limits, and for reads that may wait."""
+        """`redis` is a client with short time limits, `waiting` is one for reads that may wait."""
         self._node = node
         self._answer = answer
         self._pubsub = PubSub(redis, waiting)
@@ -80,19 +80,19 @@ class Rpc:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Receive from now on. A Redis that is away delays that; it does not stop it."""
+        """Begin to receive; as long as Redis does not answer, that is delayed."""
         self._pubsub.start()
         await self._pubsub.wait_until_open(OPEN_WITHIN_S)
 
     async def close(self) -> None:
-        """Receive no more."""
+        """Stop receiving."""
         await self._pubsub.close()
         await cancel_all(self._answering, within_s=1)
 
     async def call(
         self, node: str, what: str, args: Mapping[str, object] | None = None, *, within_s: float = ANSWER_WITHIN_S
     ) -> Any:
-        """Return the answer of `node`. Raises what it raised, or `MemoryUnavailable` when none comes."""
+        """Return the answer of `node`. Raises the error that it raised, or `MemoryUnavailable` if no answer comes."""
         arguments = msgspec.Raw(msgspec.json.encode(args or {}))
         request = RpcRequest(secrets.token_hex(12), self._node, what, time.time() + within_s, arguments)
         answered = self._asked[request.id] = asyncio.get_running_loop().create_future()
@@ -116,7 +116,7 @@ class Rpc:
 
     def _on_reply(self, raw: bytes | None) -> None:
         reply = None if raw is None else decode_or_skip("RPC answer", raw, _reply_decoder.decode)
-        if reply is not None and (answered := self._asked.get(reply.id)) and not answered.done():
+        if reply is not None and (answered := self._asked.get(reply.id)) and not answered.done():  # else it is late
             answered.set_result(reply)
 
     async def _reply(self, request: RpcRequest) -> None:
@@ -128,7 +128,7 @@ class Rpc:
             reply = encode_error(error)
         except Exception:
             log.exception("a request of another process failed: %s", request.what)
-            reply = encode_error(VoiceError("The process that has this call had a fault.", hint="Its log says more."))
+            reply = encode_error(VoiceError("The process that has this call failed.", hint="See its log."))
         reply.id = request.id
         try:
             await self._pubsub.publish(answers_to(request.node), msgspec.json.encode(reply))

@@ -1,9 +1,9 @@
-"""Programs beside a client that reached another process than its call did. They ask the call's process for its events,
-again and again; each time the answer waits a moment for some.
+"""Sideband programs that reached another process than their call. `RemoteSideband` asks the call's process for its
+events, again and again; each answer waits a moment for some.
 
     program  ──WebSocket──  RemoteSideband  ──RPC──►  SidebandHost  ──  the call
 
-A program that has not asked for `LOST_S` is gone. One that gets no answer is given up, and connects again.
+A program that has not asked for `LOST_S` counts as gone. If no answer comes, the program is let go, and connects again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from backend.sessions.handles import SessionHandle
 from backend.sessions.sideband import Send, Sideband
 
 WAIT_S = 2.0
-"""Seconds an answer waits for events."""
+"""Seconds for which an answer waits for events."""
 LOST_S = 12.0
-"""Seconds without a question after which a program counts as gone."""
+"""Seconds without a request after which a program counts as gone."""
 LOOK_EVERY_S = 1.0
-"""Seconds between two looks whether a program is still there."""
+"""Seconds between two checks that a program is still there."""
 GATHER_S = 0.02
 """Seconds for which events gather before they are sent together."""
 EVENTS_LIMIT = 2_000
-"""Events that may wait for a program; one this far behind is let go."""
+"""The most events that may wait for a program; a program that is further behind is let go."""
 
 Ask = Callable[..., Awaitable[Any]]
 """Calls a method of the call's process, as `RemoteHandle.ask` does."""
@@ -41,13 +41,13 @@ class RemoteSideband(Sideband):
     """A program of this process that follows a call of another one."""
 
     def __init__(self, ask: Ask, send: Send) -> None:
-        """`send` is given the call's events while `over` waits."""
+        """`send` gets the call's events while `over` waits."""
         self._ask = ask
         self._send = send
         self._id = secrets.token_hex(12)
 
     async def open(self) -> RemoteSideband:
-        """Begin to follow. Raises what `SessionHandle.open_sideband` does, or `MemoryUnavailable`."""
+        """Begin to follow the call. Raises the errors of `SessionHandle.open_sideband`, or `MemoryUnavailable`."""
         await self._ask("sideband_open", program=self._id)
         return self
 
@@ -83,11 +83,11 @@ class HostedProgram:
         self._over = False
 
     async def open(self) -> None:
-        """Begin to follow. Raises what `open_sideband` does."""
+        """Begin to follow the call. Raises the errors of `open_sideband`."""
         self._sideband = await self._sideband_of(self._put)
 
     async def events(self) -> dict[str, object]:
-        """Return the events since the last time, and whether the call is over; wait a moment for one of the two."""
+        """Return the events since the last request, and whether the call is over; wait a moment for one of the two."""
         self._asked_at = time.monotonic()
         await event_or_timeout(self._wake, WAIT_S)
         await asyncio.sleep(GATHER_S)
@@ -96,12 +96,12 @@ class HostedProgram:
         return {"events": found, "over": self._over}
 
     async def receive(self, text: str) -> None:
-        """Carry out an event of the program's."""
+        """Carry out an event that the program sent."""
         assert self._sideband is not None
         await self._sideband.receive(text)
 
     def leave(self) -> None:
-        """Follow no more."""
+        """Stop following the call."""
         self._leaving.set()
 
     async def serve(self) -> None:
@@ -119,7 +119,7 @@ class HostedProgram:
     @property
     def _is_there(self) -> bool:
         keeps_up = len(self._events) <= EVENTS_LIMIT
-        return keeps_up and not self._leaving.is_set() and time.monotonic() < self._asked_at + LOST_S
+        return keeps_up and not self._leaving.is_set() and time.monotonic() < self._asked_at + LOST_S  # it still asks
 
     def _put(self, event: Json) -> None:
         self._events.append(event)
@@ -138,14 +138,14 @@ class SidebandHost:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self, handle: SessionHandle, program_id: str) -> None:
-        """Let a program follow the call of `handle`. Raises what `open_sideband` does."""
+        """Let a program follow the call of `handle`. Raises the errors of `open_sideband`."""
         program = HostedProgram(handle.open_sideband)
         await program.open()
         self._programs[program_id] = program
         start_among(self._tasks, "program of another process", self._serve(program_id, program))
 
     def find(self, program_id: str) -> HostedProgram:
-        """Return a program that follows. Raises `NotFound`."""
+        """Return a program that follows a call. Raises `NotFound`."""
         if program_id not in self._programs:
             raise NotFound("This program follows no call.", hint="Connect again.")
         return self._programs[program_id]

@@ -1,4 +1,4 @@
-"""Echo is cancelled in calls in which the assistant's own voice returns."""
+"""This extension cancels the echo in calls in which the assistant's own voice returns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_echo(ground: Ground) -> AsyncIterator[Opened]:
-    """Offer a guard to each call, where WebRTC's canceller is installed."""
+    """Give each call an echo guard, if WebRTC's canceller is installed."""
     if find_spec("pywebrtc_audio") is None:
         log.warning("echo is not cancelled: pywebrtc-audio is missing (the extra `echo`)")
         yield Opened()

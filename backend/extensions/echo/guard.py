@@ -5,26 +5,26 @@ Theory. A loudspeaker near the microphone, and a browser or a telephone that doe
 interrupt each reply with its own words. Most calls have no echo, and a canceller costs a hundredth of a core and a
 little of the voice. So it is switched on once an echo has been found in a call, and stays on.
 
-*Finding* it: while we play, and for `ECHO_FRAMES` after, each sound that stands out of the room is compared with the
+*Finding* it: while we play, and for `ECHO_FRAMES` after, each sound above the room's noise is compared with the
 last 1.5 seconds of playback, by a cross-correlation with a flattened spectrum (GCC-PHAT, Knapp and Carter 1976). A
 copy, however filtered, gives a peak at its delay. Two voices give none, even if one repeats the other's words
 immediately. The peak is a share of what it would be with all frequencies in phase. Measured: another voice 0.05, in 1 %
 of the comparisons 0.11, at most 0.18; 80 to 240 ms of an echo 0.06 to 0.77, the median 0.2. One peak of `SURE` is an
-echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` of which nearly nothing is in both comparisons:
-found after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond; it is made when a
-sound begins, and more and more rarely while it lasts. Where we have played for `CLEAR_FRAMES` and nothing came back,
-what comes after a reply is surely the caller, and what comes during one is compared less often: an echo can only be
-new, as when the caller unplugs their headphones. Both sounds are faded in and out first: the edges of a tone that is
-cut off have all frequencies, and two of them are like each other.
+echo; so are two of `LIKELY` at the same delay, and two of `SUSPICIOUS` in sounds that hardly overlap. An echo is found
+after 120 ms of sound in the median, 320 at most. A comparison takes a third of a millisecond; it is made when a sound
+begins, and more and more rarely while it lasts. If we have played for `CLEAR_FRAMES` and nothing came back, a sound
+after a reply is surely the caller's, and a sound during a reply is compared less often: an echo can only be new, for
+instance when the caller unplugs their headphones. Both sounds are faded in and out first: the edges of a tone that is
+cut off have all frequencies, and two edges resemble each other.
 
 *Cancelling* it: WebRTC's canceller (AEC3) gets each frame of the microphone with the frame played one echo delay ago,
-less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be longer, and an echo that comes before its
-cause is none to it. Both streams are counted in frames of their own, so that jitter is not a changing delay.
+less `HEADROOM_MS`. It finds delays up to half a second by itself, but ours may be longer, and it finds no echo that
+comes before its cause. Each stream is counted in its own frames, so that jitter does not look like a changing delay.
 
-*Keeping* it off: what is left after cancelling is looked at in the same way. If it is still a copy of what was played
-(the delay has changed, or the canceller is still learning) the frames are dropped and the delay is taken again. At the
-delay that is known, a likeness of `LEFT_OVER` counts as likely: a caller's voice has its highest peak at that delay by
-chance alone, and hardly ever twice.
+*Keeping* it off: the sound that is left after cancelling is compared in the same way. If it is still a copy of what was
+played (the delay has changed, or the canceller is still learning), the frames are dropped and the delay is measured
+again. At the known delay, a likeness of `LEFT_OVER` counts as likely: a caller's voice has its highest peak at that
+delay only by chance, and hardly ever twice.
 
 Frames count as played when they leave (`played`) and as received when they are handed on (`clean`).
 """
@@ -49,18 +49,18 @@ log = logging.getLogger(__name__)
 NEAR_FRAMES = 25
 """Frames of the microphone that are compared: half a second, if the sound has lasted so long."""
 ECHO_FRAMES = 75
-"""Frames for which what was played is kept, and may return: 1.5 s, so that delays up to a second are found."""
+"""Frames for which a played sound is kept, and may return: 1.5 s, so that delays up to a second are found."""
 SURE = 0.30
 LIKELY = 0.15
 LIKELY_FRAMES = 50
-"""Frames from one likely peak to another at most."""
+"""The most frames from one likely peak to another."""
 SUSPICIOUS = 0.11
 SUSPICIOUS_FRAMES = range(15, 100)
-"""Frames from one suspicious peak to another: at least what makes most of the sound another one."""
+"""Frames from one suspicious peak to another: at least so many that most of the sound is new."""
 LEAST_FAR_FRAMES, ENOUGH_FAR_FRAMES = 16, 40
-"""Frames of sound before any comparison, and before less than `LIKELY` counts: in less, voices match by chance."""
+"""Frames of sound before any comparison, and before a peak below `LIKELY` counts: in fewer, voices match by chance."""
 SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
-"""How near to each other two delays are the same: 3 ms."""
+"""The largest difference between two delays that count as the same: 3 ms."""
 FIRST_LOOK = 4
 """Loud frames before the first comparison: an echo of 80 ms mostly differs from a voice."""
 LOOK_EVERY = 3
@@ -68,9 +68,9 @@ LOOK_EVERY = 3
 LOOKS_SOON = 6
 LOOK_CLEAR = 12
 """Loud frames before the first comparison, and between it and the next, where no echo is expected: 240 ms, so that two
-come before a voice interrupts."""
+comparisons come before a voice interrupts."""
 LOOK_SELDOM = 100
-"""Loud frames between comparisons at most: two seconds."""
+"""The most loud frames between two comparisons: two seconds."""
 CLEAR_FRAMES = 75
 """Frames in which we are heard and the microphone is silent, after which an echo is not expected: 1.5 s."""
 PLAYING_FRAMES = 10
@@ -82,30 +82,30 @@ FAINT_DBFS = -58.0
 QUIET_FRAMES = 10
 """Frames without a sound after which the next sound is a new one."""
 SHORTEST_DELAY_MS = 40
-"""Nothing returns sooner through two networks' buffers and a sound card."""
+"""The shortest delay of an echo: nothing returns sooner through two networks' buffers and a sound card."""
 HEADROOM_MS = 40
-"""How much sooner than its echo the canceller is given what was played."""
+"""Milliseconds by which the canceller gets a played sound before its echo."""
 LONGEST_LEFT_SAMPLES = SAMPLE_RATE // 10
-"""The longest delay left to the canceller (100 ms); beyond it, or below none, it is aligned again."""
+"""The longest delay left to the canceller (100 ms); if the delay is longer or negative, it is aligned again."""
 LEFT_OVER = 0.07
-"""The likeness that is enough at the delay at which an echo is being cancelled."""
+"""The likeness that counts as likely at the delay of the echo that is being cancelled."""
 DROP_FRAMES = 8
 """Frames dropped when an echo has been found or has got through: 160 ms."""
 
 _NOTHING = -100.0
 _DECIMATION = 3
-"""Compared at 8 kHz."""
+"""The factor from 24 kHz down to 8 kHz, at which sounds are compared."""
 _FAR = ECHO_FRAMES * FRAME_SAMPLES // _DECIMATION
 _LAGS = (ECHO_FRAMES - NEAR_FRAMES) * FRAME_SAMPLES // _DECIMATION - SHORTEST_DELAY_MS * 8
 _RATE = SAMPLE_RATE // _DECIMATION
 _BAND = slice(200 * _FAR // _RATE, 3600 * _FAR // _RATE)
-"""The bins of a voice that survive any telephone."""
+"""The frequency bins of a voice that every telephone transmits."""
 BROAD_BINS = 20
-"""Frequencies in which both must have sound: a voice and its echo have 75 and more, a tone, which is like anything of
-its pitch at some delay, 1 to 3. What was played must have its power in as many: spoken replies have it in 57 to 520,
-tones of 0.3 to 1.2 s in 2 to 8; voices soon after a tone were mistaken for its echo 27 times of 100."""
+"""The fewest bins in which both must have sound. A voice and its echo have 75 and more; a tone, which resembles any
+sound of its pitch at some delay, has 1 to 3. A played sound must have its power in as many: spoken replies have it in
+57 to 520, tones of 0.3 to 1.2 s in 2 to 8. Without this, 27 of 100 voices soon after a tone counted as its echo."""
 _FADE = (0.5 - 0.5 * np.cos(np.pi * (np.arange(40) + 0.5) / 40)).astype(np.float32)
-"""5 ms."""
+"""The factors of a fade-in of 5 ms."""
 _FLATTENING = 0.85
 """The power by which the spectrum is flattened; 1 would give a bin without any sound the weight of a loud one."""
 
@@ -116,7 +116,7 @@ class Canceller(Protocol):
     """An acoustic echo canceller for 24 kHz mono; WebRTC's has this shape."""
 
     def process(self, near: Samples, far: Samples) -> Samples:
-        """Return `near`, as long as `far`, without what of it is an echo of `far`."""
+        """Return `near` without the echo of `far`, which is as long."""
         ...
 
 
@@ -124,21 +124,21 @@ class Match(NamedTuple):
     """The delay at which the microphone is most like what was played."""
 
     likeness: float
-    """From 0 to 1, where all frequencies are in phase."""
+    """From 0 to 1; at 1, all frequencies are in phase."""
     shift: int
-    """Samples from the beginning of what was played to where the microphone's begins in it."""
+    """Samples from the beginning of the played sound to the place in it where the microphone's sound begins."""
 
 
 class _Suspect(NamedTuple):
     """A comparison that may have found an echo."""
 
     at: int
-    """Frames received so far."""
+    """The number of frames received by then."""
     offset: int
     likeness: float
 
     def confirms(self, earlier: _Suspect) -> bool:
-        """Return whether both together are an echo."""
+        """Return whether the two comparisons together prove an echo."""
         if abs(self.offset - earlier.offset) > SAME_DELAY_SAMPLES:
             return False
         frames = self.at - earlier.at
@@ -154,15 +154,15 @@ def webrtc_canceller() -> Canceller:
 
 
 class CancellingEchoGuard(EchoGuard):
-    """Keeps the echo of what one caller is played out of what is received from them.
+    """Removes the echo of the sound played to one caller from the sound received from that caller.
 
     Not thread-safe: everything happens on the event loop.
     """
 
     def __init__(self, make_canceller: Callable[[], Canceller] = webrtc_canceller) -> None:
-        """Take what makes a canceller, for a call that turns out to need one."""
+        """`make_canceller` is called when the call turns out to need a canceller."""
         self.delay_ms: int | None = None
-        """Milliseconds from a sound's leaving to its return, as found last; None: there is no echo."""
+        """Milliseconds from the sending of a sound to its return, as last measured; None without an echo."""
         self._make_canceller = make_canceller
         self._canceller: Canceller | None = None
         self._far: deque[Frame] = deque(maxlen=ECHO_FRAMES)
@@ -241,7 +241,7 @@ class CancellingEchoGuard(EchoGuard):
             self._until_look, self._interval, self._looks = LOOK_CLEAR, LOOK_CLEAR, LOOKS_SOON
 
     def _look(self) -> int | None:
-        """Return the samples from a received sample's count to that of the played one it is an echo of, if it is."""
+        """Return the samples from a received sample back to the played one that it echoes; None without an echo."""
         sounding = sum(frame is not SILENCE for frame in self._far)
         if sounding < LEAST_FAR_FRAMES:
             return None
@@ -293,7 +293,7 @@ def compare(near: bytes, far: bytes) -> Match:
 
 
 def _prepared(pcm: bytes, frames: int) -> NDArray[np.float32]:
-    """Return the samples at 8 kHz, faded in and out, silence put before what is shorter than `frames`.
+    """Return the samples at 8 kHz, faded in and out; a sound shorter than `frames` gets silence before it.
 
     Nothing larger than the result is allocated: new pages of memory would take longer than all the rest of this.
     """

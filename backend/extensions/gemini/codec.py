@@ -6,15 +6,15 @@ tools guide and the page of `gemini-3.8-live` on the same site. What differs fro
     turns        With `automaticActivityDetection` disabled, `activityEnd` asks for the reply by itself: so a committed
                  turn is ended only by the `CreateReply` that follows. An activity cannot be taken back; so speech
                  begins one only when it has lasted `HELD_MS`, or is committed.
-    interrupting `activityStart` interrupts a reply, and so does any `clientContent`. What the caller says during one
-                 is kept here until that is decided, and what is to be sent waits for the next request.
+    interrupting `activityStart` interrupts a reply, and so does any `clientContent`. The caller's speech during a reply
+                 is kept here until the interruption is decided, and messages wait for the next request.
     ends         `generationComplete` ends a reply; `turnComplete` comes when it would have been played, or not at all,
-                 and may bring the tokens. An interrupted turn goes through `interrupted`, then `turnComplete`: after a
-                 later request these may be those of the turn before. `_ModelTurn` tells them apart.
-    cancelling   A cancelled reply is over for us immediately; what still comes of it is dropped.
-    truncation   There is none; the call engine tells the model what was heard by a note.
-    tools        Functions are `NON_BLOCKING` and answered `SILENT`: when a result is spoken is ours to say.
-    briefing     A connection's configuration is fixed; a resumed one may have another.
+                 and may hold the tokens. An interrupted turn sends `interrupted`, then `turnComplete`; after a later
+                 request, these may belong to the turn before. `_ModelTurn` distinguishes them.
+    cancelling   A cancelled reply is over for us immediately; the rest of it is dropped.
+    truncation   There is none; the call engine sends the model a note of what was heard.
+    tools        Functions are `NON_BLOCKING` and answered `SILENT`: we decide when a result is spoken.
+    briefing     A connection's configuration is fixed; a resumed session may have another.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ CAPABILITIES = Capabilities(
 AUDIO_TYPE = "audio/pcm;rate=16000"
 BYTES_PER_MS = 32
 HELD_MS = 400
-"""Milliseconds of speech, with 100 ms from before it, that are hardly a cough."""
+"""Milliseconds of speech, including 100 ms before it, that are longer than most coughs."""
 CHUNK_MS = 100
-"""Audio in one message: 20 to 100 ms are usual, and nothing waits for it before the turn is committed."""
+"""Milliseconds of audio in one message. 20 to 100 are usual, and nothing waits for the audio before the commit."""
 KEPT_MS = 30_000
-"""Speech kept during a reply; of longer speech, the beginning is lost."""
+"""Milliseconds of speech kept during a reply; the beginning of longer speech is lost."""
 MESSAGES_KEPT = 60
 """The most messages that wait for the next request; the newest are kept."""
 NOTE = "(A note from the system, not said by the caller: {text})"
@@ -79,7 +79,7 @@ class _ModelTurn:
 
 
 class GeminiCodec:
-    """Translates for one call: its state outlives a connection."""
+    """The translator of one call; its state outlives a connection."""
 
     def __init__(self, model: str, voice: str) -> None:
         self._model = model
@@ -93,8 +93,8 @@ class GeminiCodec:
         self._active = False  # between activityStart and activityEnd
         self._void = False  # the activity holds nothing but noise
         self._messages: deque[list[Json]] = deque(maxlen=MESSAGES_KEPT)  # the parts of each message
-        self._items: list[str] = []  # the pieces of the caller's turn without final words
-        self._held_items: list[str] = []  # pieces committed over a reply, of which nothing has been reported
+        self._items: list[str] = []  # the items of the caller's turn without final words
+        self._held_items: list[str] = []  # items committed during a reply, not reported yet
         self._user_words = ""
         self._last_item: str | None = None
         self._request = ""
@@ -102,7 +102,7 @@ class GeminiCodec:
         self._former: _ModelTurn | None = None
         self._reply = ""
         self._item = ""
-        self._calls: dict[str, str] = {}  # the names of the open ones
+        self._calls: dict[str, str] = {}  # the names of the open calls
         self._cancelled_calls: dict[str, str] = {}
         self._called = False
         self._last: tuple[str, ReplyStatus] | None = None
@@ -111,12 +111,12 @@ class GeminiCodec:
 
     @property
     def idle(self) -> bool:
-        """True if another connection would know everything."""
+        """Return whether the connection may be changed without a loss."""
         return not self._answering and (self._void or not self._active)
 
     @property
     def has_called(self) -> bool:
-        """The reply under way has called a tool, which may be its end."""
+        """Return whether the running reply has called a tool, which may be its end."""
         return bool(self._reply) and self._called
 
     @property
@@ -126,7 +126,7 @@ class GeminiCodec:
     # --- ours to theirs --------------------------------------------------------------------------------
 
     def setup(self) -> bytes:
-        """Begin a connection: return its first message, which goes on with the session where there is a handle."""
+        """Begin a connection: return its first message, which resumes the session if there is a handle."""
         self._active = self._void = False
         self._turn = self._former = None
         voice = CAPABILITIES.voice_of(self.briefing.voice, self._voice)
@@ -157,13 +157,13 @@ class GeminiCodec:
         return _json(setup=setup)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
-        """Return what was said before, as text."""
+        """Return the message that restores what was said before, as text."""
         roles = {"user": "user", "assistant": "model"}
         turns = [{"role": roles[said.role], "parts": [{"text": said.text}]} for said in history]
         return [_json(clientContent={"turns": turns, "turnComplete": False})] if turns else []
 
     def append(self, pcm: bytes) -> list[bytes]:
-        """Take 24 kHz speech; it is kept as long as it might interrupt a reply, or be a cough."""
+        """Take 24 kHz speech; return messages. Speech is kept as long as it might interrupt a reply, or be a cough."""
         self._kept += self._resampler.push(pcm)
         if self._answering and not self._active:
             del self._kept[: -KEPT_MS * BYTES_PER_MS]
@@ -236,7 +236,7 @@ class GeminiCodec:
         if extra := " ".join(filter(None, (self.briefing.purposes.get(command.purpose), command.hint, quiet))):
             self._note(extra)
         messages = self._begin() if self._active or self._held_items else []
-        if not self._messages and (self._void or not self._active):
+        if not self._messages and (self._void or not self._active):  # a turn cannot be empty
             self._note(GO_ON)
         if self._messages:
             turns = [{"role": "user", "parts": parts} for parts in self._messages]
@@ -253,7 +253,7 @@ class GeminiCodec:
     def _submit(self, call: str, output: str) -> list[bytes]:
         self.handle = ""
         name = self._calls.pop(call, None)
-        if name is None:  # an answer to a call that was cancelled there would be refused
+        if name is None:  # the provider would refuse the result of a call that it has cancelled
             name = self._cancelled_calls.pop(call, "")
             self._note(RESULT.format(name=name, output=output))
             return []
@@ -263,7 +263,7 @@ class GeminiCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def decode(self, text: bytes | bytearray | memoryview) -> tuple[ServerMessage, list[ResponderEvent]]:
-        """Return a server message, and our events for its news of the conversation."""
+        """Return a server message, and the Responder events that follow from it."""
         try:
             message = self._decode(text)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -280,7 +280,7 @@ class GeminiCodec:
                 self._cancelled_calls[cancelled] = self._calls.pop(cancelled)
         if message.serverContent:
             events += self._content(message.serverContent)
-        if self._usage and self._last and not self._reply:
+        if self._usage and self._last and not self._reply:  # the tokens came after the end of the reply
             events.append(self._counted(*self._last))
         return message, events
 
@@ -299,7 +299,7 @@ class GeminiCodec:
         parts = content.modelTurn.parts if content.modelTurn else []
         sounds = [part.inlineData.data for part in parts if part.inlineData]
         words = content.outputTranscription.text if content.outputTranscription else ""
-        if (sounds or words) and self._is_ours():
+        if (sounds or words) and self._is_ours():  # output of an earlier reply is dropped
             events += self._started()
             if words:
                 events.append(ev.ReplyText(self._reply, self._item, words))
@@ -314,7 +314,7 @@ class GeminiCodec:
 
     def _heard(self, words: str) -> list[ResponderEvent]:
         if not (self._items or self._active):
-            return []  # of a turn with final words
+            return []  # they belong to a turn with final words
         self._user_words += words
         return [ev.UserTranscriptGrew(self._items[-1], words)] if self._items else []
 
@@ -322,7 +322,7 @@ class GeminiCodec:
         """Return whether the output belongs to the reply that was asked for last."""
         if not self._reply:
             former = self._former
-            if self._request and not (former and former.sounded and not former.over):
+            if self._request and not (former and former.sounded and not former.over):  # no earlier reply goes on
                 self._former = None
             elif turn := former or self._turn:
                 turn.sounded = True
@@ -345,7 +345,7 @@ class GeminiCodec:
 
     def _over(self, status: ReplyStatus) -> list[ResponderEvent]:
         turn = self._turn if self._reply else self._former or self._turn
-        if turn and (self._reply or not self._request or self._former):
+        if turn and (self._reply or not self._request or self._former):  # the requested turn has not begun otherwise
             turn.over = True
         return self._finished(status) if self._reply else []
 
@@ -367,7 +367,7 @@ class GeminiCodec:
         return [ev.ReplyStarted(self._reply, request)]
 
     def _finished(self, status: ReplyStatus) -> list[ResponderEvent]:
-        """End the reply that is under way, or asked for and not begun."""
+        """End the reply that is running, or that is requested and has not begun."""
         if not self._answering:
             return []
         events = [*self._started(), *self._transcribed_as_far()]

@@ -1,4 +1,4 @@
-"""Gemini's Live API, which has its own protocol. It serves no Thinkers, because it has no chat completions here."""
+"""The Responder over Gemini's Live API, which has its own protocol. Thinkers get no model from this provider."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
-    """Return the provider. Raises `SetupError`."""
+    """Return the provider. Raises `SetupError` if its settings are incomplete."""
     gemini = settings.of(GeminiSettings)
     key = required_key("gemini", gemini.api_key, "GEMINI__API_KEY")
     about = ResponderInfo("Gemini Live API", gemini.model, offline=False)

@@ -28,7 +28,7 @@ class GeminiTurn(Struct):
 
 
 class Transcription(Struct):
-    """Words of the caller's speech or of the model's; these come in no promised order."""
+    """Words of the caller's speech or of the model's; they come in no guaranteed order."""
 
     text: str = ""
 
@@ -81,7 +81,7 @@ class Usage(Struct):
     responseTokensDetails: list[Modality] = []  # noqa: N815
 
     def by_kind(self) -> TokenUsage:
-        """Return them by their kind; the details may leave some out, which count as text."""
+        """Return the tokens by kind; tokens that the details leave out count as text."""
         audio_in, image_in = (_of(self.promptTokensDetails, kind) for kind in ("AUDIO", "IMAGE"))
         audio_out = _of(self.responseTokensDetails, "AUDIO")
         return TokenUsage(
@@ -98,13 +98,13 @@ def _of(details: list[Modality], modality: str) -> int:
 
 
 class GoAway(Struct):
-    """The connection will end after `timeLeft`, a duration as '50s'."""
+    """The announcement that the connection ends after `timeLeft`, a duration such as '50s'."""
 
     timeLeft: str = "0s"  # noqa: N815
 
     @property
     def left_s(self) -> float:
-        """Seconds left; 0 where that cannot be read."""
+        """Return the seconds left; 0 if `timeLeft` cannot be read."""
         try:
             return float(self.timeLeft.removesuffix("s"))
         except ValueError:
@@ -112,14 +112,14 @@ class GoAway(Struct):
 
 
 class SessionResumptionUpdate(Struct):
-    """Return whether the session could be resumed now, and its newest handle."""
+    """The newest handle of the session, and whether the session could be resumed now."""
 
     newHandle: str = ""  # noqa: N815
     resumable: bool = False
 
 
 class ServerMessage(Struct):
-    """Any message of the server: beside `usageMetadata`, one of these."""
+    """Any message of the server; it has one of these fields, and may have `usageMetadata` beside it."""
 
     setupComplete: dict[str, Any] | None = None  # noqa: N815
     serverContent: ServerContent | None = None  # noqa: N815

@@ -1,10 +1,10 @@
 """A Responder over Gemini's Live API: a thin shell around `codec`.
 
-A connection lasts about ten minutes. Before its end the provider says `goAway`; the session then goes on over another
-one, named by the newest handle ("Session management with Live API", ai.google.dev/gemini-api/docs/live-session). That
-is done while there is no speech and nothing is asked, and what is sent meanwhile waits. New instructions are brought in
-the same way. Where no such moment comes in the time left, the connection counts as broken, and the call engine makes
-another with the history put back.
+A connection lasts about ten minutes. Before its end the provider sends `goAway`; the session then continues over
+another one, by the newest handle ("Session management with Live API", ai.google.dev/gemini-api/docs/live-session). The
+connection is changed while there is no speech and no open request; messages wait meanwhile. New instructions take
+effect in the same way. If no such moment comes in the time left, the connection counts as broken, and the call engine
+opens another and restores the history.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from backend.turns.events import ResponderEvent
 SPARE_S = 2.0
 """Seconds before the announced end at which a connection is given up."""
 CALLED_WITHIN_S = 1.0
-"""Seconds without a message after which a tool call counts as the end of its reply: not every model says so."""
+"""Seconds without a message after which a tool call counts as its reply's end: not every model sends one."""
 
 
 async def connect_gemini(
     settings: GeminiSettings, briefing: Briefing, history: Sequence[PastMessage]
 ) -> GeminiResponder:
-    """Connect, brief, and put the history back. Raises `ResponderRejected` or `ResponderUnavailable`."""
+    """Connect, send the briefing, and restore the history. Raises `ResponderRejected` or `ResponderUnavailable`."""
     codec = GeminiCodec(settings.model, settings.voice)
     codec.briefing = briefing
     connection = await _open(settings, codec, codec.setup())
@@ -40,7 +40,7 @@ async def connect_gemini(
 
 
 async def probe_gemini(settings: GeminiSettings) -> None:
-    """Find out whether a call would be served. Raises as `connect_gemini` does."""
+    """Check that a call would be served. Raises the errors of `connect_gemini`."""
     codec = GeminiCodec(settings.model, settings.voice)
     connection = await _open(settings, codec, codec.setup())
     connection.transport.abort()
@@ -67,7 +67,7 @@ class GeminiResponder(ConnectedResponder):
         super().__init__(connection, CAPABILITIES)
         self._settings = settings
         self._codec = codec
-        self._waiting: list[bytes] = []  # for another connection
+        self._waiting: list[bytes] = []  # for the next connection
         self._wants_crossing = False
         self._deadline: asyncio.TimerHandle | None = None
         self._after_call: asyncio.TimerHandle | None = None
@@ -102,7 +102,7 @@ class GeminiResponder(ConnectedResponder):
         await super().close()
 
     async def _receive(self) -> None:
-        """Take messages over one connection after the other."""
+        """Receive messages over one connection after another."""
         crossed = True
         while crossed and not (self._failure or self._closing):
             connection = self._connection
@@ -116,7 +116,7 @@ class GeminiResponder(ConnectedResponder):
 
     def _on_message(self, text: Message) -> None:
         if self._crossing:
-            return  # of a connection that is being left: what is asked for meanwhile is asked of the next
+            return  # it comes from the connection that is being left; requests go to the next one
         message, events = self._codec.decode(text)
         self._report(events)
         self._watch_calls()
@@ -139,6 +139,7 @@ class GeminiResponder(ConnectedResponder):
         self._cross_if_idle()
 
     def _cross_if_idle(self) -> None:
+        """Change the connection if that is wanted, nothing is under way, and all messages are sent."""
         quiet = self._codec.idle and not self._crossing and not self._closing
         sent = self._connection.transport.get_write_buffer_size() == 0
         if sent and self._wants_crossing and quiet and self._codec.handle:
@@ -147,7 +148,7 @@ class GeminiResponder(ConnectedResponder):
             self._crossing = asyncio.create_task(crossing, name="gemini crosses to another connection")
 
     async def _cross(self, setup: bytes) -> None:
-        """Go on over another connection. Messages wait until it is open."""
+        """Continue over another connection. Messages wait until it is open."""
         try:
             following = await _open(self._settings, self._codec, setup)
         except ResponderUnavailable as error:

@@ -1,6 +1,6 @@
 """The messages that a client may send to Gemini's Live API, after ai.google.dev/api/live; other fields are refused.
 
-Only what a voice call may need is here: whatever else the API documents is refused as well.
+The fields that a voice call may need are here; other fields of the API are refused as well.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "toolResponse": ("functionResponses",),
     "functionResponses": ("id", "name", "response", "scheduling"),
 }
-"""The fields of each object by its name; one without an entry has none."""
+"""The fields of each object, by the object's name; an object without an entry has none."""
 OPEN = ("parametersJsonSchema", "response")
-"""Objects with any fields."""
+"""The objects that may have any fields."""
 VALUES: Mapping[str, tuple[object, ...]] = {
     "responseModalities": ("AUDIO",),
     "role": ("user", "model"),
@@ -50,7 +50,7 @@ VALUES: Mapping[str, tuple[object, ...]] = {
 
 
 class WrongMessage(ValueError):
-    """The message is not one that the API takes; `str(error)` says why."""
+    """The API does not accept the message; `str(error)` says why."""
 
 
 def parse(text: str | bytes) -> Json:

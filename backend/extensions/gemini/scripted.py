@@ -1,6 +1,6 @@
-"""Gemini's Live API on one connection, after its reference: a wrong message ends the connection with code 1007.
+"""A scripted peer for Gemini's Live API on one connection. A wrong message ends the connection with code 1007.
 
-What outlives a connection is played in the tests of this extension.
+The tests of this extension play the parts of the API that outlive a connection.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class GeminiRealtime(Realtime):
             yield {"type": "response.cancel"}
 
     def _replied(self) -> Iterator[Event]:
-        """A reply begins once the one that was interrupted has ended."""
+        """Begin a reply once the interrupted one has ended."""
         self._wants_reply = self._active is not None
         if not self._wants_reply:
             yield {"type": "response.create"}
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
-        """A piece of a reply."""
+        """Return the effects of a part of a reply."""
         effects = super().said(response_id, part)
         if self._wants_reply and self._active is None:
             self._wants_reply = False

@@ -8,7 +8,7 @@ from backend.settings.plugin import PluginSettings
 
 
 class GeminiSettings(PluginSettings, env_prefix="GEMINI__"):
-    """The model that speaks, and its credentials."""
+    """The model of the Live API, its voice and its credentials."""
 
     api_key: SecretStr = Field(SecretStr(""), description="A key of Google AI Studio.")
     model: str = Field("gemini-3.8-live", description="A model of the Live API.")

@@ -25,16 +25,16 @@ from backend.tools.fetch import ServiceUnreachable, read_body, refused
 SERVICE = "GitHub"
 VERSION = "2022-11-28"
 LOOK_WITHIN_S = 5.0
-"""Seconds that reading may take, both attempts together."""
+"""The most seconds that reading may take, both attempts together."""
 ACT_WITHIN_S = 8.0
-"""Seconds that posting may take."""
+"""The most seconds that posting may take."""
 RETRY_AFTER_S = 0.3
 PER_PAGE = 30
 """Objects per page: even the longest ones stay below the limit of an answer."""
 PAGES_LIMIT = 3
-"""Pages of one list that are read, at most."""
+"""The most pages of one list that are read."""
 SAID_LIMIT = 200
-"""Characters of GitHub's own words that are passed on."""
+"""The most characters of GitHub's own message that are passed on."""
 REFUSALS = {
     401: "GitHub does not accept our token; the operator has to renew GITHUB__TOKEN.",
     403: "GitHub does not let our token do that.{said}",
@@ -43,7 +43,7 @@ REFUSALS = {
     422: "GitHub does not accept it as it is.{said}",
     **dict.fromkeys((301, 302, 307, 308), "The {what} has moved to another place."),
 }
-"""Status → the refusal in words; `said` are GitHub's own."""
+"""HTTP status → the refusal in words; `said` is GitHub's own message."""
 
 Method = Literal["GET", "POST", "PATCH"]
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class GitHubAPI:
     clock: Clock
 
     async def get(self, path: str, form: type[T], params: Mapping[str, Any] | None = None, *, what: str) -> T:
-        """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
+        """Read an object; `what` names it in errors. Raises `ServiceUnreachable`, or `ToolFailed` for a refusal."""
         twice = AsyncRetrying(
             retry=retry_if_exception_type((ServiceUnreachable, Unknown)),
             stop=stop_after_attempt(2),
@@ -79,7 +79,7 @@ class GitHubAPI:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
 
     async def pages(self, path: str, form: type[T], params: Mapping[str, Any], *, what: str) -> AsyncIterator[list[T]]:
-        """Yield a list page by page, `PAGES_LIMIT` at most. Raise as `get` does."""
+        """Yield a list page by page, `PAGES_LIMIT` at most. Raises the errors of `get`."""
         for number in range(1, PAGES_LIMIT + 1):
             page = await self.get(path, list[form], {**params, "per_page": PER_PAGE, "page": number}, what=what)  # type: ignore[valid-type]
             yield page
@@ -87,7 +87,7 @@ class GitHubAPI:
                 return
 
     async def send(self, method: Method, path: str, body: Mapping[str, str], form: type[T], *, what: str) -> T:
-        """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
+        """Send a request that changes something, once. Raises the errors of `get`, and `Unknown`."""
         try:
             async with asyncio.timeout(ACT_WITHIN_S):
                 return await self._sent(method, path, form, what, body=body)
@@ -96,7 +96,7 @@ class GitHubAPI:
         except ServiceUnreachable as error:
             if isinstance(error.__cause__, _NEVER_SENT):
                 raise
-            raise Unknown(str(error)) from error  # a 5xx, or an answer that makes no sense: it may have been done
+            raise Unknown(str(error)) from error  # after a 5xx or an unreadable answer, it may have been done
 
     async def _sent(
         self,
@@ -158,7 +158,7 @@ def _limited_for_s(response: httpx2.Response, words: str, now: float) -> float |
         reset = _number(headers.get("x-ratelimit-reset"))
         return max(1.0, reset - now) if reset is not None else 60.0
     limited = response.status_code == 429 or "rate limit" in words.lower()
-    return 60.0 if limited else None  # as documented for when nothing is said
+    return 60.0 if limited else None  # GitHub documents a minute for answers without a time
 
 
 def _message(raw: bytes) -> str:
@@ -170,4 +170,4 @@ def _message(raw: bytes) -> str:
 
 
 def _number(text: str | None) -> float | None:
-    return float(text) if text and text.isascii() and text.isdigit() else None
+    return float(text) if text and text.isascii() and text.isdigit() else None  # other scripts have digits, too

@@ -1,4 +1,4 @@
-"""Issues on GitHub, where a token and a repository are set up."""
+"""The Thinker for issues on GitHub. It is offered if a token and a repository are set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Issues on GitHub are visible to all who see the repository, so each change needs consent, and is made once.
 
-Before it posts, the tool looks for the same text in the last hour and does not post it again, even if the answer was
-lost. If no answer comes, the tool looks once more.
+Before it posts, the tool looks for a post of the last hour with the same text, and does not repeat it. If no answer
+comes, the tool looks once more.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
 
 TITLE_LIMIT = 256
 TEXT_LIMIT = 4_000
-"""Characters of an issue or a comment that is posted."""
+"""The most characters of an issue or a comment that is posted."""
 EXCERPT = 1_500
-"""Characters shown of an issue's text; of a comment's, a third."""
+"""The most characters of an issue's text that are shown; a comment's text may have a third of them."""
 SPOKEN = 300
-"""Characters of an issue's text, or of a comment, that are said."""
+"""The most characters of an issue's text, or of a comment, that are spoken."""
 COMMENTS_SAID = 3
 SAME_WITHIN = timedelta(hours=1)
 """The time within which the same text counts as the same post."""
@@ -65,7 +65,7 @@ async def github_issue(
     reason: Annotated[Literal["completed", "not_planned"], "For close."] = "completed",
     count: Annotated[int, Field(ge=1, le=20, description="For list and list_comments.")] = 10,
 ) -> Result:
-    """Raise `BadRequest` for a call that lacks something, `ServiceUnreachable`, `ToolFailed` for a refusal."""
+    """Carry out one action. Raises `BadRequest` for a missing argument, `ServiceUnreachable`, or `ToolFailed`."""
     name = _repository(settings, repo)
     issues = _Issues(GitHubAPI(http, settings, clock), name)
     match action:
@@ -92,14 +92,14 @@ class _User(ServiceAnswer):
 
 
 class Post(ServiceAnswer):
-    """An issue, or a comment on one, as far as it is used. Moments are texts such as 2026-11-21T12:00:00Z."""
+    """The fields that are read of an issue or a comment. Moments are texts such as 2026-11-21T12:00:00Z."""
 
     number: int | None = None
-    """The issue's; None for a comment."""
+    """The issue's number; None for a comment."""
     title: Annotated[str, AfterValidator(lambda title: title[:TITLE_LIMIT])] = ""
     state: str = ""
     author: str = Field("", validation_alias=AliasPath("user", "login"))
-    """Empty for an account that is gone."""
+    """The author's login; empty for a deleted account."""
     labels: Annotated[
         tuple[_Label | str, ...],
         PlainSerializer(lambda labels: [each.name for each in labels if isinstance(each, _Label) and each.name][:10]),
@@ -114,7 +114,7 @@ class Post(ServiceAnswer):
 
     @property
     def text(self) -> str:
-        """The body as posts are compared by it."""
+        """The body in the form in which posts are compared."""
         return _plain(self.body or "")
 
     def excerpt(self, limit: int) -> str:
@@ -123,9 +123,9 @@ class Post(ServiceAnswer):
 
 
 SUMMARY = {"number", "title", "state", "author", "labels", "comments", "created"}
-"""The fields of an issue among others."""
+"""The fields of an issue that a list shows."""
 Look = Callable[[], Awaitable[Post | None]]
-"""Returns what was posted already, if anything."""
+"""Returns the post that was made already, if there is one."""
 
 
 class _Issues:
@@ -244,7 +244,7 @@ class _Issues:
         return (self._api.clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     async def _is_ours(self, comment: Post) -> bool:
-        """Return True if the token's own user wrote it. An app's token has no user: then it counts as ours."""
+        """Return whether the token's own user wrote the comment; True for an app's token, which has no user."""
         try:
             user = await self._api.get("/user", _User, what="user")
         except ServiceUnreachable:
@@ -267,7 +267,7 @@ class _Issues:
     async def _issue(self, number: int) -> Post:
         issue = await self._api.get(f"{self._path}/{number}", Post, what=self._what(number))
         if issue.number is None:
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+            raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.")
         return issue
 
     def _what(self, number: int) -> str:
@@ -275,7 +275,7 @@ class _Issues:
 
 
 def _repository(settings: GitHubSettings, asked: str) -> str:
-    """Return the requested repository, as the settings write it. Raise `BadRequest`."""
+    """Return the requested repository, as the settings write it. Raises `BadRequest`."""
     wanted = asked.strip().casefold()
     if not wanted:
         return settings.repos[0]

@@ -10,7 +10,7 @@ from backend.settings.network import LOOPBACK, split
 from backend.settings.plugin import PluginSettings
 
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9_.-]{1,100}")
-"""How GitHub names one: owner/name."""
+"""The form of a repository's name: owner/name."""
 
 
 class GitHubSettings(PluginSettings, env_prefix="GITHUB__"):

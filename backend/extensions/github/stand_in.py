@@ -1,6 +1,6 @@
-"""GitHub's documented REST API for issues (version 2022-11-28), for a local stand-in that keeps what it is sent.
+"""A local stand-in for GitHub's REST API for issues (version 2022-11-28), which keeps the requests that it gets.
 
-It knows tokens, pages, and what is missing or wrong.
+It checks tokens, divides lists into pages, and refuses missing or wrong fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DOCUMENTATION = "https://docs.github.com/rest"
 
 @dataclass
 class GitHub:
-    """One repository of one user's. Whatever is set here may be changed while it serves."""
+    """One repository of one user. Its fields may be changed while it serves."""
 
     now: Callable[[], float] = time.time
     """Unix time in seconds."""
@@ -31,7 +31,7 @@ class GitHub:
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
 
     def opened(self, title: str, body: str = "", **fields: Any) -> dict[str, Any]:
-        """An issue, opened now; `fields` are further ones of it."""
+        """Open an issue now, with further `fields`, and return it."""
         number = max(self.issues, default=0) + 1
         self.issues[number] = {
             "id": 10_000 + number,
@@ -52,7 +52,7 @@ class GitHub:
         return self.issues[number]
 
     def commented(self, number: int, body: str, author: str = LOGIN) -> dict[str, Any]:
-        """A comment, written now."""
+        """Write a comment now, and return it."""
         said = self.comments.setdefault(number, [])
         id_ = number * 1_000 + len(said) + 1
         said.append(
@@ -69,7 +69,7 @@ class GitHub:
         return said[-1]
 
     def answering(self, request: Request) -> Reply:
-        """An answer of GitHub's."""
+        """Return GitHub's answer to a request."""
         if request.headers.get("authorization") not in (f"Bearer {TOKEN}", f"token {TOKEN}"):
             return _error(401, "Bad credentials")
         if request.path == "/user":
@@ -126,7 +126,7 @@ def _page(found: list[dict[str, Any]], request: Request) -> Reply:
 
 
 def seeded() -> GitHub:
-    """One with two issues and a comment."""
+    """Return a repository with two issues and a comment."""
     hub = GitHub()
     hub.opened("The door squeaks", "It squeaks when it is cold.", labels=[{"name": "bug"}])
     hub.opened("Paint the fence")
@@ -144,6 +144,6 @@ def _invalid(resource: str, name: str, code: str) -> Reply:
 
 
 def as_service() -> StandIn:
-    """Return GitHub with what `seeded` has, for every server that asks stand-ins only."""
+    """Return the repository of `seeded` as a service, for servers that ask only stand-ins."""
     given = {"github__token": TOKEN, "github__repo": REPO}
     return StandIn("github", seeded().answering, lambda url: {"github__base_url": url, **given})

@@ -1,7 +1,7 @@
-"""The clock that drives GPT-Live is the audio that it is sent: it hears and speaks only while audio arrives.
+"""The audio that is sent to GPT-Live is its clock: it hears and speaks only while audio arrives.
 
-The call sends speech alone. So silence fills the time in which the caller says nothing. There is not more of it than
-time has passed, since audio ahead of time is heard late, and none within speech, which may come in bursts.
+The call sends only speech, so silence fills the time in which the caller says nothing. The silence is no longer than
+the time that has passed, since audio ahead of time is heard late. None is put within speech, which may come in bursts.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from backend.media.frame import BYTES_PER_MS
 
 CHUNK_MS = 100
-"""Audio in one message."""
+"""Milliseconds of audio in one message."""
 QUIET_S = 0.2
 """Seconds without speech after which silence is sent."""
 BEHIND_MOST_MS = 400
-"""Time that was missed beyond this is left out."""
+"""The most milliseconds of missed time that are made up for."""
 _CHUNK_BYTES = CHUNK_MS * BYTES_PER_MS
 
 
@@ -27,7 +27,7 @@ class InputClock:
         self._spoken_at = float("-inf")
 
     def push(self, pcm: bytes, now: float) -> list[bytes]:
-        """Take 24 kHz PCM16 of the caller's; return what is to be sent now."""
+        """Take the caller's 24 kHz PCM16; return the chunks that are to be sent now."""
         self._spoken_at = now
         self._piece += pcm
         ready: list[bytes] = []
@@ -36,7 +36,7 @@ class InputClock:
         return ready
 
     def tick(self, now: float) -> list[bytes]:
-        """Return the silence that is due, after what is left of the speech."""
+        """Return the rest of the speech, and the silence that is due after it."""
         if self._began is None:
             self._began = now
         if now - self._spoken_at < QUIET_S:

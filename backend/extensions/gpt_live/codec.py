@@ -1,20 +1,20 @@
-"""The codec of GPT-Live turns commands into its events, and its events into Responder events. Pure: it gets the time.
+"""The codec of GPT-Live turns commands into its events, and its events into Responder events. Pure.
 
 Written against the types in `openai.types.live` and OpenAI's guides "Managing GPT-Live sessions", "WebSockets" and
 "Delegation and tools". What differs from the Realtime API:
 
     turns        The model hears and speaks at the same time, and finds turns by itself. So a request for an answer is
-                 not sent, but matched with what it says: speech before it is kept back, speech without one is reported
-                 as `unasked`.
-    replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. Where
-                 nothing comes at all, it has stalled.
-    cancelling   Nothing can be cancelled or truncated. What is sent of a cancelled utterance is dropped here.
-    words        Fragments without turns; see `gpt_live_words`.
-    tools        There are none. `session.delegation.created` has an id and no task, which is made of the words. An id
-                 that comes again is the same delegation.
-    answers      `session.commentary.append` is spoken, `thinking` is not, `instructions` asks it to speak.
-                 Each takes some 500 tokens. An answer is handed in right before the reply that speaks it.
-    briefing     The instructions are fixed at the start: what is new in later ones is appended, silently.
+                 not sent, but matched with the model's speech: speech before the request is held, and speech without
+                 a request is reported as `unasked`.
+    replies      There are none: an *utterance* is sound between two silences, which are sent as sound, too. If no
+                 sound comes at all, the utterance has stalled.
+    cancelling   Nothing can be cancelled or truncated. The rest of a cancelled utterance is dropped here.
+    words        The words are fragments without turns; see `words`.
+    tools        There are none. `session.delegation.created` has an id and no task; the task is made of the words. A
+                 repeated id is the same delegation.
+    answers      `session.commentary.append` is spoken, `thinking` is not, `instructions` asks the model to speak.
+                 Each holds some 500 tokens. An answer is sent right before the reply that speaks it.
+    briefing     The instructions are fixed at the start: new parts of later ones are appended, silently.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ CAPABILITIES = Capabilities(
 )
 REFUSED = FATAL | {"model_not_found", "credit_balance_exhausted"}
 LOUD = 200
-"""The sample value from which on a piece of sound is not silence: a hundred and sixtieth of the loudest."""
+"""The sample value from which sound is not silence: 1/160 of the loudest."""
 ENDS_AFTER_S = 0.6
 """Seconds of silence that end an utterance: more than there is between two sentences."""
 NEXT_AFTER_S = 0.25
-"""Seconds of silence that end a cancelled utterance after which the caller has spoken: the answer follows."""
+"""Seconds of silence that end a cancelled utterance if the caller has spoken since: the answer follows."""
 HELD_S = 3.0
-"""Seconds after the caller's last sound in which the model's speech is kept as the coming answer."""
+"""Seconds after the caller's last sound during which the model's speech is held as the coming answer."""
 HELD_EVENTS = 1_200
-"""The most events kept of that speech: two minutes."""
+"""The most events that are held of that speech: two minutes."""
 SILENT_AFTER_S = 2.8
-"""Seconds in which an answer begins; a model that stays silent has not felt addressed."""
+"""Seconds within which an answer begins; a model that is silent for longer has chosen not to answer."""
 ALIVE_S = 1.0
-"""Seconds since its last sound, be it silence, in which its clock runs."""
+"""Seconds after the model's last sound, silence included, during which its clock runs."""
 DELEGATIONS_KEPT = 256
-"""Ids of delegations remembered."""
+"""The most ids of delegations that are remembered."""
 APPEND = b'{"type":"session.input_audio.append","audio":%b}'
 
 ANSWER_NOW = "The caller waits for your answer to what was said last. Give it in a sentence or two."
@@ -83,7 +83,7 @@ class _Utterance:
     dropped: bool = False
     """The call has cancelled it."""
     words_since: bool = False
-    """The caller has spoken since then."""
+    """The caller has spoken since the cancellation."""
     loud_at: float = 0.0
     ended_at: float | None = None
     quiet: bytearray = field(default_factory=bytearray)
@@ -93,7 +93,7 @@ class _Utterance:
 
 
 class LiveCodec:
-    """Translates for one session. Times are seconds of one monotonic clock."""
+    """The translator of one session. Times are seconds of one monotonic clock."""
 
     def __init__(self, model: str, voice: str) -> None:
         self._model = model
@@ -103,13 +103,13 @@ class LiveCodec:
         self._parse = msgspec.json.Decoder(LiveEvent).decode
         self._clock = InputClock()
         self._words = LiveWords()
-        self._speaking: _Utterance | None = None  # what is being said
-        self._kept: _Utterance | None = None  # what was said, or is, before an answer was wanted
+        self._speaking: _Utterance | None = None  # the present utterance
+        self._kept: _Utterance | None = None  # an utterance that began before its request
         self._early_words = ""
-        self._request = ""  # what the next utterance answers
+        self._request = ""  # the request that the next utterance answers
         self._asked_at = 0.0
-        self._heard_at: float | None = None  # the caller's last sound in a turn of which no answer is wanted yet
-        self._committed = False  # a turn was, since the last answer was wanted
+        self._heard_at: float | None = None  # the caller's last sound in a turn without a request yet
+        self._committed = False  # a turn was committed since the last request
         self._typed = False
         self._sounded_at = float("-inf")
         self._sends_silence = False  # between two utterances
@@ -127,25 +127,25 @@ class LiveCodec:
         return self._event("session.start", session=session)
 
     def brief(self, briefing: Briefing) -> list[bytes]:
-        """Return what is new in the instructions, in paragraphs."""
+        """Return messages with the paragraphs of the instructions that are new."""
         former, self._briefing = self._briefing, briefing
         known = set(former.delegating.split("\n\n"))
         fresh = [part for part in briefing.delegating.split("\n\n") if part not in known]
         return self._context("thinking", CHANGED.format(text="\n".join(fresh))) if fresh else []
 
     def append(self, pcm: bytes, now: float) -> list[bytes]:
-        """Take 24 kHz speech of the caller's."""
+        """Take the caller's 24 kHz speech; return the messages that are to be sent now."""
         if _is_loud(pcm):
             self._heard_at = now
         self._sent_bytes += len(pcm)
         return [APPEND % sound_to_json(chunk) for chunk in self._clock.push(pcm, now)]
 
     def keep_time(self, now: float) -> list[bytes]:
-        """Return the silence that is due."""
+        """Return the messages with the silence that is due."""
         return [APPEND % sound_to_json(chunk) for chunk in self._clock.tick(now)]
 
     def encode(self, command: ResponderCommand, now: float) -> tuple[list[bytes], list[ResponderEvent]]:
-        """Return a command as messages, and what the provider will not report of it."""
+        """Return a command as messages, and the events that the provider does not report itself."""
         match command:
             case do.CommitInput():
                 self._committed = True
@@ -175,9 +175,9 @@ class LiveCodec:
         heard_at = self._heard_at
         if command.purpose is Purpose.ANSWER:
             self._heard_at = None
-            by_itself, self._committed = self._committed and not self._typed, False
+            by_itself, self._committed = self._committed and not self._typed, False  # it never answers a typed turn
             is_answer = kept and not (kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at)
-            if kept and is_answer and by_itself:
+            if kept and is_answer and by_itself:  # the answer came before its request
                 return [], self._released(kept, ev.ReplyStarted(kept.reply, command.request))
         else:
             by_itself = False
@@ -211,7 +211,7 @@ class LiveCodec:
 
     def _cancel(self, reply: str | None, now: float) -> list[ResponderEvent]:
         speaking = self._speaking
-        if speaking and speaking.sent and not speaking.dropped and reply in (None, speaking.reply):
+        if speaking and speaking.sent and not speaking.dropped and reply in (None, speaking.reply):  # it is heard
             speaking.dropped, speaking.words_since = True, False
             if speaking.loud_at + ENDS_AFTER_S <= now:  # it has stalled: what comes next is another one
                 self._speaking = None
@@ -225,10 +225,8 @@ class LiveCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def type_of(self, text: bytes | bytearray | memoryview) -> str:
-        """Return the type of a message before the session has started.
-
-        Raises `ResponderRejected` or `ResponderUnavailable` where it says that there will be none.
-        """
+        """Return the type of a message before the session has started. Raises `ResponderRejected` or
+        `ResponderUnavailable` if the message says that there will be no session."""
         event = self._parse(text)
         if event.type == "error":
             error = event.error or LiveError()
@@ -266,7 +264,7 @@ class LiveCodec:
         return self._words.close_as_far()
 
     def deadline(self) -> float | None:
-        """Return when `expire` has something to do."""
+        """Return the time at which `expire` has something to do; None if there is none."""
         due = [self._words.whole_at()]
         due += [self._words.task_whole_at(at) for _, at in self._waiting]
         if self._speaking and self._ends_by_time(self._speaking):
@@ -286,7 +284,7 @@ class LiveCodec:
             if self._words.task_whole_at(at) <= now:
                 events += self._called(delegation, now)
         speaking = self._speaking
-        if speaking and self._ends_by_time(speaking) and speaking.loud_at + ENDS_AFTER_S <= now:
+        if speaking and self._ends_by_time(speaking) and speaking.loud_at + ENDS_AFTER_S <= now:  # it has stalled
             events += self._ended(speaking, now)
         if self._kept and not self._in_turn(now):
             events += self._offered(self._kept)
@@ -305,7 +303,7 @@ class LiveCodec:
             over = milliseconds(len(speaking.quiet)) >= ENDS_AFTER_S * 1000 and not self._waiting
             return self._ended(speaking, now) if over else []
         events: list[ResponderEvent] = []
-        if speaking and speaking.dropped and speaking.words_since and self._paused(speaking, now):
+        if speaking and speaking.dropped and speaking.words_since and self._paused(speaking, now):  # the answer begins
             events += self._ended(speaking, now)
         if self._speaking is None:
             events += self._begun(now)
@@ -318,7 +316,7 @@ class LiveCodec:
         return events + self._report(speaking, ev.ReplyAudio(speaking.reply, speaking.item, sound))
 
     def _ends_by_time(self, speaking: _Utterance) -> bool:
-        return not self._waiting and (speaking.dropped or not self._sends_silence)
+        return not self._waiting and (speaking.dropped or not self._sends_silence)  # otherwise silence ends it
 
     def _paused(self, speaking: _Utterance, now: float) -> bool:
         return max(now - speaking.loud_at, milliseconds(len(speaking.quiet)) / 1000) >= NEXT_AFTER_S
@@ -342,7 +340,7 @@ class LiveCodec:
         if delegation.target != "client":
             return [ev.ProviderComplained("delegated_elsewhere", f"Work was delegated to {delegation.target}.")]
         events: list[ResponderEvent] = []
-        if self._speaking and self._speaking.dropped and self._speaking.words_since:
+        if self._speaking and self._speaking.dropped and self._speaking.words_since:  # this is about the newer words
             events += self._ended(self._speaking, now)
         if self._speaking is None:
             events += self._begun(now)
@@ -400,16 +398,16 @@ class LiveCodec:
         return []
 
     def _released(self, speaking: _Utterance, started: ev.ReplyStarted) -> list[ResponderEvent]:
-        """Tell the call of an utterance, with what was kept of it."""
+        """Report an utterance to the call, with the events that were held of it."""
         speaking.sent = True
         held, speaking.held = speaking.held, []
         return [started, *held, *(self._completed(speaking) if speaking.ended_at is not None else ())]
 
     def _offered(self, kept: _Utterance) -> list[ResponderEvent]:
-        """Report speech without a request to the call; a murmur into the caller's words is forgotten."""
+        """Report speech without a request to the call; drop a murmur into the caller's words."""
         self._kept = None
         heard_at, self._heard_at = self._heard_at, None
-        if kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at:
+        if kept.ended_at is not None and heard_at is not None and kept.ended_at < heard_at:  # the caller spoke on
             return []
         return self._released(kept, ev.ReplyStarted(kept.reply, unasked=True))
 
@@ -429,7 +427,7 @@ class LiveCodec:
         return ev.ReplyFinished(speaking.reply, status, audio_sent_ms=sent_ms, audio_received_ms=received_ms)
 
     def _silent(self, now: float) -> list[ResponderEvent]:
-        """Take the silence of a model that has time to answer, though no caller has spoken to it."""
+        """End the request with a call of `wait_for_user`: the model has had time to answer, and is silent."""
         self._asked_at = float("inf")
         if now - self._sounded_at > ALIVE_S:
             return []

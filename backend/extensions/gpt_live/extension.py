@@ -16,7 +16,7 @@ from backend.settings.settings import Settings
 
 
 async def open_provider(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
-    """Return the provider. Raises `SetupError`."""
+    """Return the provider. Raises `SetupError` if its settings are incomplete."""
     live = settings.of(GptLiveSettings)
     api_key = required_key("gpt_live", settings.provider.openai_api_key, "OPENAI_API_KEY")
     about = ResponderInfo("GPT-Live", live.model, offline=False)

@@ -13,14 +13,14 @@ from backend.responders.base import PastMessage
 from backend.runtime.json_objects import Json
 
 PART_BYTES = 1000
-"""Bytes of text in one message. It may have 500 tokens, and no language has more than one for two bytes."""
+"""The most bytes of text in one message: it may have 500 tokens, and in any language a token has two bytes or more."""
 PARTS_LIMIT = 6
 """The most messages of one answer; a longer one is cut at the end of a sentence."""
 HISTORY_LIMIT = 60
-"""Messages put back at most; the API takes 128, and about 8,000 tokens of them."""
+"""The most messages that are restored; the API takes 128 of them, and about 8,000 tokens."""
 HISTORY_BYTES = 12_000
 INSTRUCTIONS_BYTES = 32_000
-"""The instructions may have 16,384 tokens."""
+"""The most bytes of the instructions, which may have 16,384 tokens."""
 
 
 class Delegation(Struct):
@@ -38,7 +38,7 @@ class LiveError(Struct):
 
 
 class LiveEvent(Struct):
-    """The fields read of any server event."""
+    """The fields that are read of any server event."""
 
     type: str
     delta: msgspec.Raw = msgspec.Raw(b'""')
@@ -125,5 +125,5 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def clipped(text: str, limit_bytes: int) -> str:
-    """Return the beginning of the text that takes no more bytes."""
+    """Return the beginning of the text, at most `limit_bytes` bytes."""
     return text.encode()[:limit_bytes].decode(errors="ignore")

@@ -39,10 +39,7 @@ async def connect_live(
 
 
 async def probe_live(settings: GptLiveSettings, api_key: str) -> None:
-    """Find out whether a call would be served: no session is started, since its time costs.
-
-    Raises as `connect_live` does.
-    """
+    """Check that a call would be served, without a session, which would cost. Raises the errors of `connect_live`."""
     async with _connecting():
         (await _dialled(settings, api_key)).transport.abort()
 
@@ -83,7 +80,7 @@ class LiveResponder(ConnectedResponder):
         self._ticking.cancel()
         if self._alarm:
             self._alarm.cancel()
-        self._connection.write(b'{"type":"session.close"}')  # its time costs until then
+        self._connection.write(b'{"type":"session.close"}')  # the session is charged until then
         await super().close()
 
     def _on_message(self, message: Message) -> None:
@@ -105,7 +102,7 @@ class LiveResponder(ConnectedResponder):
             self._alarm.cancel()
             self._alarm = None
         due = self._codec.deadline()
-        if due is not None and due != float("inf") and not self._closing:
+        if due is not None and due != float("inf") and not self._closing:  # infinity means never
             self._alarm = self._loop.call_at(due, self._expire)
 
     def _expire(self) -> None:

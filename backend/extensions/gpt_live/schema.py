@@ -21,12 +21,12 @@ TYPES: dict[str, type[BaseModel]] = {
 APPENDS = ("session.commentary.append", "session.thinking.append", "session.instructions.append")
 TOKENS = 500
 BYTES_PER_TOKEN = 2
-"""The fewest characters of a token in any language: a text within this limit is never too long."""
+"""The fewest bytes of a token in any language: a text within this limit is never too long."""
 MESSAGES = 128
 
 
 def faults(event: Any, *, started: bool = True) -> list[str]:
-    """Return what is wrong with a client event; nothing where it is right."""
+    """Return the faults of a client event; an empty list if there are none."""
     found = faults_by(TYPES, event) or list(_said_in_words(event))
     if not found and started is (event["type"] == "session.start"):
         found = ["type: a session is started once, and first"]

@@ -1,8 +1,8 @@
 """GPT-Live on one connection, by the `openai` package's types, made of the Realtime API's events.
 
-It hears all the time and finds turns by itself; a call of the script's tools is a delegation, which says nothing of
-what it is about; what is appended as commentary is spoken, and instructions are carried out where they say "now".
-While it says nothing it sends silence, as much as it hears.
+The peer hears all the time and finds turns by itself. A call of the script's tools becomes a delegation, which has no
+description. Appended commentary is spoken, and instructions are carried out if they say "now". While the peer says
+nothing, it sends as much silence as it hears.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOOL = {"type": "function", "name": "route_to_thinker", "description": "Delegate
 """The tool that the dialogue behind it calls in order to delegate."""
 LASTS_S = 7200
 STUCK_MS = 1000
-"""Seconds without sound during a reply after which a stuck reply gives way to the requested one."""
+"""Milliseconds without sound during a reply after which a stuck reply gives way to the requested one."""
 
 
 class LiveRealtime(Realtime):
@@ -55,7 +55,7 @@ class LiveRealtime(Realtime):
             effects += [*self._sent(self._closed("close_requested")), CloseConnection(1000, "close_requested")]
         elif event["type"] == "session.input_audio.append" and not self._active:
             effects += self._sent({"type": "session.output_audio.delta", "delta": _silence(event["audio"])})
-            effects += self._next_reply()  # one that was cut off, and says no more
+            effects += self._next_reply()  # the present one was cut off
         elif event["type"].endswith(".append") and "content" in event:
             at = {"start_ms": self._heard_ms, "end_ms": self._heard_ms}
             effects += self._sent({"type": f"{event['type']}ed", "client_event_id": event.get("event_id"), **at})
@@ -100,7 +100,7 @@ class LiveRealtime(Realtime):
             yield {"type": "response.create"}
 
     def said(self, response_id: str, part: ReplyPart) -> list[Effect]:
-        """A piece of a reply."""
+        """Return the effects of a part of a reply."""
         return super().said(response_id, part) + self._next_reply()
 
     def _next_reply(self) -> list[Effect]:

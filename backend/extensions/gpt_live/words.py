@@ -1,7 +1,7 @@
-"""The words of a GPT-Live session: fragments of both sides, without turns and without a mark of their ends.
+"""The words of a GPT-Live session: fragments of both sides, without turns and without end marks.
 
-From them come the transcripts of the caller's turns, and the task of a delegation, which brings no text: the caller's
-latest words, and what the model has said since.
+They become the transcripts of the caller's turns, and the task of a delegation, which brings no text: the caller's
+latest words, and the model's words since.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from backend.turns import events as ev
 from backend.turns.events import ResponderEvent
 
 WHOLE_AFTER_S = 0.35
-"""Seconds without further words after which the caller's count as whole."""
+"""Seconds without further words after which the caller's words count as whole."""
 WORDLESS_AFTER_S = 1.5
-"""Seconds after the end of speech in which its words begin to come, if there are any."""
+"""Seconds after the end of speech within which its first words come, if there are any."""
 NEW_TURN_MS = 1_500
-"""Silence of the caller, with words of the model in it, after which another turn begins."""
+"""Milliseconds of the caller's silence, with words of the model in it, after which another turn begins."""
 ANNOUNCED_CHARS = 500
 SAID_CHARS = 4_000
 
@@ -29,7 +29,7 @@ class LiveWords:
         self._announced = ""
         self._said_end_ms = 0
         self._said_at = float("-inf")
-        self._item = ""  # the caller's turn without final words
+        self._item = ""  # the item of the caller's turn without final words
         self._before: str | None = None
         self._committed_at = 0.0
         self._item_words = ""
@@ -42,7 +42,7 @@ class LiveWords:
         return json.dumps(task, ensure_ascii=False)
 
     def task_whole_at(self, delegated_at: float) -> float:
-        """Return when the words of a task delegated at that time count as whole."""
+        """Return the time at which the words of a task that was delegated at `delegated_at` count as whole."""
         if not self._said:
             return delegated_at + WORDLESS_AFTER_S
         return min(max(delegated_at, self._said_at + WHOLE_AFTER_S), delegated_at + WORDLESS_AFTER_S)
@@ -52,7 +52,7 @@ class LiveWords:
         self._said, self._announced = text, ""
 
     def add_announced(self, words: str) -> None:
-        """Take words of the model's."""
+        """Take words of the model."""
         self._announced += words
 
     def add_said(self, words: str, start_ms: int | None, end_ms: int | None, now: float) -> list[ResponderEvent]:
@@ -80,7 +80,7 @@ class LiveWords:
         return events
 
     def clear(self) -> None:
-        """Forget words that were no turn."""
+        """Forget the words of speech that was no turn."""
         self._early = ""
 
     def close(self) -> list[ResponderEvent]:
@@ -93,7 +93,7 @@ class LiveWords:
         return self.close() if self._item_words else []
 
     def whole_at(self) -> float | None:
-        """Return when the open item's words count as whole; None without one."""
+        """Return the time at which the open item's words count as whole; None without an open item."""
         if not self._item:
             return None
         if not self._item_words:

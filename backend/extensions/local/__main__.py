@@ -39,7 +39,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 def _explain(error: SetupError, options: argparse.Namespace) -> None:
-    """Say why it cannot start: to the server that started it instead of an address, or to the terminal."""
+    """Report why it cannot start: to the server that started it, in place of an address, or to the terminal."""
     if options.exit_with_parent:
         sys.stdout.write(json.dumps({"error": str(error), "hint": error.hint}) + "\n")
         sys.stdout.flush()

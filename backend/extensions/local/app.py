@@ -22,14 +22,14 @@ from backend.responders.serving.service import MODEL, Service, failure
 from backend.responders.serving.shell import Connection
 
 RETRY_S = 15
-"""Seconds after which a caller who found no room may try again."""
+"""Seconds after which a refused caller may try again."""
 
 
 class LocalService(Service):
     """The local Responder."""
 
     def __init__(self, engines: Engines, calls: int, required_key: str | None) -> None:
-        """Serve up to `calls` calls at the same time. Chat completions call fitting tools."""
+        """Serve up to `calls` calls at the same time; `required_key` is the key that clients must send, if any."""
         super().__init__(required_key)
         self._engines = engines
         self._calls = calls
@@ -39,7 +39,7 @@ class LocalService(Service):
         return {**self._engines.about, "calls": self._calls}
 
     def refusal(self, connection: HTTPConnection) -> Response | None:
-        """Refuse a wrong key, and a call for which there is no room."""
+        """Return the refusal of a wrong key, or of a call beyond the limit; None otherwise."""
         if (refusal := self.wrong_key(connection)) is not None:
             return refusal
         if self.open >= self._calls:

@@ -15,11 +15,11 @@ from backend.settings.settings import Settings
 GIVEN = re.compile(
     r"PATH|HOME|USER|LANG|TZ|TMPDIR|(?:LC|LD|PYTHON|COV|OFFLINE|SSL)\w*|(?:HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
 )
-"""The environment variables that the child gets: none of the server's settings, which hold secrets."""
+"""The environment variables that the child gets. The server's settings are not among them: they hold secrets."""
 
 
 class LocalResponder(ChildProcess):
-    """The process: started once, started again at the same address when it dies."""
+    """The process. It is started once, and again at the same address if it dies."""
 
     def __init__(self, settings: Settings) -> None:
         """Construct it in a running event loop."""
@@ -37,7 +37,7 @@ class LocalResponder(ChildProcess):
         return Command(command, _environment(self._local), pipes=True)
 
     async def _read_address(self, process: Process) -> None:
-        """Read the first line of its output: where it listens, or why it cannot start, which is raised."""
+        """Read the first line of its output, which is its address. Raises `SetupError` if it cannot start."""
         assert process.stdout is not None
         try:
             answer = json.loads(await process.stdout.readline())
@@ -50,7 +50,7 @@ class LocalResponder(ChildProcess):
 
 
 def _environment(settings: LocalSettings) -> dict[str, str]:
-    """Return the child's environment, with its settings, which may come from `.env`."""
+    """Return the child's environment: `PASSED` variables and its own settings, which may come from `.env`."""
     own = {
         "LOCAL_MODEL_URL": settings.model_url,
         "LOCAL_MODEL": settings.model,

@@ -1,4 +1,4 @@
-"""Opens the engines that all calls share: recognition, dialogue and synthesis. Each loads in the background."""
+"""The engines that all calls share: recognition, dialogue and synthesis. Each loads in the background."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Engines:
 
 @asynccontextmanager
 async def open_engines() -> AsyncIterator[Engines]:
-    """Choose the engines by what is installed and set, and load them in the background. Raises `SetupError`."""
+    """Choose the engines by installed packages and settings; load them in the background. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         recognizer, recognition = open_recognizer()
         synthesis = SpeechPool("speech synthesis", ENGINE)
@@ -81,7 +81,7 @@ async def open_engines() -> AsyncIterator[Engines]:
 async def _open_model() -> ChatModelDialogue | None:
     url = os.environ.get("LOCAL_MODEL_URL", "").strip()
     if not url:
-        return None  # and its client, which takes a second to import, is left out
+        return None  # its client takes a second to import, and is left out
     from backend.extensions.local.dialogue.chat_model import ChatModelDialogue, first_model
 
     key = os.environ.get("LOCAL_MODEL_KEY", "")

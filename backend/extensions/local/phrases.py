@@ -1,4 +1,4 @@
-"""Sentences in callers' words, from which routing without a language model learns the Thinkers."""
+"""Sentences in callers' words. Routing without a language model learns the Thinkers from them."""
 
 from __future__ import annotations
 
@@ -379,5 +379,5 @@ PHRASES: dict[str, tuple[str, ...]] = {
         "Should I take a coat?",
     ),
 }
-"""By the domain of the server's own Thinker."""
+"""The sentences by the domain of the core's Thinker that they are for."""
 ADDITIONS = tuple(Addition(domain=domain, phrases=phrases) for domain, phrases in PHRASES.items())

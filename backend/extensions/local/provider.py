@@ -24,14 +24,14 @@ from backend.runtime.supervisor import supervising
 from backend.settings.settings import Settings
 
 ANY_KEY = "local"
-"""Stands for the key where none is needed."""
+"""The key that is sent if none is needed."""
 NEEDED = ("hibari", "onnxruntime", "text_to_num")
-"""The packages without which its process does not start; the extra `local` has them."""
+"""The packages that its process needs in order to start; the extra `local` has them."""
 LISTED_WITHIN_S = 5.0
-"""Seconds a local server has to say which models it has."""
+"""The most seconds that a local server may take to list its models."""
 LOCAL_NAME = "local Responder"
 LOCAL_SPEEDS = (0.5, 1.5)
-"""Between these its voice sounds natural."""
+"""The lowest and the highest speed at which its voice sounds natural."""
 
 
 def is_installed() -> bool:
@@ -40,10 +40,10 @@ def is_installed() -> bool:
 
 
 async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvider:
-    """Return the provider, after starting its process where none runs; it ends with `stack`. Raises `SetupError`."""
+    """Return the provider. If no process runs, start one, which ends with `stack`. Raises `SetupError`."""
     url = settings.of(OfflineSettings).url or await _started(settings, stack)
     api = ApiEndpoint(f"{url}/v1", ANY_KEY)
-    # One client for all questions: to make another means to load the certificates again, which holds the event loop.
+    # One client for all requests: another one would load the certificates again, which blocks the event loop.
     http = await stack.enter_async_context(httpx2.AsyncClient(timeout=LISTED_WITHIN_S, trust_env=False))
     entry = await _description(http, api) or _Entry()
     model = capabilities_of(settings.realtime.model)
@@ -78,7 +78,7 @@ async def open_local(settings: Settings, stack: AsyncExitStack) -> OpenedProvide
 
 
 async def share_local(settings: Settings, stack: AsyncExitStack) -> dict[str, str]:
-    """Start the one process for all processes of a server; return the variable by which they find it."""
+    """Start the one process for all processes of a server; return the environment variable with its address."""
     return {} if settings.of(OfflineSettings).url else {"OFFLINE_URL": await _started(settings, stack)}
 
 
@@ -93,7 +93,7 @@ async def _started(settings: Settings, stack: AsyncExitStack) -> str:
 
 
 class _Entry(msgspec.Struct):
-    """The local Responder's account of itself: its parts, its number of parallel calls, and what it still loads."""
+    """The local Responder's description of itself: its parts, its parallel calls, and the engines that still load."""
 
     recognition: str = ""
     voice: str = ""
@@ -107,7 +107,7 @@ class _Models(msgspec.Struct):
 
 
 async def _description(http: httpx2.AsyncClient, local: ApiEndpoint) -> _Entry | None:
-    """Return what the local Responder lists as its model; None when it does not answer: calls will say so."""
+    """Return the local Responder's description of itself; None if it does not answer, which calls will report."""
     try:
         answer = await http.get(f"{local.base_url}/models")
         return msgspec.json.decode(answer.content, type=_Models).data[0]

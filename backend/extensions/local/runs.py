@@ -1,6 +1,5 @@
-"""The probability of the next word or token, by the runs of a few texts. Pure. Followers of the last one, two or three
-members are counted, and interpolated as Witten and Bell do.
-"""
+"""The probability of the next word or token, by the runs of a few texts. Pure. The followers of the last one, two or
+three members are counted, and interpolated by the method of Witten and Bell."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 
 ORDER = 4
-"""Members of the longest run that is counted."""
+"""The number of members in the longest run that is counted."""
 UNKNOWN = 1 / 32_000
 
 
@@ -27,7 +26,7 @@ class Runs:
         return len(self._following)
 
     def likelihood(self, before: Sequence[Hashable], follower: Hashable) -> float:
-        """Return the logarithm of how probable `follower` is behind `before`."""
+        """Return the logarithm of the probability of `follower` after `before`."""
         nearest = tuple(before[1 - ORDER :])
         probability = UNKNOWN
         for length in range(len(nearest) + 1):

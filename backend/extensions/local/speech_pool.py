@@ -3,9 +3,9 @@
     run(payload) ──► queue ──► the next free process ──► pieces, as they are made
 
 Speech is computed outside the process that serves calls, because it takes a core for tenths of a second. Its priority
-is lower, so that no call's audio is late for it. No call has more than one job at a time. A process that dies is
-started again; one that is silent for too long is ended first. The job it had fails, and no other. A job with a closed
-iterator is dropped from the queue, or stopped after the piece in hand.
+is lower, so that it delays no call's audio. No call has more than one job at a time. A process that dies is started
+again; one that is silent for too long is ended first. Only the job that it had fails. A job with a closed iterator is
+dropped from the queue, or stopped after the present piece.
 
 Frames in both directions are a header, then a payload (`FRAME`, big-endian); `speech_worker.py` is the other side.
 """
@@ -29,34 +29,34 @@ from backend.runtime.supervisor import cancel_all, supervised
 log = logging.getLogger(__name__)
 
 FRAME = struct.Struct(">BII")
-"""The kind, the number of the job, the payload bytes."""
+"""The header: the kind, the number of the job, and the number of payload bytes."""
 JOB, CANCEL = 1, 2
 READY, PIECE, DONE, FAILED = 3, 4, 5, 6
 MOST_BYTES = 64 * 1024 * 1024
-"""The most that one job may make: more than ten minutes of audio."""
+"""The most bytes that one job may make: more than ten minutes of audio."""
 PAUSES_S = (0.1, 1.0, 5.0)
-"""Seconds before a process that ended is started again, a longer pause each time one dies young."""
+"""Seconds before an ended process is started again; the pause grows each time one ends soon after its start."""
 
 
 class SpeechPoolFailed(PeerError):
-    """A speech process ended, was silent for too long, or there is too much to do."""
+    """A speech process ended or was silent for too long, or too many jobs wait."""
 
-    hint = "Try again; where it happens often, lower LOCAL_CALLS or give the machine more cores."
+    hint = "Try again; if it happens often, lower LOCAL_CALLS or give the machine more cores."
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """The work of a pool."""
+    """The limits of a pool."""
 
     workers: int = 1
     threads: int = 1
-    """Threads that a process may compute with."""
+    """The most threads with which a process computes."""
     most_waiting: int = 32
-    """Jobs that may wait; one more is refused."""
+    """The most jobs that may wait; one more is refused."""
     within_s: float = 15.0
-    """Seconds a job may wait for a process, and a process may take for the next piece."""
+    """The most seconds that a job may wait for a process, and that a process may take for the next piece."""
     ready_within_s: float = 60.0
-    """Seconds that loading may take."""
+    """The most seconds that loading may take."""
 
 
 USUAL = PoolLimits()
@@ -68,7 +68,7 @@ class _Job:
     payload: bytes
     spare: bool = False
     pieces: asyncio.Queue[bytes | Exception | None] = field(default_factory=asyncio.Queue)
-    """Ends with None, or with what went wrong. Bounded by `MOST_BYTES`."""
+    """The pieces, and at the end None or an error. Bounded by `MOST_BYTES`."""
     dropped: bool = False
 
 
@@ -76,7 +76,7 @@ class SpeechPool:
     """Processes that all have loaded the same engine. Construct it in a running event loop, and `close` it there."""
 
     def __init__(self, name: str, engine: str, limits: PoolLimits = USUAL) -> None:
-        """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); `name` stands in logs."""
+        """`engine` is a module with a `load()` that returns an `Engine` (`speech_worker.py`); logs show `name`."""
         self.name = name
         self.limits = limits
         self._waiting: deque[_Job] = deque()
@@ -92,22 +92,22 @@ class SpeechPool:
 
     @property
     def depth(self) -> int:
-        """Return the jobs that no process has taken."""
+        """Return the number of jobs that no process has taken."""
         return len(self._waiting)
 
     @property
     def ready(self) -> int:
-        """Return the processes that have loaded their engine."""
+        """Return the number of processes that have loaded their engine."""
         return sum(worker.child.ready for worker in self._workers)
 
     @property
     def idle(self) -> bool:
-        """Return whether a process is ready and idle: then spare work does no harm."""
+        """Return whether a process is ready and idle, so that spare work delays no job."""
         return not self._waiting and any(worker.child.ready and worker.job is None for worker in self._workers)
 
     @property
     def pids(self) -> list[int]:
-        """Return the process ids of those that run."""
+        """Return the ids of the running processes."""
         return [pid for worker in self._workers if (pid := worker.child.pid) is not None]
 
     def start(self) -> None:
@@ -125,7 +125,7 @@ class SpeechPool:
             await cancel_all(waiting)
 
     async def close(self) -> None:
-        """End all processes; jobs under way fail. Safe to call twice."""
+        """End all processes; their jobs fail. Safe to call twice."""
         for worker in self._workers:
             await worker.close()
         for job in self._waiting:
@@ -133,9 +133,9 @@ class SpeechPool:
         self._waiting.clear()
 
     async def run(self, payload: bytes, *, spare: bool = False) -> AsyncGenerator[bytes]:
-        """Yield what the engine makes of `payload`, piece by piece. Raises `SpeechPoolFailed`.
+        """Yield the engine's answer to `payload`, piece by piece. Raises `SpeechPoolFailed`.
 
-        Close the iterator to stop early. A `spare` job ends without a further piece as soon as another one waits.
+        Close the iterator to stop early. A `spare` job ends without a further piece as soon as another job waits.
         """
         if self.depth >= self.limits.most_waiting:
             raise SpeechPoolFailed(f"{self.name} has too much to do.")
@@ -156,14 +156,14 @@ class SpeechPool:
             self._drop(job)
 
     async def take(self) -> _Job:
-        """Return the next job, when there is one."""
+        """Wait for the next job and return it."""
         async with self._wanted:
             await self._wanted.wait_for(lambda: bool(self._waiting))
             return self._waiting.popleft()
 
     async def _next_piece(self, job: _Job) -> bytes | None:
         try:
-            # Longer than a process may be silent, and than its end takes: what it reports comes first.
+            # Longer than a process may be silent and than its end takes, so that its report comes first.
             async with asyncio.timeout(2 * self.limits.within_s):
                 piece = await job.pieces.get()
         except TimeoutError:
@@ -181,14 +181,14 @@ class SpeechPool:
 
 
 class _Worker:
-    """One process, and the job it has."""
+    """One process, and the job that it has."""
 
     def __init__(self, pool: SpeechPool, name: str, engine: str) -> None:
         self.job: _Job | None = None
         self._pool = pool
         self._name = name
         limits = pool.limits
-        # As many threads as it may have, for whichever library computes: more would take other calls' cores.
+        # Every library gets the same number of threads: more would take the cores of calls.
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "SPEECH_THREADS"), str(limits.threads))
         command = Command([*running(f"{__package__}.speech_worker"), engine], os.environ | threads, pipes=True)
         self.child = ChildProcess(
@@ -212,7 +212,7 @@ class _Worker:
             job.pieces.put_nowait(SpeechPoolFailed(f"{self._name} was closed."))
 
     def cancel(self, job: _Job) -> None:
-        """Tell the process that the rest of `job` is not wanted, if it is the one in hand."""
+        """Inform the process that the rest of `job` is not wanted, if it is the present job."""
         process = self.child.running_process
         if job is self.job and process and process.stdin and not process.stdin.is_closing():
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
@@ -223,11 +223,11 @@ class _Worker:
             await self.child.wait_until_running()
             self.job = job = await self._pool.take()
             try:
-                process = await self.child.wait_until_running()  # it may have ended while there was nothing to do
+                process = await self.child.wait_until_running()  # it may have ended while it was idle
                 if not job.dropped:
                     await self._carry_out(process, job)
             except TimeoutError:
-                log.error("%s was silent for %g s and is ended", self._name, self._pool.limits.within_s)
+                log.error("%s was silent for %g s, so its process is ended", self._name, self._pool.limits.within_s)
                 self._fail("did not answer in time")
             except (asyncio.IncompleteReadError, OSError):
                 self._fail("ended while it worked on this")

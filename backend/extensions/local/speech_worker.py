@@ -1,4 +1,4 @@
-"""A process of a `SpeechPool`: `python -m backend.extensions.local.speech_worker MODULE` loads that module and works.
+"""A process of a `SpeechPool`: `python -m backend.extensions.local.speech_worker MODULE` carries out jobs by a module.
 
 Standard input carries jobs and cancellations, standard output pieces of answers, in the frames of `speech_pool.py`.
 The process ends when its standard input does.
@@ -17,22 +17,22 @@ from typing import IO
 from backend.extensions.local.speech_pool import CANCEL, DONE, FAILED, FRAME, JOB, PIECE, READY
 
 Engine = Callable[[bytes], Iterable[bytes]]
-"""Makes pieces of one job's payload; an empty piece is not sent, and only lets a cancellation take effect.
+"""Turns a job's payload into pieces. An empty piece is not sent; it only lets a cancellation take effect.
 
-What it raises fails the job alone; its text is shown, and must not hold what was said. An engine that takes long for a
-piece may have a method `stop`, called from another thread, which makes the job in hand raise as soon as possible.
+An error fails only its job. The error's text is shown, so it must not hold what was said. An engine that takes long for
+a piece may have a method `stop`, which another thread calls: it makes the present job raise as soon as possible.
 """
 
 NICENESS = 10
-"""Added to the priority's number, so that the processes that carry calls always come first."""
+"""The number added to the process's niceness, so that the processes that carry calls always come first."""
 _LONGEST_ERROR = 500
 
 
 class Jobs:
-    """Jobs as they come, and which of them are no longer wanted. Filled by a thread of its own."""
+    """The jobs that arrive, and the numbers of those that are cancelled. A thread of its own fills it."""
 
     def __init__(self, source: IO[bytes], stop: Callable[[], None]) -> None:
-        """`stop` is called when the job in hand is cancelled."""
+        """`stop` is called when the present job is cancelled."""
         self._source, self._stop = source, stop
         self._in_hand: int | None = None
         self._changing = threading.Lock()
@@ -41,18 +41,18 @@ class Jobs:
         threading.Thread(target=self._read, name="jobs", daemon=True).start()
 
     def next(self) -> tuple[int, bytes] | None:
-        """Return the next job's number and payload; None: there will be no more."""
+        """Return the number and payload of the next job; None if there will be no more."""
         job = self._waiting.get()
         with self._changing:
             self._in_hand = job[0] if job else None
         return job
 
     def is_cancelled(self, number: int) -> bool:
-        """Return whether the rest of a job is wanted no more."""
+        """Return whether the rest of a job is no longer wanted."""
         return number in self._cancelled
 
     def forget(self, number: int) -> None:
-        """Keep nothing about a job that is over."""
+        """Forget a job that is over."""
         with self._changing:
             self._in_hand = None
         self._cancelled.discard(number)
@@ -74,8 +74,8 @@ class Jobs:
 
 
 def main() -> None:
-    """Load, then work until the end of input."""
-    # Whatever a library prints must not get between our frames.
+    """Load the engine, then carry out jobs until the end of input."""
+    # The output of a library must not get between our frames.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.nice(NICENESS)
@@ -95,7 +95,7 @@ def _work(engine: Engine, jobs: Jobs, answers: IO[bytes], number: int, payload: 
                 break
             if piece:
                 _write(answers, PIECE, number, piece)
-    except Exception as error:  # noqa: BLE001 - a library's failure is the job's, and the process goes on
+    except Exception as error:  # noqa: BLE001 - a library's failure fails only the job
         if not jobs.is_cancelled(number):
             _write(answers, FAILED, number, f"{type(error).__name__}: {error}"[:_LONGEST_ERROR].encode())
             return

@@ -1,8 +1,8 @@
-"""One connection's speech: recognition → dialogue → synthesis, behind the Realtime protocol.
+"""The speech of one connection passes recognition, dialogue and synthesis, behind the Realtime protocol.
 
 listen, feed, discard ──► an utterance of the recognizer, while the caller speaks
 hear                  ──► its final transcript
-answer                ──► once every transcript is known: the dialogue's sentences, spoken as they come
+answer                ──► once every transcript is known: the dialogue's sentences, each spoken when it comes
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from backend.turns.utterances import UtteranceKind, phrases
 log = logging.getLogger(__name__)
 
 CHUNK_BYTES = 100 * BYTES_PER_MS
-"""Audio in one delta: a tenth of a second."""
+"""The bytes of audio in one delta: a tenth of a second."""
 SAID_ALONE = tuple(
     phrase.capitalize() + mark
     for kind in (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND)
     for phrase in phrases(kind)
     for mark in ("", ".")
 )
-"""The most common brief words into a reply: murmurs, and words that end it."""
+"""The most common brief utterances during a reply: murmurs, and words that end it."""
 GAP_S = 0.25
-"""Seconds without sound after which an utterance starts over: clients send some silence after a commit."""
+"""Seconds without sound after which an utterance starts again: clients send some silence after a commit."""
 PUNCTUATION = ".,?!;:"
-"""The marks behind a word that may change until another word follows."""
+"""The marks after a word; they may change until another word follows."""
 
 
 class VoiceSession(Handler):
@@ -59,12 +59,12 @@ class VoiceSession(Handler):
         self._engines = engines
         self._utterance: PooledUtterance | None = None
         self._fed_at = 0.0
-        """When sound was last handed to it, on the steady clock; 0: never."""
+        """The time at which the utterance last got sound, on the monotonic clock; 0: never."""
         self._early = ""
-        """The words of the utterance that the client has before its commit."""
+        """The words of the utterance that were sent to the client before the commit."""
         self._transcribed: dict[str, asyncio.Event] = {}
         self._sounds_until = 0.0
-        """When the replies made so far have been played to their end, on the steady clock."""
+        """The time at which the replies so far will have been played, on the monotonic clock."""
 
     def __repr__(self) -> str:
         return f"VoiceSession({'listening' if self._utterance else 'idle'}, {len(self._transcribed)} utterances)"
@@ -72,13 +72,13 @@ class VoiceSession(Handler):
     # --- what the caller says -----------------------------------------------------------------------
 
     def listen(self) -> AsyncIterator[TranscriptGrew]:
-        """Begin an utterance; its words come as soon as no more sound is likely to change them."""
+        """Begin an utterance; yield its words as soon as further sound is unlikely to change them."""
         self.discard()
         self._utterance, self._fed_at, self._early = self._engines.recognizer.start(), 0.0, ""
         return self._settled(self._utterance)
 
     def feed(self, pcm: bytes) -> None:
-        """Pass the sound on; speech that begins during a reply is expected to be a murmur or a command."""
+        """Pass sound to the recognizer; speech that begins during a reply is expected to be a murmur or a command."""
         if self._utterance:
             now = monotonic()
             if now - self._fed_at > GAP_S:
@@ -87,20 +87,20 @@ class VoiceSession(Handler):
             self._utterance.feed(pcm)
 
     def discard(self) -> None:
-        """Give the utterance up."""
+        """Give up the utterance."""
         utterance, self._utterance = self._utterance, None
         if utterance:
             utterance.cancel()
 
     def transcribe(self, item: Item) -> AsyncIterator[HearingPart]:
-        """Finish the utterance."""
+        """Finish the utterance; yield its final transcript."""
         utterance, self._utterance = self._utterance, None
         known = self._transcribed[item.id] = asyncio.Event()
         assert utterance, "the core opens an utterance before it commits one"
         return self._finish(utterance, self._early, known)
 
     async def _settled(self, utterance: PooledUtterance) -> AsyncIterator[TranscriptGrew]:
-        """All words but the last of each partial transcript, as long as they only add to what was sent."""
+        """Yield all words but the last of each partial transcript, as long as they only add to the words sent."""
         async for partial in utterance.partials():
             if self._utterance is not utterance:
                 return
@@ -127,7 +127,7 @@ class VoiceSession(Handler):
     # --- what is answered ---------------------------------------------------------------------------
 
     async def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
-        """Wait for the transcripts, then speak what the dialogue says, sentence by sentence."""
+        """Wait for the transcripts, then speak the dialogue's answer, sentence by sentence."""
         yield Begin()
         for item in order.items:
             if known := self._transcribed.get(item.id):
@@ -152,7 +152,7 @@ class VoiceSession(Handler):
         yield End()
 
     def silenced(self) -> None:
-        """The replies no longer sound."""
+        """Note that the replies no longer sound."""
         self._sounds_until = 0.0
 
     def _sounds(self, pcm: bytes) -> Iterator[ReplySound]:

@@ -1,1 +1,1 @@
-"""The dialogue makes the local Responder's answers, with a chat model or without."""
+"""The dialogue writes the local Responder's answers, with or without a chat model."""

@@ -1,7 +1,7 @@
 """The arguments of a tool, found in a sentence with the help of its JSON schema. Pure.
 
-A field has a kind by its name, or by its schema, and each kind is looked for in the same way in whatever tool it
-stands. A missing required field is asked for.
+A field's name or schema gives its kind, and a kind is looked for in the same way in every tool. The caller is asked for
+a required field that is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Function = Mapping[str, Any]
 """A tool as a model is offered it: its name, its description, and the schema of its parameters."""
 
 _FILLED = {
-    # the optional fields that an action of a kind takes from a sentence; finding takes all
+    # the optional fields that an action of each kind takes from a sentence; finding takes all
     Kind.MAKE: ("title", "text", "start", "at", "due", "number"),
     Kind.CHANGE: ("start", "number"),
     Kind.REMOVE: ("text", "number"),
@@ -30,7 +30,7 @@ _FILLED = {
 }
 _KINDS = {"location": "place", "city": "place", "symbol": "company", "ticker": "company", "q": "query"}
 _KINDS |= {"question": "query", "when": "at", "time": "at", "date": "day"}
-"""Fields that have another name for a known kind."""
+"""Field names that mean a known kind → the kind."""
 _QUESTIONS = {
     "title": "What is it to be called?",
     "text": "What is it about?",
@@ -47,7 +47,7 @@ _OF_SHARES = re.compile(
     r"losing|gaining|rising|fall(?:en|ing))$",
     re.IGNORECASE,
 )
-"""Words in a question about shares that name no company: recognition often writes a name in lower case."""
+"""Words of a question about shares that are no company's name; recognition often writes a name in lower case."""
 _TOPIC = re.compile(
     r"\b(?:about|regarding|concerning|(?:news|headlines?|latest|stories|new|updates?|update me) "
     r"(?:on|from|in|for(?! (?:me|us)\b)))\s+"
@@ -62,7 +62,7 @@ _SEARCH = re.compile(
 
 
 class Missing(Exception):
-    """Something is needed that was not said; the text asks for it, or is empty."""
+    """A needed value was not said. The text asks for it, or is empty."""
 
 
 def filled(sentence: str, function: Function, wish: Wish, action: str = "") -> list[Arguments]:
@@ -70,7 +70,7 @@ def filled(sentence: str, function: Function, wish: Wish, action: str = "") -> l
     fields, required = fields_of(function), (function.get("parameters") or {}).get("required") or ()
     given: Arguments = {"action": action} if "action" in fields else {}
     several: list[Arguments] = [{}]
-    for name, field in fields.items():
+    for name, field in fields.items():  # a field is taken that the schema requires, or that the kind of wish fills
         is_wanted = name in required or wish.kind is Kind.FIND or name in _FILLED[wish.kind]
         is_wanted = is_wanted and not (action == "list" and name == "query")  # a question names no words to list by
         is_said = name in given or (name == "text" and "title" in given)
@@ -99,12 +99,12 @@ def choices_of(field: Mapping[str, Any]) -> list[str]:
 
 
 def topic_of(sentence: str) -> str:
-    """Return what is to be searched for, without the words that ask for it."""
+    """Return the topic of a search, without the words that ask for it."""
     return _SEARCH.sub("", without_courtesies(sentence))
 
 
 def new_start(target: str, start: str) -> str:
-    """Return the new moment of a moved entry, as the tools read it; `start` is its ISO moment so far."""
+    """Return the new moment of a moved entry, as the tools read it; `start` is the ISO moment of the entry so far."""
     day = timed(target).day
     hour = re.sub(rf"\b(?:on )?{re.escape(day)}\b" if day else r"(?!)", "", target).strip().removeprefix("at ").strip()
     date, _, clock = start.partition("T")
@@ -112,14 +112,14 @@ def new_start(target: str, start: str) -> str:
 
 
 def _is_for(field: Mapping[str, Any], action: str, fields: Mapping[str, Any]) -> bool:
-    """Return whether a field goes with an action; a description that names actions allows only those."""
+    """Return whether a field belongs to an action; a description that names actions allows only those."""
     described, actions = str(field.get("description", "")), choices_of(fields.get("action", {}))
     named = [each for each in actions if re.search(rf"\b{each}\b", described)]
     return not named or action in named
 
 
 def _values(name: str, sentence: str, function: Function, wish: Wish) -> list[Any]:
-    """Return the values that a sentence gives for a field; [] for none, or for its default."""
+    """Return the values that a sentence gives for a field; [] if there are none, or only the default."""
     field = fields_of(function)[name]
     if choices := choices_of(field):
         said = [each for each in choices if re.search(rf"\b{each}\b", sentence, re.IGNORECASE)]
@@ -167,7 +167,7 @@ def _value(name: str, field: Mapping[str, Any], sentence: str, wish: Wish) -> An
 
 def _whatever(name: str, field: Mapping[str, Any], sentence: str) -> str:
     """Return the whole sentence for a required text without a known kind. Raises `Missing` otherwise."""
-    kind = _KINDS.get(name, name)
+    kind = _KINDS.get(name, name)  # a sentence is no answer to a field with a question of its own
     is_text = field.get("type") == "string" and not choices_of(field) and not _is_name(field)
     if not is_text or kind in _QUESTIONS or kind in ("place", "company"):
         raise Missing(_QUESTIONS.get(kind, f"Which {kind.replace('_', ' ')} do you mean?"))
@@ -175,12 +175,12 @@ def _whatever(name: str, field: Mapping[str, Any], sentence: str) -> str:
 
 
 def _is_name(field: Mapping[str, Any]) -> bool:
-    """Return whether a field holds a name: it has to be said, and its description gives one as an example."""
+    """Return whether a field holds a name that must be said: its description gives one as an example."""
     return "default" not in field and bool(re.search(r"\be\.g\. ['\"“]?[A-Z]", field.get("description", "")))
 
 
 def _companies(plain: str) -> list[str]:
-    """Return what is left of a question about shares without the words that such questions are made of."""
+    """Return the words of a question about shares that may name companies."""
     words = re.findall(r"[\w&.-]+", re.sub(r"['’](?:s|d)\b", "", TIME.sub("", plain)))
     runs = groupby(words, key=lambda word: bool(_OF_SHARES.match(word)))
     return [" ".join(run) for is_common, run in runs if not is_common]

@@ -1,7 +1,7 @@
-"""Choose the tools that a sentence calls for among those on offer, and make its calls. Pure but for the vectors.
+"""This module chooses the offered tools that a sentence needs, and makes their calls. Pure except for the vectors.
 
-A tool offers actions: those its field `action` allows, or the one in its name; `calendar_list_events` belongs with
-`calendar_create_event`. An entry to be changed is looked up first, and then changed by its id.
+A tool offers actions: those that its field `action` allows, or the one in its name, so `calendar_list_events` belongs
+with `calendar_create_event`. An entry that is to be changed is looked up first, and then changed by its id.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from backend.extensions.local.dialogue.wishes import ACTIONS, Kind, Wish, plain_
 from backend.realtime.serving.parts import Call
 
 Group = dict[str, Function]
-"""Functions that belong together, by their actions; the action of one that does one thing is ''."""
+"""Functions that belong together, by their actions; a function without a choice of actions has the action ''."""
 
 FAR = "in 12 months"
-"""How far ahead entries are looked for."""
+"""The end of the time in which entries are looked for."""
 WHICH = "Which one do you mean?"
 NONE_FOUND = "I find nothing like that."
 _ALL_ACTIONS = frozenset(action for actions in ACTIONS.values() for action in actions if action)
@@ -33,14 +33,14 @@ _SEVERAL = re.compile(r"\b(?:which|list|everything|all|busy|working on)\b|\w\ws\
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """Words, or calls, or both."""
+    """The words of an answer, its tool calls, or both."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
 
 
 def named_in(sentence: str, functions: Sequence[Function]) -> list[Function]:
-    """Return the tools that a sentence calls by their names."""
+    """Return the tools that a sentence names."""
     return [
         function
         for name, group in _groups(functions).items()
@@ -50,7 +50,7 @@ def named_in(sentence: str, functions: Sequence[Function]) -> list[Function]:
 
 
 def calls_for(sentence: str, functions: Sequence[Function]) -> Thought | None:
-    """Return the calls that a sentence makes, or the question that is needed; None if no tool can be used."""
+    """Return the calls that a sentence needs, or the question that comes first; None if no tool fits."""
     groups, wish = _groups(functions), wish_of(sentence)
     able = [name for name, group in groups.items() if _actions(group, wish.kind)]
     if not able and wish.kind is not Kind.FIND:
@@ -69,14 +69,13 @@ def calls_for(sentence: str, functions: Sequence[Function]) -> Thought | None:
 
 
 def call_after(sentence: str, functions: Sequence[Function], name: str, output: str) -> Thought | None:
-    """Return the call that changes an entry found by the function `name`; None without a wish. If the entry is not
-    clear, return a question.
-    """
+    """Return the call that changes an entry found by the function `name`, or a question if several fit; None if the
+    sentence wants no change."""
     group = next((each for each in _groups(functions).values() if name in [one["name"] for one in each.values()]), {})
     wish, result = wish_of(sentence), wording.read(output)
     action = next(iter(_actions(group, wish.kind)), "")
     values = result if isinstance(result, dict) else {}
-    what, found = next(((key, value) for key, value in values.items() if key not in ASIDE), ("", None))
+    what, found = next(((key, value) for key, value in values.items() if key not in ASIDE), ("", None))  # its entries
     if wish.kind in (Kind.FIND, Kind.MAKE) or not action or not isinstance(found, list):
         return None
     function = group[action]
@@ -116,7 +115,7 @@ def _actions(group: Group, kind: Kind) -> list[str]:
 
 
 def _nearest(sentence: str, groups: Mapping[str, Group]) -> list[str]:
-    """Return the groups; the one with descriptions nearest to the sentence comes first."""
+    """Return the names of the groups; the group with the descriptions nearest to the sentence comes first."""
     described = tuple(
         Specialist(name, " ".join(str(each.get("description", "")) for each in group.values()), _examples(group))
         for name, group in groups.items()
@@ -131,7 +130,7 @@ def _examples(group: Group) -> tuple[str, ...]:
 
 
 def _is_named(name: str, sentence: str) -> bool:
-    """Return whether a sentence calls a tool by its name: "remind" calls for `reminders`, "note" for `stickynotes`."""
+    """Return whether a sentence names a tool: "remind" names `reminders`, and "note" names `stickynotes`."""
     plain = plain_of(sentence)
     said = {form for word in re.findall(r"\w+", plain.lower()) for form in (word, word.removesuffix("s"))}
     parts = {*name.split("_")} - _ALL_ACTIONS
@@ -149,11 +148,11 @@ def _calls(sentence: str, wish: Wish, group: Group) -> tuple[Call, ...]:
     if "expression" in fields_of(function) and sum_in(sentence) is None:
         raise Missing
     lookup = next((each for each in ("search", "list") if each in group), "")
-    if wish.kind not in (Kind.FIND, Kind.MAKE) and lookup and (which := _id_of(fields_of(function))):
+    if wish.kind not in (Kind.FIND, Kind.MAKE) and lookup and (which := _id_of(fields_of(function))):  # a change
         found_by_words = "text" in fields_of(function) and action == "cancel"
-        can_be_empty = "empty" in fields_of(function)[which].get("description", "")
+        can_be_empty = "empty" in fields_of(function)[which].get("description", "")  # then it means the newest entry
         if not found_by_words and (not can_be_empty or (wish.subject and "query" in fields_of(group[lookup]))):
-            if not can_be_empty and not wish.subject and not wish.time.when:
+            if not can_be_empty and not wish.subject and not wish.time.when:  # all entries would fit
                 raise Missing(WHICH)
             return (_looked_up(wish, group[lookup], lookup),)
     return tuple(call_of(function["name"], given) for given in filled(sentence, function, wish, action))
@@ -163,13 +162,13 @@ def _looked_up(wish: Wish, function: Function, action: str) -> Call:
     """Return the call that lists the entries that may be changed."""
     fields, day = fields_of(function), wish.time.day
     given: dict[str, Any] = {"action": action} if "action" in fields else {}
-    if day or wish.subject:  # without a day, what is named may be far ahead
+    if day or wish.subject:  # without a day, the named entry may be far ahead
         given |= {name: value for name, value in (("start", day), ("end", day or FAR)) if value and name in fields}
     return call_of(function["name"], given | ({"query": wish.subject} if wish.subject and "query" in fields else {}))
 
 
 def _action(sentence: str, wish: Wish, group: Group) -> str:
-    """Return which of the group's actions is meant. Raises `Missing` where it needs what was not said."""
+    """Return the group's action that is meant. Raises `Missing` if it needs a value that was not said."""
     able = _actions(group, wish.kind)
     if wish.kind is not Kind.FIND:
         return able[0]
@@ -180,16 +179,16 @@ def _action(sentence: str, wish: Wish, group: Group) -> str:
             continue
         if action == "search" and not words_of(sentence) - {"remember", "know", "you"}:
             continue
-        if action == "list" and "get" in able and not _SEVERAL.search(sentence):
+        if action == "list" and "get" in able and not _SEVERAL.search(sentence):  # one entry is meant
             continue
-        if action == "get" and needs_id and "list" in group:
+        if action == "get" and needs_id and "list" in group:  # the list gives the id
             return "list"
         return action
     raise Missing
 
 
 def _meant(entries: Sequence[Mapping[str, Any]], subject: str, *, ranked: bool) -> Mapping[str, Any] | None:
-    """Return the entry that shares most words with the subject, None if that is not clear; without one, the last."""
+    """Return the entry that shares most words with the subject, None if several do; without a subject, the last."""
     entries = [each for each in entries if isinstance(each, Mapping)]
     if not entries or ranked or not subject:
         return entries[0 if ranked else -1] if entries else None

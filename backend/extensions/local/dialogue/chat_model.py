@@ -1,7 +1,7 @@
-"""The dialogue by a language model: any server of the chat completions API, such as Ollama, llama.cpp, vLLM, LM Studio.
+"""The dialogue by a language model, on any server of the chat completions API: Ollama, llama.cpp, vLLM, LM Studio.
 
-The answer is spoken sentence by sentence while it streams. Whatever goes wrong ends in a sentence for the
-caller, and in a line of the log that says what to set.
+The answer is spoken sentence by sentence while it streams. Every failure becomes a sentence for the caller, and a line
+of the log that names the settings to check.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ FAILURES = {
 """The words that the caller hears for each reason; `BROKE_OFF` for any other."""
 HINT = "look at LOCAL_MODEL_URL, LOCAL_MODEL and LOCAL_MODEL_KEY, and whether it runs (Ollama: `ollama serve`)"
 LIMITS = ModelLimits(attempts=1, silence_s=30.0)
-"""A server may have to load the model before its first word."""
+"""The limits of a request: a server may have to load the model before its first word."""
 NO_KEY = "none"
-"""Stands for the key where none is set."""
+"""The key that is sent if none is set."""
 SHORT_S = 6.0
-"""Seconds for all of a short purpose, before fixed words take its place."""
+"""The most seconds for a reply of a short purpose; then fixed words take its place."""
 
 
 def base_url(url: str) -> str:
-    """Return the base URL of an API that may be named without its version."""
+    """Return the base URL of an API, with its version, which `url` may lack."""
     url = url.rstrip("/")
     return url if "/v" in url.rpartition("://")[2] else f"{url}/v1"
 
 
 async def first_model(url: str, key: str) -> str:
-    """Return the first model that the server lists. Raise `SetupError`."""
+    """Return the first model that the server lists. Raises `SetupError`."""
     headers = {"authorization": f"Bearer {key or NO_KEY}"}
     try:
         async with AsyncClient(headers=headers, timeout=LIMITS.connect_s, trust_env=False) as http:
@@ -64,21 +64,21 @@ async def first_model(url: str, key: str) -> str:
 
 
 class ChatModelDialogue:
-    """Answers with a chat model. One for all connections; it keeps nothing of what is said."""
+    """The dialogue by a chat model. One serves all connections; it keeps nothing of what is said."""
 
     def __init__(self, url: str, model: str, key: str = "", limits: ModelLimits = LIMITS) -> None:
         """`url` is the API's base URL, with or without `/v1`."""
         self.name = model
         self._url = url
         self._knows_tools = True
-        """Whether the server takes tools; if it has refused them once, they are described in text."""
+        """The server takes tools. Once it has refused them, they are described in text."""
         self._chat = ChatCompletions(base_url=base_url(url), api_key=key or NO_KEY, limits=limits)
 
     def __repr__(self) -> str:
         return f"ChatModelDialogue({self.name} at {self._url})"
 
     async def warm_up(self) -> None:
-        """Ask for one word, so that the server loads the model; a failure is logged only."""
+        """Ask for one word, so that the server loads the model; a failure is only logged."""
         try:
             async with aclosing(self._deltas([{"role": "user", "content": "Hello."}], [])) as deltas:
                 await anext(deltas, None)
@@ -94,12 +94,12 @@ class ChatModelDialogue:
         return heard[0][0]
 
     async def answer(self, order: Order) -> AsyncGenerator[Part, None]:
-        """Follow `Dialogue`. Closing it closes the HTTP stream, upon which the server ends its work."""
+        """Follow `Dialogue`. Closing the iterator closes the HTTP stream, and the server then ends its work."""
         purpose = order.purpose or ""
         if dictated := wording.dictated(order.instructions):
             yield dictated
             return
-        if purpose in wording.PURPOSES:  # one sentence; fixed words will do where the model is slow or away
+        if purpose in wording.PURPOSES:  # one sentence; fixed words take its place if the model is slow or fails
             yield await self._short(order, purpose)
             return
         said = False
@@ -115,7 +115,7 @@ class ChatModelDialogue:
             yield BROKE_OFF if said else FAILURES.get(failed.reason, BROKE_OFF)
 
     async def _short(self, order: Order, purpose: str) -> str:
-        """Return the model's first sentence, or fixed words where it does not come in time."""
+        """Return the model's first sentence, or fixed words if it does not come in time."""
         try:
             async with asyncio.timeout(SHORT_S), aclosing(self._parts(order)) as parts:
                 async for part in parts:
@@ -126,7 +126,7 @@ class ChatModelDialogue:
         return wording.purpose(purpose, order.instructions, turn=len(order.items)) or EMPTY
 
     async def _parts(self, order: Order) -> AsyncGenerator[Part, None]:
-        """Yield the sentences as they are whole, and the calls."""
+        """Yield each sentence as soon as it is whole, and the calls."""
         messages, tools = messages_of(order), tools_of(order)
         text = ModelText(frozenset(tool["function"]["name"] for tool in tools))
         async with aclosing(self._deltas(messages, tools)) as deltas:
@@ -142,7 +142,7 @@ class ChatModelDialogue:
             yield found
 
     async def _deltas(self, messages: Sequence[Json], tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
-        """Yield the answer's deltas; where a server refuses tools, ask once more with the tools as text."""
+        """Yield the answer's deltas; if the server refuses tools, ask once more with the tools as text."""
         if tools and self._knows_tools:
             try:
                 async with aclosing(self._stream(messages, tools)) as deltas:

@@ -1,4 +1,4 @@
-"""The time and the date, here or in a city that a sentence names. Pure but for the zones' own files."""
+"""The time and the date, here or in a city that a sentence names. Pure except for the files of the time zones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REGIONS = ("Africa/", "America/", "Asia/", "Atlantic/", "Australia/", "Europe/"
 
 
 def time_elsewhere(sentence: str, now: datetime) -> str:
-    """Return what time it is in the city that a sentence asks about; '' where it asks about none."""
+    """Return the time in the city that a sentence asks about, in words; '' if it asks about none."""
     plain = sentence.lower().replace("’", "'")
     if not _ASKS.search(plain):
         return ""

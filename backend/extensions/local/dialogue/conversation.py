@@ -20,18 +20,18 @@ _STATUS = re.compile(r"""\{"status": "[^"]*"\}$""")
 
 @dataclass(frozen=True, slots=True)
 class DialogueContext:
-    """The utterances until it is our turn."""
+    """A conversation up to the assistant's turn."""
 
     said: tuple[Said, ...]
     """Everything before the utterances, oldest first."""
     utterances: tuple[str, ...] = ()
     """The caller's words since the last words of another speaker."""
     spoken: bool = False
-    """Whether the last utterance came by voice."""
+    """The last utterance came by voice."""
     results: tuple[str, ...] = ()
     """Outputs of functions that the caller has not heard yet."""
     notes: tuple[str, ...] = ()
-    """The client's notes for us, oldest first."""
+    """The client's notes for the assistant, oldest first."""
     calls: tuple[str, ...] = ()
     """The arguments of the functions that were called, oldest first."""
 
@@ -42,13 +42,13 @@ class DialogueContext:
 
     @property
     def joined(self) -> str:
-        """One sentence of utterances that the recogniser took for a sentence each."""
+        """Return the utterances as one sentence: the recogniser took each for a sentence of its own."""
         *first, last = [each.strip() for each in self.utterances if each.strip()] or [""]
         return " ".join([*(each.rstrip(".?!,") for each in first), last[:1].lower() + last[1:] if first else last])
 
     @property
     def turn(self) -> int:
-        """How often we have answered."""
+        """Return the number of answers so far."""
         return sum(role == "assistant" for role, _ in self.said)
 
     def last(self, role: str) -> str:
@@ -56,7 +56,7 @@ class DialogueContext:
         return next((words for each, words in reversed(self.said) if each == role and words.strip()), "")
 
     def asked(self, routing: Routing) -> Referral | None:
-        """The last question that was put to a specialist."""
+        """Return the last question that was put to a specialist; None if there was none."""
         for values in map(wording.read, reversed(self.calls)):
             if isinstance(values, dict) and {routing.domain_field, routing.query_field} <= values.keys():
                 return Referral(values[routing.domain_field], values[routing.query_field])
@@ -86,13 +86,13 @@ def of_messages(said: Sequence[Said]) -> DialogueContext:
 
 
 def _in_order(items: Sequence[Item], start: int) -> list[Item]:
-    """Return the items from `start` on, with results in the order of their calls, not of their coming."""
+    """Return the items from `start` on; results stand in the order of their calls, not of their arrival."""
     called = {item.call_id: at for at, item in enumerate(items) if item.type == "function_call"}
     return sorted(items[start:], key=lambda item: called.get(item.call_id, len(items)))
 
 
 def _result(item: Item) -> str:
-    """Return a call's output, or a system's note of one; '' for anything else, and for one that only has a status."""
+    """Return a call's output, or a system note of one; '' for other items, and for an output that is only a status."""
     if item.type == "function_call_output":
         return "" if _STATUS.match(item.output) else item.output
     return item.words if item.role == "system" and item.words.startswith("{") else ""

@@ -1,8 +1,8 @@
 """A conversation of the Realtime API as messages of the chat completions API. Pure.
 
-The two differ: there a function's result may come long after its call, with sentences in between; here it has to follow
-immediately. Servers with strict chat templates also want one system message, at the beginning, and a message of the
-user first and last.
+The two differ. In the Realtime API, a function's result may come long after its call; in chat completions, it must
+follow the call immediately. Servers with strict chat templates also require one system message, at the beginning, and
+a message of the user first and last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from backend.realtime.serving.effects import Order
 from backend.runtime.json_objects import Json
 
 HISTORY_CHARACTERS = 8_000
-"""The newest part of the conversation that fits small contexts of local servers (Ollama: 4,096 tokens)."""
+"""The most characters of the conversation: they fit the small contexts of local servers (Ollama: 4,096 tokens)."""
 STILL_AT_WORK = '{"status": "still at work; the result will come later"}'
 
 
@@ -26,7 +26,7 @@ def messages_of(order: Order) -> list[Json]:
     calls = {item.call_id: item for item in order.items if item.type == "function_call"}
     said = [message for item in order.items for message in _messages(item, calls, outputs)]
     kept = _newest(_merged(said))
-    while kept and kept[0]["role"] == "tool":  # its call is not among them
+    while kept and kept[0]["role"] == "tool":  # its call was left out
         kept.pop(0)
     if not kept or kept[0]["role"] != "user":
         kept.insert(0, {"role": "user", "content": "(The call begins.)" if not kept else "(The call goes on.)"})
@@ -36,7 +36,7 @@ def messages_of(order: Order) -> list[Json]:
 
 
 def tools_of(order: Order) -> list[Json]:
-    """Return the functions on offer; none where the client forbids calls."""
+    """Return the offered functions; none if the client forbids calls."""
     if order.tool_choice == "none":
         return []
     fields = ("name", "description", "parameters")
@@ -46,7 +46,7 @@ def tools_of(order: Order) -> list[Json]:
 
 
 def with_tools_as_text(messages: Sequence[Json], tools: Sequence[Json]) -> list[Json]:
-    """Return the messages for a server that knows no tools: they are described, and calls and results are text."""
+    """Return the messages for a server without tools: text describes the tools, and calls and results are text."""
     return _merged(cast("list[Json]", as_text(cast(Any, messages), tools)))
 
 
@@ -71,8 +71,8 @@ def _call(item: Item, output: str) -> Iterator[Json]:
 
 
 def _merged(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages with neighbours of one speaker joined."""
-    merged: list[Json] = []
+    """Return the messages; neighbours of one speaker are joined."""
+    merged: list[Json] = []  # a call and its result stay messages of their own
     for message in messages:
         last = merged[-1] if merged else {}
         plain = "tool_calls" not in message and "tool_calls" not in last and message["role"] != "tool"

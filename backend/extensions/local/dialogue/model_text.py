@@ -1,6 +1,6 @@
-"""The streamed text of a language model becomes spoken words and tool calls. Pure.
+"""This module turns the streamed text of a language model into spoken words and tool calls. Pure.
 
-Models write more than is to be heard: thoughts between tags, code, and, where their server does not read calls, tool
+Models write text that must not be spoken: thoughts between tags, code, and, if their server does not read calls, tool
 calls as text. The forms read here are those that the chat templates of Qwen and Hermes (`<tool_call>`), Mistral
 (`[TOOL_CALLS]`), and Llama (`<|python_tag|>`, or a message that is one JSON object) ask their models for.
 """
@@ -17,9 +17,9 @@ from backend.extensions.local.dialogue.wording import SENTENCE_END, spoken
 from backend.realtime.serving.parts import Call
 
 HIDDEN_LIMIT = 20_000
-"""Characters of one tool call; what goes on longer is none."""
+"""The most characters of one tool call; a longer text is none."""
 LONGEST_SENTENCE = 280
-"""Characters after which a sentence is divided at its last comma or blank, so that speech can begin."""
+"""The most characters of a sentence; a longer one is divided at its last comma or blank, so that speech can begin."""
 _THOUGHTS = ("think", "thinking", "thought", "reasoning", "reflection")
 _CALLS = ("tool_call", "function_call", "tool_calls")
 _CLOSING = (
@@ -34,7 +34,7 @@ _LABEL = re.compile(r"^\s*(?:json|python)?\s*", re.IGNORECASE)
 
 
 def calls_in(text: str, names: frozenset[str]) -> list[Call]:
-    """Return the calls of functions with these names that `text`, JSON of one or several, holds."""
+    """Return the calls in `text`, the JSON of one or several, if their functions have one of these names."""
     decoder, calls, at = json.JSONDecoder(), list[Call](), _LABEL.match(text).end()  # type: ignore[union-attr]
     while at < len(text):
         try:
@@ -60,7 +60,7 @@ def _call_of(value: Any, names: frozenset[str]) -> Call | None:
 
 @dataclass
 class ModelText:
-    """Takes the pieces of an answer, and gives its sentences and calls. `names` are those of the functions on offer."""
+    """Turns the deltas of an answer into sentences and calls. `names` are the names of the offered functions."""
 
     names: frozenset[str] = frozenset()
     _raw: str = field(default="", repr=False)
@@ -72,7 +72,7 @@ class ModelText:
     _begun: bool = field(default=False, repr=False)
 
     def feed(self, text: str) -> Iterator[str | Call]:
-        """Yield the sentences and calls that are whole with `text`."""
+        """Yield the sentences and calls that `text` completes."""
         self._raw += text
         if not self._begun and self._raw.strip():
             self._begun = True
@@ -92,7 +92,7 @@ class ModelText:
         yield from self._sentences()
 
     def finish(self) -> Iterator[str | Call]:
-        """Yield what is left at the end of the answer."""
+        """Yield the rest at the end of the answer."""
         if self._closing is None:
             self._speech += self._raw
         else:
@@ -139,7 +139,7 @@ class ModelText:
 
 
 def _may_begin_a_tag(text: str) -> int:
-    """Return where the end of `text` may be the beginning of a tag; its length if nowhere."""
+    """Return the index at which the end of `text` may begin a tag; the length of `text` if there is none."""
     for start in range(max(0, len(text) - _LONGEST_TAG + 1), len(text)):
         tail = text[start:].lower()
         if any(tag.lower().startswith(tail) for tag in _CLOSING):

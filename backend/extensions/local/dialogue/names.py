@@ -26,16 +26,16 @@ _NO_PLACE = re.compile(
 
 
 def names_in(sentence: str) -> list[str]:
-    """Return the capitalised names within a sentence; its first word counts only if nothing else does."""
+    """Return the capitalised names within a sentence; its first word counts only if there is no other name."""
     inner = re.finditer(rf"(?<=[\w,;:] ){_NAME}", sentence)
     return [name for each in inner if not _NO_NAME.match(name := re.sub(r"['’]s$|[.]$", "", each[0]))]
 
 
 def places_in(sentence: str) -> list[str]:
-    """Return the places a sentence names, in its order, as one writes them; [] when there is none."""
+    """Return the places that a sentence names, in its order and with capitals; [] if there are none."""
     clean = _TAIL.sub("", TIME.sub(",", sentence).strip(" ?.!,"))
     if names := names_in(clean):
         return names
     found = _AFTER.search(clean)
-    parts = re.split(r"\s+and\s+(?:in\s+)?", found["rest"]) if found else []
+    parts = re.split(r"\s+and\s+(?:in\s+)?", found["rest"]) if found else []  # in lower case, a part may be no place
     return [part.strip(" ,").title() for part in parts if part and not _NO_PLACE.match(part) and len(part) <= 60]

@@ -1,8 +1,8 @@
-"""The specialist that a sentence is for: the one with a description and examples like it. Pure but for the vectors.
+"""The router finds the specialist for a sentence by descriptions and examples like it. Pure except for the vectors.
 
-Nothing here knows any domain. What the specialists say of themselves stands in the schema of the tool that asks them:
-a description and examples for each. A sentence is compared with each of theirs by vectors, which know that frost is
-cold, and by the phrases they share, which know that "where is my" asks for something said before.
+Nothing here knows any domain. The schema of the tool that asks the specialists has a description and examples for
+each. A sentence is compared with all of them by vectors, which know that frost is cold, and by shared phrases, which
+know that "where is my" asks for something said before.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from backend.extensions.local.dialogue.vectors import Vectors, encode
 from backend.extensions.local.runs import Runs
 
 UNSURE = -0.7
-"""A score below which no specialist is meant in particular. A sentence of their own has one near 1, any other -1."""
+"""The score below which no specialist is meant in particular. An own sentence scores near 1, any other near -1."""
 PLAIN = -0.5
 """The score from which a sentence is small talk."""
 LIKELY = 0.3
-"""The score from which a sentence that asks for nothing is a question for the one who takes all others."""
+"""The score from which a sentence that asks nothing is a question for the general specialist."""
 ASIDE = 0.0
-"""The score from which a sentence is for another person in the room: a question must not go unanswered."""
+"""The score from which a sentence is for another person in the room: high, so that no question goes unanswered."""
 NAMED = 0.2
 """The bonus for a sentence with a word of the domain's name."""
 SURENESS, WORDING = 1.0, 0.4
 """The weights of a transcript's specialist and of its word order; the sound counts 1."""
 STRANGE, NEUTRAL = -9.0, -5.0
-"""Logarithms of a word's probability: less counts as the first, and the second counts neither for nor against it."""
+"""Logarithms of a word's probability: a lower one counts as the first; the second counts neither for nor against."""
 SHRINKAGE = 0.1
-"""The regularisation: less fits each sentence, more fits what the sentences share."""
+"""The regularisation: a lower one fits each sentence, and a higher one fits what the sentences share."""
 _NAME = re.compile(r"(?<=[\w,;:] )(?!I\b)[A-Z](?=[a-z])[\w.'’-]*")
 _SHORTENED = re.compile(r"\b(what|how|who|where|when|that|there|it|here)['’]s\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-zA-Z]{2,}")
@@ -54,14 +54,14 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Specialist:
-    """One of several choices, and what it says of itself."""
+    """One of several choices, with its description and examples."""
 
     domain: str
     description: str = ""
     examples: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
-        """Return what is compared: its name, its examples, and its description part by part."""
+        """Return the texts that are compared: its name, its examples, and its description part by part."""
         parts = re.split(r"[;,:]\s*", self.description) if self.description else []
         return [self.domain.replace("_", " "), *self.examples, *parts]
 
@@ -75,18 +75,18 @@ class Routing:
     query_field: str
     specialists: tuple[Specialist, ...]
     general: str = ""
-    """The specialist for what no other takes; empty: none."""
+    """The specialist for questions that no other takes; empty: none."""
     flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Its boolean fields, each with the words for it that its description quotes."""
+    """The boolean fields of the tool, each with the words that its description quotes."""
 
     def arguments(self, domain: str, query: str) -> str:
-        """Return the call's JSON. Words that only set a flag are no part of the question."""
+        """Return the call's arguments as JSON. Words that only set a flag are no part of the question."""
         values: dict[str, Any] = {self.domain_field: domain}
         for name, said in self.flags:
             left = re.sub(
                 rf"[\s,.;–-]*(?:\band\s+)?\b(?:{'|'.join(map(re.escape, said))})\b{_UNTIL}", "", query, flags=re.I
             )
-            if said and left != query and _WORD.search(left):
+            if said and left != query and _WORD.search(left):  # a question is left without the flag's words
                 query, values[name] = left, True
         return json.dumps({**values, self.query_field: query}, ensure_ascii=False)
 
@@ -95,7 +95,7 @@ _UNTIL = r"(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W
 
 
 def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
-    """Return the first tool with a text to fill, and choices that its schema describes."""
+    """Return the first tool with a text field, and with choices that its schema describes; None if there is none."""
     for tool in tools:
         fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
         domain = next((name for name, schema in fields.items() if schema.get("oneOf")), None)
@@ -110,10 +110,10 @@ def routing_of(tools: Sequence[Mapping[str, Any]]) -> Routing | None:
 
 
 class Router:
-    """Learns to which specialist sentences belong, and finds that of any other: kernel ridge regression.
+    """Learns the specialists' sentences, and finds the specialist of any other, by kernel ridge regression.
 
-    Two sentences are alike by their vectors and by the words and phrases they share, each by half, squared: near ones
-    count for far more than many distant ones.
+    The likeness of two sentences is half by their vectors and half by the words and phrases that they share, squared: a
+    near sentence counts for far more than many distant ones.
     """
 
     def __init__(self, specialists: Sequence[Specialist]) -> None:
@@ -126,7 +126,7 @@ class Router:
         owners = np.array([self._domains.index(domain) for domain, _ in owned])
         counts = np.bincount(owners)
         alike = _sharpened(self._vectors @ self._vectors.T + self._phrases.among())
-        # who says little of itself counts more a sentence
+        # a specialist with few sentences gets more weight for each
         alike[np.diag_indices_from(alike)] += SHRINKAGE * np.sqrt(counts[owners] * len(counts) / len(owned))
         self._weights = np.linalg.solve(alike, 2.0 * (owners[:, None] == np.arange(len(counts))) - 1)
         self._runs = Runs(_words(text) for each in specialists for text in each.examples)
@@ -136,7 +136,7 @@ class Router:
         return _letters(sentence) in self._examples
 
     def scores(self, sentence: str) -> list[tuple[str, float]]:
-        """Return every domain with its score, the best first."""
+        """Return all domains with their scores, the best first."""
         alike = _sharpened(self._vectors @ _vectors([sentence])[0] + self._phrases.shared(sentence))
         words = words_of(sentence)
         named = np.array([bool(words & name) for name in self._names])
@@ -144,7 +144,7 @@ class Router:
         return sorted(zip(self._domains, scores, strict=True), key=lambda each: -each[1])
 
     def likeliest(self, heard: Sequence[tuple[str, float]]) -> str:
-        """Return which of several transcripts was said: each comes with the logarithm of its probability by its sound.
+        """Return the likeliest of several transcripts; each comes with the logarithm of its probability by its sound.
 
         A transcript that surely fits a specialist, with runs of words from its examples, counts for more.
         """
@@ -158,7 +158,7 @@ class Router:
 
 
 class Phrases:
-    """How much of their words, and of what two or three of them make, sentences share: tf-idf, cosine. Pure."""
+    """The share of common words, pairs and triples of words among sentences, by tf-idf and cosine. Pure."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         found = [_phrases(text) for text in texts]
@@ -175,11 +175,11 @@ class Phrases:
             self._holders[phrase] = (np.array([at for at, _ in holders]), np.array([weight for _, weight in holders]))
 
     def among(self) -> NDArray[np.float64]:
-        """Return how much each of the texts shares with each."""
+        """Return the share that each of the texts has in common with each."""
         return np.array([self.shared(text) for text in self._texts])
 
     def shared(self, text: str) -> NDArray[np.float64]:
-        """Return how much a text shares with each of them."""
+        """Return the share that a text has in common with each of them."""
         shared = np.zeros(len(self._texts))
         for phrase, weight in self._weighed(_phrases(text)):
             if phrase in self._holders:
@@ -188,7 +188,7 @@ class Phrases:
         return shared
 
     def _weighed(self, phrases: frozenset[str]) -> list[tuple[str, float]]:
-        """Return phrases with their weights, the rarer the heavier; their squares add up to one."""
+        """Return phrases with their weights; rarer ones weigh more, and the squares add up to one."""
         weights = {phrase: self._rarity.get(phrase, self._unknown) for phrase in phrases}
         length = math.sqrt(sum(weight**2 for weight in weights.values()))
         return [(phrase, weight / length) for phrase, weight in weights.items()]
@@ -209,24 +209,24 @@ def _specialist(described: Mapping[str, Any]) -> Specialist:
 
 
 def _sharpened(alike: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the similarity of sentences from the sum of two cosines; all sentences share a little."""
+    """Return the similarity of sentences by the sum of two cosines, without the little that all sentences share."""
     half = np.asarray(alike, np.float64) / 2
     return half * np.abs(half) + 0.1
 
 
 def _vectors(texts: Sequence[str]) -> Vectors:
-    """Return the texts' vectors without times and names: the place of a weather says nothing about the one to ask."""
+    """Return the vectors of the texts without times and names, which say nothing about the specialist to ask."""
     return encode([_NAME.sub("", TIME.sub("", _SHORTENED.sub(r"\1 is", text))) for text in texts])
 
 
 def _phrases(text: str) -> frozenset[str]:
-    """Return its words, and all twos and threes of them."""
+    """Return the text's words, and all pairs and triples of words."""
     words = _words(text)
     return frozenset(" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words) - size + 1))
 
 
 def _words(text: str) -> list[str]:
-    """Return its words without their endings, between marks of its begin and end; a name or a time is one word."""
+    """Return the text's words without endings, between start and end marks; a name or a time is one word."""
     plain = _NAME.sub(" _name ", TIME.sub(" _time ", text)).lower().replace("’", "'").replace("'s ", " is ")
     return ["^", *(_ENDING.sub("", word) for word in re.findall(r"[\w']+", plain)), "$"]
 
@@ -236,6 +236,6 @@ def _letters(text: str) -> str:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words that tell something, without their endings."""
+    """Return the text's words with a meaning of their own, without endings."""
     plain = (word.lower() for word in _WORD.findall(TIME.sub("", text)))
     return frozenset(_ENDING.sub("", word) for word in plain if word not in _COMMON)

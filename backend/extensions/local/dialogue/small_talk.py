@@ -1,6 +1,6 @@
-"""Small talk: what the Responder answers itself, immediately and briefly. Pure.
+"""Small talk: the remarks that the Responder answers itself, immediately and briefly. Pure.
 
-A kind is recognised by its pattern, or by being nearest to its examples among all that a sentence could be for.
+A kind is recognised by its pattern, or because its examples are nearer to the sentence than those of all others.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _PATTERNS: dict[Talk, str] = {
     ),
     Talk.YES: r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$",
 }
-"""Sure signs of the kinds that share their words with any sentence; the first that fits counts."""
+"""Patterns of the kinds with words that other sentences share; the first that fits counts."""
 _DEFINED: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-"""Examples and answers of kinds."""
+"""The examples and answers of the kinds."""
 SPECIALISTS = tuple(
     Specialist(kind, examples=tuple(defined["examples"])) for kind, defined in _DEFINED.items() if "examples" in defined
 )
-"""The kinds, to be compared with those who may be asked."""
+"""The kinds as specialists, to be compared with those that may be asked."""
 
 
 def talk_of(plain: str) -> Talk | None:
@@ -64,14 +64,14 @@ def talk_of(plain: str) -> Talk | None:
 
 
 def answer(kind: Talk, turn: int, now: datetime, last_said: str, specialists: Sequence[Specialist]) -> str:
-    """Return the answer to small talk in the caller's turn number `turn`; `specialists` are those to be asked."""
+    """Return the answer to small talk in turn number `turn`; `specialists` are those that may be asked."""
     words = wording.pick(_DEFINED[kind]["answers"], turn)
     said = last_said or "I have not said anything yet."
     return words.format(now=now, said=said, abilities=abilities(specialists), smarter=wording.SMARTER)
 
 
 def abilities(specialists: Sequence[Specialist]) -> str:
-    """Return what can be asked for: what is computed here, the names of those who may be asked, and an example."""
+    """Return the abilities in words: what is computed here, the names of the specialists, and an example."""
     names = [each.domain.replace("_", " ") for each in specialists]
     example = next((each.examples[0] for each in reversed(specialists) if each.examples), "")
     asks = f" You can ask me for {wording.joined(names, 'or')}" if names else ""

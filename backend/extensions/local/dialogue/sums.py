@@ -18,7 +18,7 @@ _M = rf"\$?{_N}"
 _SPEED = r"(?:(?:miles?|kilometers?|km) (?:per|an) hour|mph|km/h)\b"
 _EACH = rf"\b{_M} [\w ]+? (?:costs?|for|at|are|with|hold|have) {_M}\b.*?\b(?:each|apiece)\b"
 _PROBLEMS: tuple[tuple[str, str, str], ...] = (
-    # what a sentence says, the expression of its numbers, and how the value is said
+    # the pattern of a sentence, the expression of its numbers, and the words for the value
     (rf"{_EACH}.*\bchange\b.*?\b(?:from|for|out of|with) (?:a )?{_M}", "{2} - {0} * {1}", "The change is {}."),
     (_EACH, "{0} * {1}", "Together that is {}."),
     (rf"\b{_M}\b.*?\b{_M} ?(?:percent|%) (?:off|discount|less|cheaper)", "{0} * (100 - {1}) / 100", "That leaves {}."),
@@ -57,7 +57,7 @@ class Sum:
     words: str = "That is {}."
 
     def answer(self) -> str:
-        """Return the sentence with the value, or why there is none."""
+        """Return the sentence with the value, or with the reason why there is none."""
         try:
             value = float(computed(self.expression))
         except ToolFailed as failed:
@@ -71,7 +71,7 @@ def digits(text: str) -> str:
 
 
 def sum_in(sentence: str) -> Sum | None:
-    """Return what a sentence asks to be computed."""
+    """Return the sum that a sentence asks for; None if it asks for none."""
     plain = digits(re.sub(r"(?<=\d),(?=\d{3})", "", sentence.lower())).replace(",", " ").rstrip(" ?.!")
     plain = re.sub(r"\s+", " ", plain.replace("°", " degrees "))
     if converted := _conversion(plain):

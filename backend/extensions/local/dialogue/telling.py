@@ -16,16 +16,16 @@ from backend.extensions.local.dialogue.sums import sum_in
 Result = Mapping[str, Any]
 
 ASIDE = ("note", "sample", "citations", "calendar", "spoken")
-"""Values that stand beside what a tool has found or done."""
+"""The keys of a result that are not the tool's finding or deed."""
 _MOST = 5
-"""Entries that are said."""
+"""The most entries that are spoken."""
 SAMPLE = "That was sample data: live data cannot be reached from here."
 UNWORDED = "I got an answer that I cannot put into words."
 _NOT_NAMED = re.compile(r"^No \w+ was named\b.* Ask which (\w+) is meant")
 
 
 def worded(sentence: str, output: str) -> str:
-    """Return the words for a tool's output; a failure and a sample are named as such."""
+    """Return the words for a tool's output; they name a failure and sample data as such."""
     result = wording.read(output)
     if isinstance(result, str):
         return wording.spoken(result)
@@ -37,7 +37,7 @@ def worded(sentence: str, output: str) -> str:
         message = wording.spoken(str(error.get("message", "") if isinstance(error, Mapping) else error))
         if asks := _NOT_NAMED.search(message):
             return f"Which {asks[1]} do you mean?"
-        reason = wording.closed(message.partition(". ")[0])  # what follows is often advice to a model
+        reason = wording.closed(message.partition(". ")[0])  # the rest is often advice to a model
         return f"I am sorry, I could not find that out. {reason if message else ''}".strip()
     words = phrased(sentence, result) or UNWORDED
     is_sample = result.get("sample") is True or result.get("source") == "sample"
@@ -71,7 +71,7 @@ def _joined(entries: Sequence[Any]) -> str:
 
 
 def _line(entry: Any) -> str:
-    """Return one thing in a few words."""
+    """Return an entry in a few words."""
     if not isinstance(entry, Mapping):
         return str(entry)
     return next((str(entry[name]).rstrip(". ") for name in ("title", "text", "name") if entry.get(name)), "")

@@ -1,4 +1,4 @@
-"""Words for times in a sentence, found and taken apart; the tools read them. Pure."""
+"""The words for a time in a sentence are found and separated; the tools read them. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOUR = (
 _EVERY = rf"(?:every (?:day|weekday|morning|evening|week|month|year|{_WEEKDAY})|daily)"
 _ANY = rf"(?:{_AHEAD}|{_DAY}|{_HOUR}|{_EVERY})"
 TIME = re.compile(rf"\b(?:right now|(?<!from )now|{_ANY}(?:,? {_ANY})*)(?!\w)", re.IGNORECASE)
-"""A time as it is said, of any number of parts."""
+"""The pattern of a spoken time, of any number of parts."""
 _DAYS = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
 _HOURS = re.compile(rf"\b(?:{_HOUR})(?!\w)", re.IGNORECASE)
 _LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", re.IGNORECASE)
@@ -39,7 +39,7 @@ _LEADING = re.compile(r"^(?:on|for|by|over|in|at)\s+(?=\D)|^the\s+(?=weekend)", 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A sentence without the time it names, and that time; empty where it names none."""
+    """A sentence without the time that it names, and that time, which is empty if it names none."""
 
     text: str
     when: str = ""
@@ -52,12 +52,12 @@ class Timed:
 
     @property
     def has_hour(self) -> bool:
-        """Return whether it names an hour."""
+        """Return whether the time names an hour."""
         return bool(_HOURS.search(self.when))
 
 
 def timed(sentence: str) -> Timed:
-    """Return the sentence taken apart; of several times, the longest counts."""
+    """Return the sentence and its time, separated; of several times, the longest counts."""
     found = max(TIME.finditer(sentence), key=lambda each: len(each[0]), default=None)
     if found is None:
         return Timed(sentence)

@@ -14,9 +14,9 @@ from backend.extensions.local.dialogue.times import TIME
 from backend.extensions.local.dialogue.wording import without_courtesies
 
 FOLLOW_UP_WORDS = 5
-"""Words of a fragment, at most."""
+"""The most words of a fragment."""
 QUESTIONS_AT_ONCE = 3
-"""Questions of one sentence that are answered one by one."""
+"""The most questions of one sentence that are answered one by one."""
 _BEGINS = r"(?:what|who(?:m|se)?|where|when|why|how|which|am|is(?! \d)|are|was|were|do|does|did|can|could|will|would)"
 _NEXT_QUESTION = re.compile(
     r"(?:[,;]?\s+and(?:\s+(?:also|then))?\s+|[,?.!]\s+(?:and\s+|also\s+)?)"
@@ -27,16 +27,16 @@ _LEANS = re.compile(
     r"\b(?:between|whether|if|he|she|they|it|him|her|them|his|their|its|one|this)\b(?!'s\b)|^(?:i|i'm|my)\b|\bthat\W*$",
     re.IGNORECASE,
 )
-"""Words by which a question cannot stand without the one before it."""
+"""Words that make a question depend on the one before it."""
 _THAT = re.compile(r"^\w+ (?:about )?(?:that|it|this)\W*$")
 """An order about what was said last: "Forget that."."""
 _HALF = re.compile(r"^(?:and |so |but )?how (?:much|many)(?: \w+){1,2}$", re.IGNORECASE)
-"""A question without its verb, as it is heard before a pause: "How much paint? Do I need"."""
+"""A question without its verb, which a pause has cut off: "How much paint? Do I need"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Referral:
-    """For a specialist: one of the offered domains, and the whole question."""
+    """A question for a specialist: one of the offered domains, and the whole question."""
 
     domain: str
     query: str
@@ -70,7 +70,7 @@ def understand(
 ) -> Talk | Referral:
     """Return the intent of `words`; `last` is the question before, for fragments such as "and in Paris?".
 
-    `general` is the specialist for what no other takes.
+    `general` is the specialist for questions that no other takes.
     """
     sentence = words.strip()
     plain = sentence.lower().replace("’", "'")
@@ -79,14 +79,14 @@ def understand(
     if lead := _LEAD.match(sentence):
         rest = sentence[lead.end() :]
         wish = understand(rest[0].upper() + rest[1:], specialists, last, general=general)
-        if isinstance(wish, Referral) and (len(rest.split()) > 2 or "?" in rest):
+        if isinstance(wish, Referral) and (len(rest.split()) > 2 or "?" in rest):  # fewer words belong to the lead
             return wish
     if (talk := small_talk.talk_of(plain)) is not None:
         return talk
-    router = router_of((*specialists, *small_talk.SPECIALISTS))
+    router = router_of((*specialists, *small_talk.SPECIALISTS))  # before, sure signs count; a fragment needs `last`
     scores = router.scores(without_courtesies(sentence) or sentence)
     best, score = next(each for each in scores if each[0] != Talk.OTHERS or each[1] >= ASIDE)
-    if last is not None and best == last.domain and _THAT.match(plain):
+    if last is not None and best == last.domain and _THAT.match(plain):  # "that" is the last question
         return Referral(last.domain, f"{sentence.rstrip('.!')}: {last.query}")
     if last is not None and not router.is_example(sentence) and (whole := completed(sentence, last.query)):
         return Referral(last.domain, whole)
@@ -110,19 +110,19 @@ def questions_in(words: str, specialists: Sequence[Specialist], general: str = "
 
 
 def _stands_alone(part: str) -> bool:
-    """Return whether a part of a sentence can be a question: not "think hard", nor a time alone."""
+    """Return whether a part of a sentence can be a question; "think hard" and a time alone cannot."""
     return len(re.findall(r"\w+", TIME.sub("", part))) > 2 and not (_LEANS.search(part) or is_half(part))
 
 
 def is_half(words: str) -> bool:
-    """Return whether what was said is a question that its speaker goes on with."""
+    """Return whether the words are a question that its speaker has not finished."""
     return _HALF.match(words.strip(" ,.?!")) is not None
 
 
 def completed(words: str, before: str) -> str:
-    """Return the question before with what a fragment names put in; '' for what is no fragment.
+    """Return the question before, with the name or time of a fragment put in; '' if the words are no fragment.
 
-    "And tomorrow?" changes its time, "what about Boston?" the name in it, or else what it is about.
+    "And tomorrow?" changes its time; "what about Boston?" changes the name in it, or else its object.
     """
     found = _FRAGMENT.match(words.strip(" .?!"))
     if found is None or len(found["rest"].split()) > FOLLOW_UP_WORDS or _CLAUSE.match(found["rest"]):

@@ -1,7 +1,7 @@
 """Sentence vectors from the token vectors in WordLlama's wheel, 16 MB: the mean of a text's tokens, at unit length.
 
-They need neither network nor key. They are good for finding texts about the same thing, and below a large model
-otherwise.
+They need neither network nor key. They find texts about the same thing well, and are worse than a large model's
+vectors otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 256
 def encode(texts: Sequence[str]) -> Vectors:
     """Return one row of 256 numbers for each text, of length 1; zeros for a text without a word.
 
-    Where WordLlama has no wheel, all are zeros, and sentences are compared by the words they share.
+    If WordLlama has no wheel, all are zeros, and sentences are compared by the words that they share.
     """
     lookup = _lookup()
     if lookup is None:
@@ -37,7 +37,7 @@ def encode(texts: Sequence[str]) -> Vectors:
 
 
 class LocalEmbeddings:
-    """The vectors for `POST /embedding`. It embeds one text at a time, so that other threads get their turn."""
+    """The vectors for `POST /embedding`. Texts are embedded one at a time, so that other threads get their turn."""
 
     model = "wordllama-l2-supercat-256"
 
@@ -48,13 +48,13 @@ class LocalEmbeddings:
 
 
 def local_embeddings() -> LocalEmbeddings | None:
-    """Return the embedder; None where WordLlama is not installed."""
+    """Return the embedder; None if WordLlama is not installed."""
     return LocalEmbeddings() if find_spec("wordllama") else None
 
 
 @cache
 def _lookup() -> Callable[[list[str]], Vectors] | None:
-    """Load the model, which takes half a second, once; None where it is not installed."""
+    """Load the model once, which takes half a second; return None if it is not installed."""
     try:
         import wordllama  # only on first use
     except ImportError:

@@ -1,4 +1,4 @@
-"""A sentence's verb and time show what it wants done, about what, and when. Pure."""
+"""The wish of a sentence: its verb and time show the action, the subject and the time that it wants. Pure."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Wish:
 
     kind: Kind
     subject: str
-    """The thing to create, or the words that name an existing one."""
+    """The entry to create, or the words that name an existing one."""
     time: Timed
     target: str = ""
-    """To when something is moved."""
+    """The time to which an entry is moved."""
 
 
 def plain_of(sentence: str) -> str:
-    """Return a sentence without courtesies, and begun as most people begin it."""
+    """Return a sentence without courtesies, and with the usual words at its beginning."""
     plain = without_courtesies(sentence)
     for said, meant in _SAME.items():
         plain = said.sub(meant, plain)
@@ -67,10 +67,10 @@ def plain_of(sentence: str) -> str:
 
 
 def wish_of(sentence: str) -> Wish:
-    """Return what a sentence wants: what it begins with decides; a question asks, and a statement is to be kept."""
+    """Return the wish of a sentence. Its beginning decides: a question is to find, and a statement is to be kept."""
     plain = plain_of(sentence)
     kind = _begun(plain) or _begun(timed(plain).text.lstrip(" ,"))
-    if kind is None and (ASKS.search(plain) or ASKS.search(sentence)):
+    if kind is None and (ASKS.search(plain) or ASKS.search(sentence)):  # `plain` may lack the words that ask
         return Wish(Kind.FIND, "", timed(plain))
     kind = kind or Kind.MAKE
     moved = _TARGET.search(plain) if kind is Kind.CHANGE else None

@@ -1,7 +1,7 @@
-"""The answers without a language model: small talk, sums, units and the clock, and the tools a sentence calls for.
+"""The answers without a language model: small talk, sums, units and the clock, and the tools that a sentence needs.
 
-It reads what was said, the schemas of the tools on offer, and their results. It reads no prompt. It says plainly when a
-request would need a language model.
+The dialogue reads what was said, the schemas of the offered tools, and their results. It reads no prompt. It says
+plainly when a request would need a language model.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from backend.realtime.serving.effects import Order
 from backend.realtime.serving.parts import Call
 
 SILENCE = "wait_for_user"
-"""The tool by which it stays silent, where it is on offer."""
+"""The tool by which the dialogue stays silent, if it is offered."""
 FRAGMENT_WORDS = 2
-"""Words of an utterance that belongs to the one before it, at most."""
+"""The most words of an utterance that belongs to the one before it."""
 UNKNOWN = f"That takes a language model, and none is connected. {small_talk.abilities(())} {wording.SMARTER}"
 SPEAKERS = ("user", "assistant")
 Message = Mapping[str, Any]
 
 
 class PlainDialogue:
-    """Answers without a model. One for all connections; it keeps nothing of what is said."""
+    """The dialogue without a model. One serves all connections; it keeps nothing of what is said."""
 
     name = "no language model"
 
     def __init__(self, clock: Callable[[], datetime] = datetime.now) -> None:
         self._clock = clock
         self._specialists: tuple[Specialist, ...] = ()
-        """The router of the last call; as a rule it is the same in all calls."""
+        """The specialists of the last call; as a rule they are the same in all calls."""
 
     async def warm_up(self) -> None:
         """Load the vectors."""
@@ -56,7 +56,7 @@ class PlainDialogue:
         """Follow `Dialogue`."""
         if routing := routing_of(order.tools):
             self._specialists = routing.specialists
-        # in a thread: what new examples teach takes a third of a second
+        # in a thread: to learn new examples takes a third of a second
         thought = await asyncio.to_thread(reply_to, order, self._clock())
         for sentence in wording.sentences(thought.text):
             yield sentence
@@ -77,7 +77,7 @@ def reply_to(order: Order, now: datetime) -> Thought:
 
 
 def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetime) -> Thought:
-    """Return what follows in a chat completion: the words for results, if any came since the question, or a reply."""
+    """Return the answer of a chat completion: the words for results that came since the question, or a reply."""
     said = [(str(each["role"]), text_of(each.get("content"))) for each in messages if each.get("role") in SPEAKERS]
     functions = [tool["function"] for tool in tools if tool.get("type") == "function"]
     sentence = next((text for role, text in reversed(said) if role == "user"), "")
@@ -88,7 +88,7 @@ def complete(messages: Sequence[Message], tools: Sequence[Message], now: datetim
     if routing_of(functions) is None:  # a Thinker's own question
         return calls_for(sentence, functions) or _computed(sentence)
     reply = respond(of_messages(said), functions, now)
-    return Thought(calls=reply.calls) if reply.calls else reply  # a typed turn shows who is asked
+    return Thought(calls=reply.calls) if reply.calls else reply  # a typed turn shows which Thinker is asked
 
 
 def respond(conversation: DialogueContext, tools: Sequence[Mapping[str, Any]], now: datetime) -> Thought:
@@ -100,17 +100,17 @@ def respond(conversation: DialogueContext, tools: Sequence[Mapping[str, Any]], n
     called = named_in(conversation.newest, others) if routing else others
     if called and (thought := calls_for(conversation.newest, called)):
         return thought
-    wish = _wish(conversation, routing)
+    wish = _wish(conversation, routing)  # speech to other people needs no answer
     if wish is Talk.OTHERS and conversation.spoken and any(tool["name"] == SILENCE for tool in tools):
         return Thought(calls=(Call(SILENCE, "{}"),))
     specialists = [each for each in routing.specialists if each.domain != routing.general] if routing else []
-    if isinstance(wish, Talk) and (routing or wish is not Talk.OTHER):
+    if isinstance(wish, Talk) and (routing or wish is not Talk.OTHER):  # `OTHER` without specialists may be a sum
         return Thought(small_talk.answer(wish, conversation.turn, now, conversation.last("assistant"), specialists))
     return _answered(wish, conversation, routing)
 
 
 def _answered(wish: Talk | Referral, conversation: DialogueContext, routing: Routing | None) -> Thought:
-    """Return what can be computed here, else the questions to the specialists."""
+    """Return the value if it can be computed here, else the questions to the specialists."""
     if routing is None or not isinstance(wish, Referral):
         return _computed(conversation.newest)
     if wish.domain == routing.general and (asked := sum_in(wish.query)):
@@ -140,19 +140,19 @@ def _wish(conversation: DialogueContext, routing: Routing | None) -> Talk | Refe
     last = conversation.asked(routing) if routing else None
     wish = understand(conversation.newest, specialists, last, general=general)
     fragment = len(conversation.newest.split()) <= FRAGMENT_WORDS or PREPOSITION.match(conversation.newest)
-    if len(conversation.utterances) > 1 and (
+    if len(conversation.utterances) > 1 and (  # a pause has divided the sentence
         wish in (Talk.OTHER, Talk.NOTHING)
         or (fragment and isinstance(wish, Referral))
         or is_half(conversation.utterances[-2])
     ):
         wish = understand(conversation.joined, specialists, last, general=general)
-    if wish is Talk.YES and last and wording.asks_consent(conversation.last("assistant")):
+    if wish is Talk.YES and last and wording.asks_consent(conversation.last("assistant")):  # the yes repeats it
         return Referral(last.domain, f"Yes, {last.query[:1].lower()}{last.query[1:]}")
     return wish
 
 
 def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return the newest round's tool results, if it is our turn to go on: the tool's name and the result's text."""
+    """Return the newest round's results, if the assistant is next: each tool's name and the text of its result."""
     calls = [call for message in messages for call in message.get("tool_calls") or []]
     names = {call.get("id"): (call.get("function") or {}).get("name", "") for call in calls}
     newest = [*takewhile(lambda each: each.get("role") == "tool", reversed(messages))][::-1]

@@ -34,12 +34,12 @@ def dictated(instructions: str) -> str:
 
 
 def purpose(name: str, instructions: str, *, turn: int) -> str:
-    """Return the words for a reply of a special purpose, '' when it is not special."""
+    """Return the words for a reply of a special purpose; '' for any other purpose."""
     return (dictated(instructions) or pick(PURPOSES[name], turn)) if name in PURPOSES else ""
 
 
 def news(instructions: str, notes: Sequence[str]) -> str:
-    """Return the notes with these numbers (`Tell the news 1 and 2.`), introduced; shortened when it is said again."""
+    """Return the notes with the numbers in `Tell the news 1 and 2.`, introduced; a repetition is shortened."""
     asked = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
     wanted = asked[1].split(" and ") if asked else []
     found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]
@@ -53,12 +53,12 @@ def news(instructions: str, notes: Sequence[str]) -> str:
 
 
 def asks_consent(words: str) -> bool:
-    """Return whether they ask for consent; a question that was cut short asks, too."""
+    """Return whether the words ask for consent; a question that was cut short does, too."""
     return words.startswith("Shall I ") or YES_OR_NO in words
 
 
 def question_of_consent(wish: str) -> str:
-    """Asks whether to do what `wish` says."""
+    """Return the question whether to carry out `wish`."""
     wish = without_courtesies(wish)
     return f"Shall I {wish[:1].lower()}{wish[1:]}? {YES_OR_NO}"
 
@@ -69,7 +69,7 @@ def without_courtesies(sentence: str) -> str:
 
 
 def read(text: str) -> object:
-    """The value of JSON text; the text itself when it is none."""
+    """Return the value of JSON text, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -77,37 +77,37 @@ def read(text: str) -> object:
 
 
 def spoken(text: str) -> str:
-    """Text without what cannot be spoken: markup, bullets; of a link the name of its site."""
+    """Return text without markup and bullets, which cannot be spoken; a link becomes the name of its site."""
     text = re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"https?://(?:www\.)?([\w.-]*\w)[^\s<>]*?(?=[.,;:!?)]*(?:\s|$))", r"\1", text)
     text = re.sub(r"^\s*(?:[-*•]|\d+[.)]|#+)\s+", "", text, flags=re.MULTILINE)
-    text = re.sub(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)", "", text)  # the name of a setting keeps its lines
+    text = re.sub(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)", "", text)  # the name of a setting keeps its underscores
     return re.sub(r"\s+", " ", text).strip()
 
 
 def sentences(text: str) -> list[str]:
-    """The text sentence by sentence, so that speaking can begin with the first."""
+    """Return the sentences of a text, so that speaking can begin with the first."""
     ends = [found.end() for found in SENTENCE_END.finditer(text)]
     parts = (text[start:end].strip() for start, end in itertools.pairwise((0, *ends, len(text))))
     return [part for part in parts if part]
 
 
 def closed(text: str) -> str:
-    """With a full stop, unless it ends in a mark of its own."""
+    """Return text with a full stop, unless it ends in a mark of its own."""
     return text if text[-1:] in ".?!" else f"{text}."
 
 
 def as_sentence(text: str) -> str:
-    """With a capital and a full stop, unless it ends in a mark of its own."""
+    """Return text with a capital, and with a full stop unless it ends in a mark of its own."""
     return closed(text[:1].upper() + text[1:])
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:
-    """'a, b and c'."""
+    """Return the names as a list in words: 'a, b and c'."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def pick(choices: Sequence[str], turn: int) -> str:
-    """Another choice each turn, in order."""
+    """Return another choice each turn, in order."""
     return choices[turn % len(choices)]

@@ -1,8 +1,8 @@
 """Beam search follows several transcripts in parallel, and returns the likeliest as a whole. Pure.
 
-The likeliest token at each place, taken immediately (greedy search), is often wrong where another one is nearly as
-likely and the words behind it fit better. The caller computes the model and hands in the log-probabilities that follow
-each path; `extend` says from which paths the next ones come.
+Greedy search takes the likeliest token at each place. It is often wrong if another one is nearly as likely and the
+words after it fit better. The caller computes the model and passes the log-probabilities after each path; `extend`
+returns the paths from which the next ones come.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 from backend.extensions.local.recognition.expected import END, ExpectedPhrases
 
 WIDTH = 6
-"""Paths followed in parallel, at most. Two cost the model as much as eight."""
+"""The most paths that are followed in parallel. Two cost the model as much as eight."""
 SUCCESSORS = 8
-"""Tokens looked at behind each path."""
+"""The number of tokens that are considered after each path."""
 BEHIND = 5.0
-"""How far behind the best path another is given up: below a hundredth of its probability."""
+"""The distance from the best path at which another is given up: below a hundredth of its probability."""
 WITHIN = 3.0
-"""How far behind the best whole transcript another may still be chosen: at a twentieth of its probability."""
+"""The distance from the best whole transcript at which another is still kept: a twentieth of its probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A transcript that is begun, or whole."""
+    """A transcript, whole or only begun."""
 
     tokens: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
     """The log-probability of each token by its sound alone, and of the end."""
     score: float = 0.0
-    """The sum of them, with the bonus of expectation."""
+    """The sum of `chances`, with the bonus of expectation."""
     word: float = 0.0
-    """How likely its last word is by expectation."""
+    """The log-probability of its last word by expectation."""
 
 
 class BeamSearch:
@@ -43,16 +43,14 @@ class BeamSearch:
     def __init__(self, expected: ExpectedPhrases, width: int = WIDTH) -> None:
         self._expected = expected
         self._width = width
-        # What is expected gains with each word, and would never end; a single path looks for no other.
+        # An expected path gains with each word, and would never end; a single path has no others.
         self._within = 0.0 if expected or width == 1 else WITHIN
         self.paths = [Path()]
         self._ended: list[Path] = []
 
     def extend(self, likely: NDArray[np.float32]) -> list[int]:
-        """Take the log-probabilities of what follows each path, a row each; return which path each new one extends.
-
-        Nothing is returned when no path goes on.
-        """
+        """Take the log-probabilities of the next token, a row for each path. Return the row of the path that each new
+        path extends; [] if no path goes on."""
         tops = np.argpartition(likely, -SUCCESSORS, axis=1)[:, -SUCCESSORS:]
         found = [
             (self._longer(path, int(token), float(likely[row, token])), row)
@@ -60,7 +58,7 @@ class BeamSearch:
             for token in tops[row]
             if path.tokens
             or token != END
-            or token == likely[row].argmax()  # a sound has words unless nothing is likelier
+            or token == likely[row].argmax()  # speech has words unless no word is likelier than the end
         ]
         found.sort(key=lambda each: -each[0].score)
         least = max([found[0][0].score - BEHIND, *map(self._bound, self._ended)])
@@ -83,7 +81,7 @@ class BeamSearch:
         return sorted(self._ended, key=lambda path: -path.score) or self.paths[:1]
 
     def _bound(self, ended: Path) -> float:
-        """Return the score that other paths need beside an ended one; without speech, there are none."""
+        """Return the score that other paths need beside an ended one; beside an empty one, no score is enough."""
         return ended.score - (self._within if ended.tokens else 0.0)
 
     def _longer(self, path: Path, token: int, chance: float) -> Path:

@@ -1,4 +1,4 @@
-"""Choose the recognizer that this machine can run, and for how many calls."""
+"""The choice of the recognizer that this machine can run, and of the number of calls."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ log = logging.getLogger(__name__)
 
 MOONSHINE, SPHINX = "Moonshine base", "pocketsphinx (basic)"
 CORES_A_PROCESS = 4
-"""Cores from which a second process is worth its memory."""
+"""The number of cores from which a second process is worth its memory."""
 MOST_PROCESSES = 4
 CALLS_A_CORE = 1.0
-"""Local calls that a core can carry: see "Without a provider" in benchmarks/NOTES.md."""
+"""The number of local calls that a core can carry: see "Without a provider" in benchmarks/NOTES.md."""
 
 
 def open_recognizer() -> tuple[PooledRecognizer, SpeechPool]:
     """Return the best recognizer that is installed, and its pool, which the caller starts and closes.
 
-    Raises `MissingLibrary` where there is none.
+    Raises `MissingLibrary` if there is none.
     """
     name, engine = _engine()
     pool = SpeechPool("speech recognition", engine, limits(cores()))
@@ -34,19 +34,19 @@ def open_recognizer() -> tuple[PooledRecognizer, SpeechPool]:
 def limits(cores: int) -> PoolLimits:
     """Return the processes and threads of recognition for a number of cores.
 
-    On two cores one thread decodes, and the other core is left to everything else.
+    On two cores, one thread decodes, and the other core is free for all other work.
     """
     processes = max(1, min(MOST_PROCESSES, cores // CORES_A_PROCESS))
     return PoolLimits(workers=processes, threads=1 if cores <= 2 else 2)
 
 
 def usual_calls(cores: int) -> int:
-    """Return how many parallel local calls suit a number of cores: the default of LOCAL_CALLS."""
+    """Return the number of parallel local calls for a number of cores: the default of LOCAL_CALLS."""
     return max(1, round(cores * CALLS_A_CORE))
 
 
 def cores() -> int:
-    """Return the cores this process may run on."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,8 +1,8 @@
-"""A brief utterance is expected to be one of few phrases: how much likelier that makes a token. Pure.
+"""The expectation that a brief utterance is one of few phrases makes some tokens likelier. Pure.
 
-Which token follows which ones in the phrases is counted (`runs.py`). A word counts by all its tokens together: one
-that is likely by these counts gains, one that is not loses a little, both within
-bounds. So "sure" wins over "share", which sounds nearly the same. The end neither gains nor loses.
+`runs.py` counts the tokens that follow others in the phrases. A word counts by all its tokens together: a word that is
+likely by these counts gains, and any other loses a little, both within bounds. So "sure" wins over "share", which
+sounds nearly the same. The end neither gains nor loses.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from backend.extensions.local.recognition.tokens import Vocabulary
 from backend.extensions.local.runs import ORDER, Runs
 
 START, END = 1, 2
-"""The tokens before the first and after the last."""
+"""The tokens before the first word and after the last."""
 WEIGHT = 0.8
 """The weight of expectation; the sound counts 1. A murmur has little sound."""
 LEAST, NEUTRAL = -9.0, -7.0
-"""Logarithms of probabilities: less counts as this, and a word that has this much neither gains nor loses."""
+"""Logarithms of probabilities: a lower one counts as `LEAST`; a word with `NEUTRAL` neither gains nor loses."""
 MOST_REMEMBERED = 50_000
 
 
 class ExpectedPhrases:
-    """The runs of tokens in some phrases; without any, nothing gains or loses."""
+    """The runs of tokens in some phrases; without phrases, no word gains or loses."""
 
     def __init__(self, phrases: Sequence[str], tokens: Vocabulary) -> None:
         self._runs = Runs(
@@ -36,9 +36,9 @@ class ExpectedPhrases:
         return len(self._runs)
 
     def worth(self, before: Sequence[int], word: float, token: int) -> tuple[float, float]:
-        """Return what a token adds to a path after others, and the log-probability of the word it belongs to so far.
+        """Return the bonus of a token after `before`, and the log-probability of its word so far.
 
-        `word` is that of the word that the tokens before end with.
+        `word` is the log-probability of the word with which `before` ends.
         """
         if token == END or not self._runs:
             return 0.0, 0.0

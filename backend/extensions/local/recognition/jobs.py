@@ -13,7 +13,7 @@ class AudioJob(msgspec.Struct, array_like=True, frozen=True):
     draft: tuple[int, ...] = ()
     """The tokens of an earlier, shorter part of it; empty where the engine gave none."""
     expected: tuple[str, ...] | None = None
-    """The phrases that a brief utterance most often is; None: words for the page, computed as quickly as possible."""
+    """The usual phrases of a brief utterance; None: the words are for the page, and are computed quickly."""
 
 
 class RecognizedWords(msgspec.Struct, array_like=True, frozen=True):
@@ -26,7 +26,7 @@ class RecognizedWords(msgspec.Struct, array_like=True, frozen=True):
     log_probability: float = 0.0
     """The log-probability of the least certain unit; 0 if the engine does not report it."""
     others: tuple[tuple[str, float], ...] = ()
-    """Other words that were nearly as likely, with how much less: the difference of log-probabilities."""
+    """Other words that were nearly as likely, each with its difference of log-probabilities."""
 
 
 encode = msgspec.msgpack.Encoder().encode

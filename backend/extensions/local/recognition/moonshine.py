@@ -1,4 +1,4 @@
-"""The Moonshine engine of a recognition process: audio in, words out, and no words for audio without speech."""
+"""The Moonshine engine of a recognition process turns audio into words, and audio without speech into none."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from backend.media.frame import BYTES_PER_MS, SAMPLE_RATE
 from backend.media.resample import resample
 
 LEAST_LOG_PROBABILITY = -1.4
-"""Mean of the tokens below which the words are a guess."""
+"""The mean of the tokens' log-probabilities below which the words are a guess."""
 MOST_REPEATS = 5
-"""How often a few tokens may come again in a row; a decoder that has lost its way says them until it is stopped."""
+"""The most repetitions of a few tokens in a row; a decoder that has lost its way repeats them until it is stopped."""
 LOUDNESS = 0.06
-"""RMS of the louder half of what the model gets, full scale being 1."""
+"""The RMS of the louder half of the model's input; full scale is 1."""
 MOST_GAIN = 30.0
 FAINT_NOISE = np.random.default_rng(0).standard_normal(RATE // 10).astype(np.float32) / 1000
 """A tenth of a second at -60 dBFS."""
 MOST_OTHERS = 7
-"""Other transcripts that are handed on."""
+"""The most other transcripts that are passed on."""
 LEAST_ECHO = 4
-"""Vocabulary from which a repeated beginning is the decoder's echo."""
+"""The number of tokens from which a repeated beginning is the decoder's echo."""
 FASTEST = 4.5
-"""Vocabulary a second of quick speech; a decoder that says everything twice has more."""
+"""The tokens in a second of quick speech; a decoder that repeats everything has more."""
 
 BRIEF = 1100 * BYTES_PER_MS
-"""Bytes with what is kept on either side, of some 700 ms of voice: one word or two."""
+"""The bytes of some 700 ms of voice with the margins on both sides: one word or two."""
 MOST_LOSS = 3.1
-"""How much less likely by its sound (a logarithm) the expected transcript may be than the free one.
+"""The most that the expected transcript may lose by its sound against the free one, as a logarithm.
 "Sure" for "share" loses 3.0, "right" for "rate" 2.9; "thank you very much" for "how much" loses 4.7 and more, "one
-time" for "what time" 5.6, "right" where "rate" was said 6.3."""
+time" for "what time" 5.6, "right" if "rate" was said 6.3."""
 
 
 class MoonshineEngine:
     """The engine for `speech_worker`."""
 
     def __init__(self) -> None:
-        """Load. Raises `MissingLibrary`."""
+        """Load the model. Raises `MissingLibrary`."""
         self._model = MoonshineModel(threads=int(os.environ.get("SPEECH_THREADS", "1")))
 
     def __call__(self, payload: bytes) -> Iterator[bytes]:
-        """Yield b"" after each step, and the `RecognizedWords` at last."""
+        """Yield b"" after each step, and the encoded `RecognizedWords` at the end."""
         hearing, model = decode_hearing(payload), self._model
         pcm = voiced_part(hearing.pcm)
         if not pcm:
@@ -67,14 +67,14 @@ class MoonshineEngine:
                     break
             yield b""
         chosen, heard = chosen_of(*outcomes), RecognizedWords()
-        if is_brief:  # what they are is expected, and nothing else is to be made of them
+        if is_brief:  # a brief utterance is a usual phrase, so no router may choose another transcript
             chosen = replace(chosen, others=())
         if is_believable(outcomes[0]) or is_believable(chosen):
             heard = _heard(model, chosen, len(samples) / RATE)
         yield encode(heard)
 
     def stop(self) -> None:
-        """Break off what is computed within milliseconds: words while the caller speaks never delay the final ones."""
+        """Stop the computation within milliseconds, so that words for the page never delay the final ones."""
         self._model.stop()
 
 
@@ -82,7 +82,7 @@ load = MoonshineEngine
 
 
 def _searches(hearing: AudioJob, tokens: Vocabulary, *, is_brief: bool) -> list[BeamSearch]:
-    """Return the searches: one path for words for the page, otherwise many, first without expectation, then with it."""
+    """Return the searches: one path for the page's words; for final words, many, without and then with expectation."""
     free = _expected((), tokens)
     if hearing.expected is None:
         return [BeamSearch(free, width=1)]
@@ -102,7 +102,7 @@ def chosen_of(free: Decoded, expected: Decoded | None = None) -> Decoded:
 
 
 def _chance(decoded: Decoded) -> float:
-    """The logarithm of the probability of all its tokens and of the end, by the sound alone."""
+    """Return the log-probability of all tokens and of the end, by the sound alone."""
     return decoded.log_probability * (len(decoded.tokens) + 1)
 
 
@@ -122,10 +122,10 @@ def _letters(text: str) -> str:
 
 
 def prepared(pcm: bytes) -> Samples:
-    """Return 24 kHz PCM16 as the model wants it: 16 kHz, not too quiet, and with an end.
+    """Return 24 kHz PCM16 as the model needs it: at 16 kHz, not too quiet, and with an end.
 
-    An utterance that breaks off is said twice by the decoder. The end is a faint noise, since a silence of zeros, which
-    no microphone gives, makes the encoder hear nothing at all now and then.
+    The decoder repeats an utterance that breaks off. The end is a faint noise: with zeros, which no microphone gives,
+    the encoder sometimes hears nothing at all.
     """
     sound = np.frombuffer(resample(pcm, SAMPLE_RATE, RATE), "<i2").astype(np.float32) / 32768
     loud = np.sort(sound**2)[len(sound) // 2 :]
@@ -134,7 +134,7 @@ def prepared(pcm: bytes) -> Samples:
 
 
 def is_believable(decoded: Decoded) -> bool:
-    """Return whether the words were said, as far as the decoder's own doubts and repetitions tell."""
+    """Return whether the words were probably said, by the decoder's log-probabilities and repetitions."""
     return decoded.log_probability >= LEAST_LOG_PROBABILITY and not is_repetitive(decoded.tokens)
 
 
@@ -150,7 +150,7 @@ def is_repetitive(tokens: Sequence[int]) -> bool:
 
 
 def without_echo(tokens: tuple[int, ...], seconds: float) -> tuple[int, ...]:
-    """Return the tokens without a second run of all of them, whole or begun, if they are too many for the time."""
+    """Return the tokens without a repetition of all of them, whole or begun, if they are too many for the time."""
     if len(tokens) <= FASTEST * seconds:
         return tokens
     for period in range(LEAST_ECHO, len(tokens) - 1):

@@ -1,4 +1,4 @@
-"""Find the model of the package moonshine-cpp without importing it: it would load libraries of its own."""
+"""The model's files in the package moonshine-cpp, which is not imported: it would load libraries of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENCODER, DECODER, TOKENS = "encoder_model.ort", "decoder_model_merged.ort", "tok
 
 
 def find() -> dict[str, Path]:
-    """Return the model's files by name. Raises `MissingLibrary` where the package is not installed whole."""
+    """Return the model's files by name. Raises `MissingLibrary` if the package, or a file of it, is missing."""
     try:
         distribution = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:

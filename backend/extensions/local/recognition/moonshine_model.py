@@ -1,19 +1,19 @@
 """The Moonshine base model for English: 16 kHz samples in, tokens out. Pure computation, for a process of its own.
 
-An encoder turns samples into one vector for each 24 ms; a decoder says one token after another, attending to these
+An encoder turns samples into one vector for each 24 ms; a decoder gives one token after another, attending to these
 vectors and to the tokens before. Source: Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and
 Voice Commands" (2024). The files are those of the package moonshine-cpp, which is never imported: it would load
 libraries of its own.
 
-**Weights.** They are 8-bit integers, and the files' graphs turn all of them into floats before each token: most of the
-time and memory. onnxruntime does that once, and writes the floats into a file that is mapped into memory.
+**Weights.** They are 8-bit integers, and the files' graphs turn all of them into floats before each token, which takes
+most of the time and memory. Here onnxruntime does it once, and writes the floats into a file that is memory-mapped.
 
 **Drafts.** A decoder step costs the same for one token as for twenty, since it is bounded by reading the weights. So
 the tokens of an earlier, shorter piece of the same utterance are given in one step: the decoder confirms them as far as
-it would have said the same, and says the rest. The outcome is the same as without a draft.
+it would have given the same, and gives the rest. The outcome is the same as without a draft.
 
-**Search.** Words for the page, while the caller speaks, are searched greedily. What may be final is searched with
-several transcripts side by side (`beam.py`) and with what callers are expected to say (`expected.py`).
+**Search.** A greedy search finds the words for the page while the caller speaks. A search for words that may be final
+follows several transcripts side by side (`beam.py`) and expects usual phrases (`expected.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ FATAL = 4
 RATE = 16_000
 """Samples per second."""
 TOKENS_PER_S = 6.5
-"""English has no more; a decoder that says more repeats itself. Source: the model's own documentation."""
+"""The most tokens in a second of English; a decoder that gives more repeats itself (the model's documentation)."""
 LEAST_TOKENS = 3
 SHORTEST = RATE // 2
-"""Samples below which silence is added: the encoder was not trained with less."""
+"""The number of samples below which silence is added: the encoder was not trained with fewer."""
 LAYERS, HEADS, HEAD_SIZE = 8, 8, 52
 WEIGHTS, PAGE = "session.optimized_model_external_initializers", 4096
-"""The name under which onnxruntime saves large weights, and the least bytes of those."""
+"""The option by which onnxruntime saves large weights in a file, and the fewest bytes of a large weight."""
 
 Samples = NDArray[np.float32]
 Values = Sequence[ort.OrtValue]
@@ -60,21 +60,21 @@ class Decoded:
 
     tokens: tuple[int, ...]
     log_probability: float
-    """Mean over the tokens and the end, natural logarithm; 0 is certain."""
+    """The mean natural logarithm over the tokens and the end; 0 is certain."""
     least: float = 0.0
-    """That of the least certain of them."""
+    """The log-probability of the least certain token."""
     others: tuple[tuple[tuple[int, ...], float], ...] = ()
-    """The tokens of other transcripts that are nearly as likely, with how much less, the likeliest first."""
+    """The tokens of other transcripts that are nearly as likely, each with its difference, the likeliest first."""
 
 
 class MoonshineModel:
-    """The model in memory: some 100 MB, and 250 MB of mapped weights, which the system can take back."""
+    """The model in memory: some 100 MB, and 250 MB of mapped weights, which the system can reclaim."""
 
     def __init__(self, *, threads: int = 1) -> None:
-        """Load, for two to three seconds of one core. Raises `MissingLibrary`."""
+        """Load the model, which takes two to three seconds of one core. Raises `MissingLibrary`."""
         files = find()
         self.tokens = Vocabulary(files[TOKENS].read_bytes())
-        with tempfile.TemporaryDirectory() as name:  # a mapped file is there until its last user ends
+        with tempfile.TemporaryDirectory() as name:  # a mapped file lasts until its last user ends
             sessions = [_session(files[each], Path(name), threads) for each in (ENCODER, DECODER)]
         self._encoder, self._decoder = sessions
         _give_back_memory()
@@ -86,18 +86,18 @@ class MoonshineModel:
         self._attended = [f"present.{layer}.encoder.{kind}" for layer, kind in pairs]
 
     def stop(self) -> None:
-        """Make the transcription under way raise. For other threads."""
+        """Make the running transcription raise an error. Call it from another thread."""
         self._run.terminate = True
 
     def transcribe(
         self, samples: Samples, draft: Sequence[int] = (), searches: Sequence[BeamSearch] = ()
     ) -> Iterator[Decoded | None]:
-        """Yield None after each step, so that the caller may stop, and the outcome of each search when it is there.
+        """Yield None after each step, so that the caller may stop, and the outcome of each search at its end.
 
-        `samples` are within ±1; `draft` are the tokens expected, in whole or in part.
+        `samples` are within ±1; `draft` holds expected tokens, which may be right in whole or in part.
         """
         self._run = ort.RunOptions()
-        self._run.log_severity_level = FATAL  # to be stopped is no error
+        self._run.log_severity_level = FATAL  # a stop is no error
         most = round(len(samples) / RATE * TOKENS_PER_S) + LEAST_TOKENS
         padded = np.pad(samples, (0, max(0, SHORTEST - len(samples)))).astype(np.float32)
         (vectors,) = self._encoder.run(None, {"input_values": padded[None]}, self._run)
@@ -110,7 +110,7 @@ class MoonshineModel:
     def _search(
         self, inputs: Inputs, given: list[int], likely: Samples, present: Values, most: int, search: BeamSearch
     ) -> Iterator[Decoded | None]:
-        for at in range(len(given)):  # as far as the draft is the only path, there is nothing to choose
+        for at in range(len(given)):  # while the draft is the only path, there is no choice
             rows = search.extend(likely[:, at])
             if len(rows) != 1 or search.paths[0].tokens != tuple(given[1 : at + 2]):
                 present = _shortened(present, len(given) - 1 - at)
@@ -125,7 +125,7 @@ class MoonshineModel:
         yield replace(_decoded(best.tokens, best.chances), others=found)
 
     def _begin(self, vectors: Samples, given: Sequence[int]) -> tuple[Samples, Values, Inputs]:
-        """Return the log-probabilities after each of the first tokens, what to keep, and the inputs of further steps.
+        """Return the log-probabilities after each of the first tokens, the values to keep, and the next inputs.
 
         The decoder's first run computes the keys and values by which its layers attend to the encoder's vectors.
         """
@@ -138,14 +138,14 @@ class MoonshineModel:
     def _step(
         self, inputs: Inputs, given: Sequence[Sequence[int]], outputs: Sequence[str]
     ) -> tuple[Samples, list[ort.OrtValue]]:
-        """Return the log-probabilities after each of some further tokens, a row for each path, and what to keep."""
+        """Return the log-probabilities after each of the given tokens, a row for each path, and the values to keep."""
         ids = ort.OrtValue.ortvalue_from_numpy(np.array(given, np.int64))
         logits, *present = self._decoder.run_with_ort_values(outputs, {**inputs, "input_ids": ids}, self._run)
         return _log_probabilities(logits.numpy()), present
 
 
 def _session(path: Path, folder: Path, threads: int) -> ort.InferenceSession:
-    """Load a model of onnxruntime's own format with its weights as floats in a mapped file of `folder`."""
+    """Load a model in onnxruntime's own format; its weights are floats in a mapped file in `folder`."""
     exported, floats = folder / f"{path.stem}.onnx", folder / f"{path.stem}.floats.onnx"
     _save(path, exported)
     exported.write_bytes(with_named_branches(exported.read_bytes()))
@@ -154,7 +154,7 @@ def _session(path: Path, folder: Path, threads: int) -> ort.InferenceSession:
 
 
 def _save(path: Path, saved: Path) -> None:
-    """Save a model as ONNX, with what is computed of weights alone computed, and its weights in a file beside it."""
+    """Save a model as ONNX with its weights in a file beside it; values that depend only on weights are computed."""
     options = _options(1)
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(saved)
@@ -174,13 +174,13 @@ def _options(threads: int) -> ort.SessionOptions:
 
 
 def _give_back_memory() -> None:
-    """Return to the system what loading has used: a hundred megabytes that glibc would keep."""
+    """Return the memory that loading has used to the system: a hundred megabytes that glibc would keep."""
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _goes_on(yes: bool) -> Inputs:
-    """Return whether the tokens follow others: the decoder is two graphs, and this chooses one."""
+    """Return the input that says whether the tokens follow others; it chooses one of the decoder's two graphs."""
     return {"use_cache_branch": ort.OrtValue.ortvalue_from_numpy(np.array([yes]))}
 
 
@@ -204,7 +204,7 @@ def _shortened(present: Sequence[ort.OrtValue], by: int) -> list[ort.OrtValue]:
 
 
 def _chosen(present: Sequence[ort.OrtValue], rows: Sequence[int]) -> list[ort.OrtValue]:
-    """Go on from these paths."""
+    """Return the values of the chosen paths, from which decoding continues."""
     if rows == list(range(present[0].shape()[0])):
         return list(present)
     return [_value(each.numpy()[rows]) for each in present]

@@ -1,4 +1,4 @@
-"""Names for the graphs within an ONNX model: onnxruntime's own format loses them, and its reader of ONNX asks for them.
+"""Names for the graphs within an ONNX model: onnxruntime's format loses them, and its reader of ONNX requires them.
 
 Numbers are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 """

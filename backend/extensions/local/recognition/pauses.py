@@ -1,7 +1,7 @@
-"""The pauses of the caller, by loudness alone: when to decode, what a decoded part covers, and where to cut. Pure.
+"""The caller's pauses, by loudness alone, decide when to decode, what a decoded part covers, and where to cut. Pure.
 
-A frame of 20 ms is quiet that is nearer to the quietest of the last seconds than to the loudest. Nothing depends on
-its being right: a pause found too often costs a decoder run, one not found costs the time that it would have saved.
+A frame of 20 ms is quiet if it is nearer to the quietest of the last seconds than to the loudest. An error does little
+harm: a false pause costs a decoder run, and a missed pause costs the time that it would have saved.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS
 
 LEVEL_OVER_FRAMES = 250
-"""Five seconds, from which the quietest and the loudest are taken."""
+"""The number of frames among which the quietest and the loudest are found: five seconds."""
 QUIET_SHARE = 0.3
-"""Of the way from the quietest to the loudest, in dB, below which a frame is quiet."""
+"""The share of the way from the quietest to the loudest, in dB, below which a frame is quiet."""
 LEAST_SPAN_DB = 9.0
-"""Between quietest and loudest; with less there is no telling speech from pauses."""
+"""The least difference of quietest and loudest; with less, speech and pauses cannot be distinguished."""
 SILENT_DBFS = -62.0
-"""Quiet in any case."""
+"""The level below which a frame is quiet in any case."""
 CUT_FRAMES = 8
-"""A cut falls in the middle of the quietest so many frames."""
+"""The length of the quietest place, in the middle of which a cut falls."""
 
 
 class PauseTracker:
@@ -29,7 +29,7 @@ class PauseTracker:
         self._rest = b""
         self._levels: list[float] = []
         self.voice_end = 0
-        """The end of the last frame that was not quiet."""
+        """The offset of the end of the last frame that was not quiet."""
 
     def __repr__(self) -> str:
         return f"PauseTracker({len(self._levels) * FRAME_MS} ms, quiet for {self.quiet_ms} ms)"
@@ -66,6 +66,6 @@ class PauseTracker:
         return (begin // FRAME_BYTES + int(power.argmin()) + CUT_FRAMES // 2) * FRAME_BYTES
 
     def forget(self, until: int) -> None:
-        """Forget what is before the offset `until`, from which offsets count from now on; a whole number of frames."""
+        """Forget the audio before the offset `until`, a whole number of frames. Offsets then count from there."""
         del self._levels[: until // FRAME_BYTES]
         self.voice_end = max(0, self.voice_end - until)

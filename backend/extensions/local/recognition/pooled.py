@@ -1,11 +1,11 @@
-"""Recognition by a pool of processes, begun while the caller still speaks.
+"""Recognition by a pool of processes begins while the caller still speaks.
 
     feed ──► quiet for a moment, or a second more was said ──► decode all since the last settled piece ──► partial
     commit ──► decode what nothing has covered, often nothing ──► the final transcript
 
-What was decoded last is a draft for what is decoded next (`moonshine_model.py`), and what was decoded in a pause is the
-final transcript when nothing but silence has followed. A long utterance is settled piece by piece in its pauses, so
-that neither the time after the commit nor the memory grows with its length.
+The last words decoded are a draft for the next decoding (`moonshine_model.py`). The words decoded in a pause are the
+final transcript if only silence has followed. A long utterance is settled piece by piece in its pauses, so that neither
+the time after the commit nor the memory grows with its length.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from backend.runtime.supervisor import cancel_all
 log = logging.getLogger(__name__)
 
 PAUSE_MS = 100
-"""A quiet moment after which what was said so far is decoded: the caller may have ended."""
+"""The quiet milliseconds after which the audio so far is decoded: the caller may have ended."""
 TAIL_MS = 60
-"""Quiet audio behind the last sound that a decoded part must hold, to cover it."""
+"""The quiet milliseconds after the last sound that a decoded part must hold in order to cover it."""
 MORE_MS = 600
-"""Milliseconds after which audio is decoded without any pause, for the words to be seen while they are said. Such a run
-is spare work: it begins where a process has nothing else to do, and gives way immediately to a final run."""
+"""The milliseconds after which audio is decoded without a pause, so that the page shows words while they are said. Such
+a run is spare work: it begins if a process is idle, and gives way immediately to a final run."""
 REST = 2.0
-"""A spare run waits so many times as long as the last one took, which bounds what it costs to a third of a core."""
+"""The wait before a spare run, in durations of the last one. It limits spare work to a third of a core."""
 SETTLE_MS, SETTLE_PAUSE_MS = 6000, 240
-"""The lengths of a part and of the pause that settles it; later audio is decoded without it."""
+"""The milliseconds of a part and of the pause that settles it; later audio is decoded without that part."""
 LONGEST_MS = 14_000
-"""A part longer than this is cut at its quietest place; the encoder's work grows with the square of its length."""
+"""The milliseconds from which a part is cut at its quietest place: the encoder's work grows with their square."""
 EARLIEST_CUT_MS = 5000
 
 
 class PooledRecognizer:
-    """A recognizer with its engine in the processes of `pool`. `name` is what the page shows."""
+    """A recognizer with its engine in the processes of `pool`. The page shows `name`."""
 
     def __init__(self, name: str, pool: SpeechPool) -> None:
         self.name = name
@@ -58,16 +58,16 @@ class PooledRecognizer:
 
 @dataclass(frozen=True, slots=True)
 class _DecodedAudio:
-    """The first `length` bytes of what is not settled, decoded."""
+    """The words of the first `length` bytes that are not settled."""
 
     length: int
     heard: RecognizedWords
     is_spare: bool = False
-    """Decoded quickly, for the page: never final."""
+    """The audio was decoded quickly, for the page; the words are never final."""
 
 
 class PooledUtterance:
-    """The sound that is appended between two commits."""
+    """The recognition of the sound between two commits."""
 
     def __init__(self, pool: SpeechPool) -> None:
         self._pool = pool
@@ -89,11 +89,11 @@ class PooledUtterance:
         return f"PooledUtterance({len(self._pcm) // BYTES_PER_MS} ms, {self._pauses!r})"
 
     def expect(self, phrases: tuple[str, ...]) -> None:
-        """Expect it to be one of these phrases, if it is brief; nothing to begin with."""
+        """Expect one of these phrases if the utterance is brief. At first, no phrase is expected."""
         self._expected = phrases
 
     def feed(self, pcm: bytes) -> None:
-        """Take 24 kHz mono PCM16, and decode it where that is due; never blocks."""
+        """Take 24 kHz mono PCM16, and begin to decode it if that is due. It never blocks."""
         if self._over:
             return
         self._pcm += pcm
@@ -117,7 +117,7 @@ class PooledUtterance:
                 await self._changed.wait()
 
     async def finish(self) -> str:
-        """Decode what is not decoded, and return all of it; '' when nothing was said. Raises `SpeechPoolFailed`."""
+        """Decode the rest, and return the whole transcript; '' if nothing was said. Raises `SpeechPoolFailed`."""
         try:
             await self._end_early_decoding()
             while len(self._pcm) > LONGEST_MS * BYTES_PER_MS:
@@ -130,16 +130,16 @@ class PooledUtterance:
 
     @property
     def log_probability(self) -> float:
-        """How sure the recognizer is of its least certain part; 0 where it does not say."""
+        """Return the log-probability of the least certain part; 0 if the recognizer does not report it."""
         return min(self._least, self._decoded.heard.log_probability)
 
     @property
     def others(self) -> Sequence[tuple[str, float]]:
-        """Other transcripts that sound nearly as likely, with how much less: the difference of log-probabilities."""
+        """Return other transcripts that sound nearly as likely, each with its difference of log-probabilities."""
         return [(" ".join((*self._settled, text)), less) for text, less in self._decoded.heard.others]
 
     def cancel(self) -> None:
-        """Give the utterance up. Safe to call twice, and after `finish`."""
+        """Give up the utterance. Safe to call twice, and after `finish`."""
         if self._decoding:
             self._decoding.cancel()
         self._end()
@@ -149,7 +149,7 @@ class PooledUtterance:
         self._changed.set()
 
     def _take(self, part: _DecodedAudio) -> None:
-        """Keep what was decoded, and note what it has in common with what was decoded before."""
+        """Keep the decoded words, and note the words that they have in common with those before."""
         before, self._decoded = self._text(), part
         pairs = zip(before.split(), self._text().split(), strict=False)
         same = " ".join(new for old, new in itertools.takewhile(lambda pair: _word(pair[0]) == _word(pair[1]), pairs))
@@ -166,30 +166,30 @@ class PooledUtterance:
         return not voice_end or length >= min(voice_end + TAIL_MS * BYTES_PER_MS, len(self._pcm))
 
     def _is_decoded(self) -> bool:
-        """Return whether what was decoded last holds all that was said, and may be final."""
+        """Return whether the last decoded words hold all that was said, and may be final."""
         return not self._decoded.is_spare and self._is_covered(self._decoded.length)
 
     def _is_free(self) -> bool:
-        """Return whether a decoding may begin: none is under way, or in a pause one that cannot be final."""
+        """Return whether a decoding may begin: none is running, or, in a pause, only one that cannot be final."""
         if self._decoding is None:
             return True
-        return self._is_paused() and (self._decoding_spare or not self._is_covered(self._decoding_length))
+        return self._is_paused() and (self._decoding_spare or not self._is_covered(self._decoding_length))  # not final
 
     def _is_due(self) -> bool:
         nothing_new = self._pauses.voice_end <= self._decoded.length and not self._decoded.is_spare
-        if not self._pauses.voice_end or nothing_new or self._is_decoded():
+        if not self._pauses.voice_end or nothing_new or self._is_decoded():  # all speech is decoded
             return self._is_to_settle()
         if self._is_paused():
             return True
         more_ms = (len(self._pcm) - self._decoded.length) // BYTES_PER_MS
-        sounds = self._pauses.quiet_ms == 0
+        sounds = self._pauses.quiet_ms == 0  # in speech, only spare work is due
         return sounds and more_ms >= MORE_MS and monotonic() >= self._not_before and self._pool.idle
 
     def _is_paused(self) -> bool:
         return self._pauses.quiet_ms >= PAUSE_MS
 
     def _is_to_settle(self) -> bool:
-        long_enough = self._decoded.length >= SETTLE_MS * BYTES_PER_MS
+        long_enough = self._decoded.length >= SETTLE_MS * BYTES_PER_MS  # words for the page are never settled
         return long_enough and not self._decoded.is_spare and self._pauses.quiet_ms >= SETTLE_PAUSE_MS
 
     async def _decode_early(self) -> None:
@@ -210,10 +210,10 @@ class PooledUtterance:
                 self._decoding = None
 
     async def _end_early_decoding(self) -> None:
-        """Wait for the decoding if nothing else is needed; otherwise give it up."""
+        """Wait for the running decoding if its words will be final; otherwise stop it."""
         if (task := self._decoding) is None:
             return
-        if (
+        if (  # it will be final, and it holds all that was said, in one part
             not self._decoding_spare
             and self._is_covered(self._decoding_length)
             and len(self._pcm) <= LONGEST_MS * BYTES_PER_MS
@@ -232,7 +232,7 @@ class PooledUtterance:
         self._settle(await self._decode(cut) or _DecodedAudio(cut, RecognizedWords()))
 
     def _settle(self, part: _DecodedAudio) -> None:
-        """Keep the words of a part, and forget its audio."""
+        """Keep the words of a part, and drop its audio."""
         length = part.length - part.length % FRAME_BYTES
         if part.heard.text:
             self._settled.append(part.heard.text)

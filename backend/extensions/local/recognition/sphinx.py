@@ -1,7 +1,7 @@
-"""The pocketsphinx engine of a recognition process: open English on machines that the Moonshine package does not serve.
+"""The pocketsphinx engine of a recognition process, for English on machines without a Moonshine package.
 
-It uses the general language model in pocketsphinx's own wheel. It is far less accurate (benchmarks/NOTES.md) and
-writes neither capitals nor punctuation; so its name says that it is the other one.
+It uses the general language model in pocketsphinx's own wheel. It is far less accurate (benchmarks/NOTES.md), and
+writes neither capitals nor punctuation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from backend.media.resample import resample
 
 RATE = 16_000
 MARGIN = bytes(RATE * 2 // 10)
-"""A tenth of a second of silence on either side: the recognizer wants a moment before the first word."""
+"""The silence on both sides, a tenth of a second: the recognizer needs a moment before the first word."""
 
 
 def load() -> Callable[[bytes], Iterator[bytes]]:
@@ -28,7 +28,7 @@ def load() -> Callable[[bytes], Iterator[bytes]]:
 
 
 def recognise(decoder: Decoder, payload: bytes) -> Iterator[bytes]:
-    """Yield b"" after the gate, and the `RecognizedWords` at last."""
+    """Yield b"" after the gate, and the encoded `RecognizedWords` at the end."""
     pcm = voiced_part(decode_hearing(payload).pcm)
     if not pcm:
         yield encode(RecognizedWords())

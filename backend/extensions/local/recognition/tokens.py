@@ -1,4 +1,4 @@
-"""The tokens of the recognition model: pieces of words, from their file to text and back. Pure."""
+"""The tokens of the recognition model, which are pieces of words: read from a file, to text and back. Pure."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from functools import lru_cache
 from itertools import pairwise
 
 SPACE = "▁"
-"""Begins the first piece of each word."""
+"""The mark that begins the first piece of each word."""
 OLD_SPELLING = re.compile(r"\b(to(?=-(?:day|morrow|night)\b)|good(?=[ -]bye\b))[ -]", re.IGNORECASE)
 MARKS = frozenset(mark.encode() for mark in ".,?!;:'")
 MOST_WORDS = 20_000
-"""Words that keep their tokens."""
+"""The most words with tokens that are remembered."""
 
 
 class Vocabulary:
-    """The 32,000 pieces, by number. A lower number was merged earlier, and so is the likelier piece."""
+    """The 32,000 pieces, by number. A piece with a lower number was merged earlier, and is likelier."""
 
     def __init__(self, file: bytes) -> None:
         self._pieces = _read(file)
         self._numbers = {piece.decode(errors="replace"): number for number, piece in enumerate(self._pieces)}
         self.begins = [piece.startswith(SPACE.encode()) or piece[:1] in MARKS for piece in self._pieces]
-        """Whether a token begins a word, or what stands for itself: a mark, or the end of "it's"."""
+        """For each token: True if it begins a word, a mark, or the end of "it's"."""
         self.of_word = lru_cache(MOST_WORDS)(self._split)
-        """Returns the tokens of one word as the model was taught it: the earliest piece is joined first."""
+        """Returns the tokens of a word as in the model's training: the earliest piece is joined first."""
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Return the words of tokens, "tomorrow" and "goodbye" as one writes them now: the model has read old books."""
+        """Return the words of tokens, in the modern spelling of "tomorrow" and "goodbye": the model knows old books."""
         joined = b"".join(self._pieces[token] for token in tokens if token < len(self._pieces))
         words = joined.decode(errors="replace").replace(SPACE, " ").strip()
         return OLD_SPELLING.sub(r"\1", words)
@@ -44,7 +44,7 @@ class Vocabulary:
 
 
 def _read(file: bytes) -> list[bytes]:
-    """Return the pieces: each has its length before it, in one byte, or from 128 on in two."""
+    """Return the pieces. The length of each stands before it, in one byte, or from 128 on in two."""
     pieces: list[bytes] = []
     at = 0
     while at < len(file):

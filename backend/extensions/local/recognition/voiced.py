@@ -1,7 +1,7 @@
-"""Find the voiced parts of an audio buffer: the gate before a recognizer, which must not make words of noise.
+"""The gate before a recognizer, which would turn noise into words: it finds the voiced part of an audio buffer.
 
-Silero VAD (`backend.media.vad_silero`) scores hops of 32 ms. A decoder given a room without a voice says nothing most
-of the time; a cough, music or a hum makes it say a word now and then, and so does a long silence behind a sentence.
+Silero VAD (`backend.media.vad_silero`) scores hops of 32 ms. From a room without a voice, a decoder mostly makes no
+words; a cough, music or a hum makes it give a word now and then, and so does a long silence after a sentence.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from backend.media.vad_silero import SileroEngine
 SPEECH = 0.5
 """The probability from which a hop counts as speech."""
 LEAST_VOICED_MS = 96
-"""Less is a click or a cough; the shortest word that is said alone, "no", has some 150 ms."""
+"""The fewest milliseconds of a voice; a click or a cough has less, and the shortest word, "no", has some 150."""
 MARGIN_MS = 200
-"""Kept on either side of what is speech: the first and the last sound may be too weak to be found."""
+"""The milliseconds kept on both sides of speech: the first and the last sound may be too weak to be found."""
 
 
 def voiced_part(pcm: bytes) -> bytes:
-    """Return 24 kHz mono PCM16 from the first speech to the last with a margin; b"" where there is too little."""
+    """Return 24 kHz mono PCM16 from the first speech to the last, with margins; b"" if there is too little speech."""
     engine = SileroEngine()
     before, size = engine.context_bytes, engine.hop_bytes
     padded = bytes(before) + pcm + bytes(size)

@@ -1,1 +1,1 @@
-"""Speech synthesis: text in, 24 kHz mono PCM16 out, without a network."""
+"""Speech synthesis turns text into 24 kHz mono PCM16, without a network."""

@@ -1,4 +1,4 @@
-"""`python -m backend.extensions.local.synthesis WORDS`: the local voice on standard output, 24 kHz mono PCM16."""
+"""`python -m backend.extensions.local.synthesis WORDS` speaks words on standard output, as 24 kHz mono PCM16."""
 
 from __future__ import annotations
 

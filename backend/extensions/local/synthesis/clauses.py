@@ -1,4 +1,4 @@
-"""A long sentence is cut, so that its beginning is heard while the rest is made. Pure."""
+"""The cuts of a long sentence, so that its beginning is heard while the rest is made. Pure."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Sequence
 
 FIRST_CHARACTERS = 70
-"""The most in the first piece: about four seconds of speech, made in some fifty milliseconds."""
+"""The most characters of the first piece: about four seconds of speech, made in some fifty milliseconds."""
 LATER_CHARACTERS = 160
-"""The most in a later piece; what is playing already hides how long it takes."""
+"""The most characters of a later piece; it is made while the piece before plays."""
 WHOLE_CHARACTERS = 90
-"""A sentence of up to this many characters is not cut at all: it sounds best in one piece."""
+"""The most characters of a sentence that is not cut at all: it sounds best in one piece."""
 FEWEST_CHARACTERS = 12
-"""A shorter piece than this would sound torn off."""
+"""The fewest characters of a piece; a shorter one would sound torn off."""
 _MARKED = re.compile(r"[,;:—–…)]$|[.!?][\"”)]?$")
 _JOINING = re.compile(r"(?:and|but|or|because|which|that|while|when|if|so|with|from|for|to|in|at|on|of)", re.I)
 PAUSES_MS = {",": 140, ";": 220, ":": 220, "—": 220, "–": 220, "…": 350, ".": 320, "!": 320, "?": 360}
-"""The pause that follows a piece, by the mark at its end."""
+"""The pause that follows a piece, in milliseconds, by the mark at its end."""
 
 
 def clauses(words: Sequence[str]) -> list[int]:
-    """The numbers of words in each piece of a sentence, in order; together all of them."""
+    """Return the number of words in each piece of a sentence, in order; together they are all words."""
     if _length(words) <= WHOLE_CHARACTERS:
         return [len(words)] if words else []
     sizes: list[int] = []
@@ -34,12 +34,12 @@ def clauses(words: Sequence[str]) -> list[int]:
 
 
 def pause_ms(words: str) -> int:
-    """How long the voice rests after these words, if anything follows."""
+    """Return the milliseconds for which the voice rests after these words, if others follow."""
     return PAUSES_MS.get(words.rstrip("\"”’')")[-1:], 0)
 
 
 def _best_cut(words: Sequence[str], most: int) -> int:
-    """How many words to take: up to the last mark that fits, else up to a joining word, else all that fit."""
+    """Return the number of words up to the last mark that fits, else up to a joining word, else all that fit."""
     fitting = max(1, sum(1 for size in range(1, len(words)) if _length(words[:size]) <= most))
     enough = [size for size in range(1, fitting + 1) if _length(words[:size]) >= FEWEST_CHARACTERS]
     for good in (

@@ -1,4 +1,4 @@
-"""The ends of a piece of speech: surplus silence cut, no step where the sound begins or ends. Pure."""
+"""The ends of a piece of speech: surplus silence is cut, and the sound begins and ends without a step. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from backend.media.frame import SAMPLE_RATE
 Samples = NDArray[np.float32]
 
 SILENCE_DB = -48.0
-"""Decibels below the piece's loudest stretch at which its ends are silence."""
+"""The level, in dB below the piece's loudest stretch, under which its ends count as silence."""
 STRETCH = SAMPLE_RATE // 200
-"""Samples over which a level is measured: 5 ms."""
+"""The number of samples over which a level is measured: 5 ms."""
 LEAD_MS, TAIL_MS = 30, 60
-"""The silence kept before the first sound and after the last: soft consonants are in it."""
+"""The milliseconds of silence kept before the first sound and after the last: they may hold soft consonants."""
 FADE_IN_MS, FADE_OUT_MS = 8, 30
 
 
 def trimmed(samples: Samples) -> Samples:
-    """Cut the silence at both ends, remove the offset, fade in and out; empty when all of it is silence."""
+    """Return the samples without silence at the ends and without an offset, faded in and out; empty for silence."""
     count = samples.size // STRETCH
     if count == 0:
         return samples[:0]

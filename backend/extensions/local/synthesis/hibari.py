@@ -1,6 +1,6 @@
-"""The voice: hibari's model in onnxruntime, one clause at a time. Blocking; runs in a speech process or a thread.
+"""The voice is hibari's model in onnxruntime. It speaks a clause at a time and blocks: run it in a process or a thread.
 
-The package's own class is not used: it would fetch voices.
+The package's own class is not used: it would download voices.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from backend.extensions.local.synthesis.jobs import Piece
 from backend.extensions.local.synthesis.verbalize.verbalizer import verbalize
 
 LONGEST_TEXT = 2000
-"""Characters of one sentence; what is longer is cut: a minute and a half of speech without a full stop is a mistake."""
+"""The most characters of a sentence; a longer one is cut: 90 seconds of speech without a full stop are a mistake."""
 MOST_WORDS = 500
-"""Spoken words of one sentence: two thousand digits would be ten minutes of speech."""
+"""The most spoken words of a sentence: two thousand digits would be ten minutes of speech."""
 _GAIN = 1.38
-"""Brings the voice to -23 LUFS (EBU R 128) in the mean of many sentences; none is 2 LU away from it."""
+"""The gain that brings the voice to a mean of -23 LUFS (EBU R 128) over many sentences, each within 2 LU of it."""
 _SEED = 7
-"""The breath in the voice is noise; the same sentence always sounds the same."""
+"""The seed of the noise that is the voice's breath, so that a sentence always sounds the same."""
 
 
 class HibariVoice:
-    """The voice inside hibari's package, loaded. Not safe for several threads at the same time."""
+    """The voice of hibari's package. It is not safe for several threads at the same time."""
 
     def __init__(self) -> None:
-        """Load the model and the pronunciations: some 150 MB."""
+        """Load the model and the pronunciations, which take some 150 MB."""
         self._session = _session(Path(ASSETS) / VOICES[DEFAULT]["file"])
         self._g2p = G2P()
         self._sounds: dict[str, int] = json.loads((Path(ASSETS) / "vocab.json").read_text(encoding="utf-8"))
 
     def warm_up(self) -> None:
-        """Load what is loaded on first use, the net for unknown words too, so that no caller waits for it."""
+        """Load what is loaded on first use, including the net for unknown words, so that no caller waits for it."""
         for _ in self.pieces("Hello, Qworpel."):
             pass
 
     def pieces(self, sentence: str, speed: float = 1.0) -> Iterator[Piece]:
-        """Speak a sentence that fast, clause by clause; each piece is made when it is asked for."""
+        """Speak a sentence at a speed, clause by clause; each piece is made when it is asked for."""
         words = verbalize(sentence[:LONGEST_TEXT]).split()[:MOST_WORDS]
         done = 0
         for end in accumulate(clauses(words)):

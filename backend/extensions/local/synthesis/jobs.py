@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 Job = tuple[str, float]
-"""A sentence, and how fast it is to be spoken."""
+"""A sentence, and the speed at which it is to be spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Piece:
     pcm: bytes
     """24 kHz mono PCM16."""
     pause_ms: int = 0
-    """How much silence belongs between this piece and the next of the same reply."""
+    """The milliseconds of silence between this piece and the next of the same reply."""
 
 
 encode = msgspec.msgpack.Encoder().encode
@@ -30,8 +30,8 @@ decode_piece = msgspec.msgpack.Decoder(Piece).decode
 
 
 def load() -> Callable[[bytes], Iterator[bytes]]:
-    """Load the voice, and say once what is loaded late."""
-    # Here, so that the process that serves calls never loads a model.
+    """Load the voice and all parts that it would load on first use; return the engine."""
+    # It is imported here, so that the process that serves calls never loads a model.
     from backend.extensions.local.synthesis.hibari import HibariVoice
 
     voice = HibariVoice()

@@ -23,7 +23,7 @@ class PooledSynthesizer:
         return f"PooledSynthesizer({self.name}, {self._pool!r})"
 
     async def speak(self, sentence: str, speed: float = 1.0) -> AsyncGenerator[Piece]:
-        """Speak one sentence, a piece as soon as it is made; 1.2 times as fast as usual with a `speed` of 1.2.
+        """Speak one sentence; yield each piece as soon as it is made. A `speed` of 1.2 is 1.2 times as fast as usual.
 
         Text without anything to pronounce gives no piece. Raises `SpeechPoolFailed`.
         """

@@ -1,4 +1,4 @@
-"""The needs of the local voice are looked for on the machine before anything is loaded."""
+"""The packages that the local voice needs; they are looked for before anything is loaded."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from backend.errors import MissingLibrary
 
 NEEDED = {"onnxruntime": "onnxruntime", "hibari": "hibari-tts"}
-"""Modules, and the packages they come in. hibari-tts is pure Python; onnxruntime is built for 64-bit Linux with glibc
-(x86-64, arm64), for macOS on arm64 and for Windows, and for nothing else."""
+"""Modules → the packages that contain them. hibari-tts is pure Python; onnxruntime is built only for 64-bit Linux with
+glibc (x86-64, arm64), for macOS on arm64 and for Windows."""
 
 
 def installed_voice() -> str:
-    """Return the voice's name. Raises `MissingLibrary` where it cannot be loaded, naming what to install."""
+    """Return the voice's name. Raises `MissingLibrary`, which names the packages to install, if one is missing."""
     missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
     if missing:
         raise MissingLibrary(

@@ -1,4 +1,4 @@
-"""The local voice within this process, for programs that speak a text as a whole."""
+"""The local voice in this process, for programs that need a text's sound as a whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 @cache
 def the_voice() -> HibariVoice:
-    """Return the process's one voice, loaded on first use. Raises `MissingLibrary`."""
+    """Return the one voice of the process, which is loaded on first use. Raises `MissingLibrary`."""
     installed_voice()
     from backend.extensions.local.synthesis.hibari import HibariVoice
 
@@ -27,7 +27,7 @@ def the_voice() -> HibariVoice:
 
 
 def speak(words: str) -> bytes:
-    """Return words as 24 kHz mono PCM16, whole. Blocks for a hundredth of the sound's length; safe from any thread."""
+    """Return the sound of words as 24 kHz mono PCM16. Blocks for 1/100 of its length; any thread may call it."""
     with _lock:
         pieces: list[Piece] = [piece for sentence in sentences(words) for piece in the_voice().pieces(sentence)]
     *earlier, last = pieces or [Piece(b"")]

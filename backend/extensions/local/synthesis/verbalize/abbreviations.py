@@ -1,4 +1,4 @@
-"""Abbreviations and acronyms: spoken in full, as a word, or letter by letter."""
+"""Abbreviations and acronyms are spoken in full, as a word, or letter by letter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 def acronym(letters: str) -> str | None:
-    """How a word in capitals is read; None when it is an ordinary word."""
+    """Return the spoken form of a word in capitals; None if it is an ordinary word."""
     if letters in ACRONYMS:
         return ACRONYMS[letters]
     if letters in EMPHASIS:
@@ -23,7 +23,7 @@ def acronym(letters: str) -> str | None:
 
 
 def roman(numeral: str) -> int:
-    """Four for "IV"."""
+    """Return the value of a Roman numeral: 4 for "IV"."""
     values = [_ROMAN[letter] for letter in numeral]
     return sum(
         -value if value < following else value for value, following in zip(values, [*values[1:], 0], strict=True)
@@ -31,7 +31,7 @@ def roman(numeral: str) -> int:
 
 
 def _title(match: re.Match[str]) -> str | None:
-    """Saint Louis, but Main Street: after a name it is no title."""
+    """Return the spoken title; None after a name, where "St" is no title: Saint Louis, but Main Street."""
     before = re.search(r"(\w+) $", match.string[: match.start()])
     after_name = before is not None and before[1].istitle() and before[1].upper() not in EMPHASIS
     return None if after_name and match[1] in ("St", "Dr") else TITLES[match[1]]
@@ -39,7 +39,7 @@ def _title(match: re.Match[str]) -> str | None:
 
 def _in_full(match: re.Match[str]) -> str:
     spoken = ABBREVIATED[match[1]]
-    ends_sentence = not match.string[match.end() :].strip()
+    ends_sentence = not match.string[match.end() :].strip()  # its period is also the full stop
     return spoken + ("." if match[1].endswith(".") and not spoken.endswith(".") and ends_sentence else "")
 
 

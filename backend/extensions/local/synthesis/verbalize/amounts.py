@@ -1,4 +1,4 @@
-"""Amounts: prices, percentages, temperatures, units, multiples, and ranges of them."""
+"""Rules for amounts: prices, percentages, temperatures, units, multiples, and ranges of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _price_range(match: re.Match[str]) -> str:
 
 
 def unit(name: str, amount: str) -> str:
-    """The unit's name in the number that `amount` asks for."""
+    """Return the unit's name, singular or plural as `amount` requires."""
     if name in PLURALS:
         return ONE_FOOT.get(name, PLURALS[name]) if is_one(amount) else PLURALS[name]
     if is_one(amount):

@@ -1,4 +1,4 @@
-"""Times, dates, years, and ranges of them. Ambiguous dates are read month first, as the voice is American."""
+"""Rules for times, dates, years, and ranges of them. Ambiguous dates are read month first: the voice is American."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TO = r"\s?[-–—]\s?"
 
 
 def clock(hour: int, minute: int, half: str | None) -> str:
-    """Seven thirty P.M.; seven o'clock, eighteen hundred and midnight without a half of the day."""
+    """Return a spoken time: seven thirty P.M.; without `half`, seven o'clock, eighteen hundred or midnight."""
     if half:
         spoken = cardinal(str(hour)) + (f" {_minutes(minute)}" if minute else "")
         return f"{spoken} {half.upper()}.M."
@@ -63,7 +63,7 @@ def _times(match: re.Match[str]) -> str:
 
 
 def date(day: int, month: int, in_year: int | None = None) -> str | None:
-    """March fourteenth, twenty twenty-six; None where there is no such day."""
+    """Return a spoken date: March fourteenth, twenty twenty-six; None if there is no such day."""
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     return f"{MONTHS[month - 1]} {ordinal(day)}" + (f", {year(in_year)}" if in_year else "")

@@ -1,4 +1,4 @@
-"""Codes that are read by the letter or the digit: phones, codes, versions, addresses of mail and the web, tickers."""
+"""Rules for texts read by letter or digit: phone numbers, codes, versions, mail and web addresses, tickers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPELLED_FILES = {"pdf", "txt", "csv", "html", "xml", "mp3", "mp4", "exe", "png"
 
 
 def domain(host: str) -> str:
-    """Example dot com for "www.example.com", whatever stands before and behind it."""
+    """Return the spoken domain of an address: example dot com for "www.example.com"."""
     labels = [label for label in host.lower().removeprefix("www.").split(".") if label]
     *names, last = labels or [""]
     return " dot ".join([*(_label(name) for name in names), _ending(last)])
@@ -105,13 +105,13 @@ def _glyph(match: re.Match[str]) -> str:
 
 
 def _mixed(whole: str | None, above: int, below: int) -> str:
-    """One half for a fraction alone, two and a half behind a whole number."""
+    """Return a spoken fraction: one half alone, or two and a half with a whole number."""
     said = fraction(above, below)
     return f"{cardinal(whole)} and {'a' + said[3:] if above == 1 else said}" if whole else said
 
 
 def _rating(match: re.Match[str]) -> str | None:
-    """Four point five out of five; two fifths is left to the fractions."""
+    """Return a spoken rating: four point five out of five; None for two fifths, which is a fraction."""
     if "." not in match[1] and int(match[1]) < int(match[2]) and int(match[2]) < 10:
         return None
     return f"{number(match[1])} out of {cardinal(match[2])}"

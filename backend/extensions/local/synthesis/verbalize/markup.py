@@ -1,4 +1,4 @@
-"""The marks that are written but not said: Markdown, emoji, and symbols that have a name or none."""
+"""Rules for marks that are written but not said: Markdown, emoji, and symbols with or without a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from backend.extensions.local.synthesis.verbalize.spans import Rule, rule
 from backend.extensions.local.synthesis.verbalize.words import SYMBOLS
 
 _KEPT = "'’.,;:!?—–-…\"“”() \n"
-"""Punctuation that the voice hears as pauses, tone or part of a word."""
+"""The punctuation that the voice turns into pauses or tone, or that is part of a word."""
 _DASH = re.compile(r"[–-]+")
 _PUNCTUATED = re.compile(r"[.,;:!?…—]\s*$")
 
@@ -26,7 +26,7 @@ def _line_break(match: re.Match[str]) -> str:
 
 
 def _rising(match: re.Match[str]) -> str | None:
-    """A range, where what stands between two numbers might be a minus: the second is the greater."""
+    """Return a spoken range if the second number is greater; None otherwise: the mark may be a minus."""
     low, high = match.groups()
     return f"{cardinal(low)} to {cardinal(high)}" if int(low) < int(high) else None
 
@@ -45,7 +45,7 @@ MARKUP: tuple[Rule, ...] = (
     rule(r"(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)", ""),
     rule(r"(?<=\w)_(?=\w)", " "),
 )
-"""Tried before anything else."""
+"""The rules that are tried before all others."""
 CALCULATION: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(\d+) [-–] (\d+)(?![\w.=]|\s?=)", _rising),
     rule(r"(?<=[\d)]) [-−] (?=[\d(])", " minus "),
@@ -81,13 +81,13 @@ REST: tuple[Rule, ...] = (
     rule(NUMBER, lambda match: number(match[0])),
     rule(r"\s*([&=≠≈≥≤±×÷→⇒←√∞%@+§°$€£¥παβγδΔλμµΩωΣσθ])\s*", lambda match: f" {SYMBOLS[match[1]]} "),
 )
-"""Tried last: whatever digits and symbols are left."""
+"""The rules that are tried last, for the digits and symbols that are left."""
 
 
 def pronounceable(text: str) -> str:
-    """Drop what the voice has no sound for: emoji, other scripts, stray symbols.
+    """Return text without the characters that the voice cannot speak: emoji, other scripts, stray symbols.
 
-    Each word has a letter and one space parts two: a dash or another mark between words stands with the word before.
+    Each word has a letter, and one space separates two. A dash or another mark between words joins the word before.
     """
     kept = (each if each in _KEPT or _is_latin(each) else "" if unicodedata.combining(each) else " " for each in text)
     parted = re.sub(r"(?<=\w)([,;:!?])(?=\w)", r"\1 ", "".join(kept))

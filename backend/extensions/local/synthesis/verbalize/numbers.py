@@ -1,4 +1,4 @@
-"""Number words. The words come from hibari, which has them for its own use; the form is chosen here."""
+"""Number words. They come from hibari's own tables; this module chooses their form."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from hibari.g2p import numbers as words
 
 LONGEST_CARDINAL = 15
-"""Digits; a longer number is read digit by digit."""
+"""The most digits of a number that is read as a whole; a longer one is read digit by digit."""
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
-"""1,234.5 or 1234.5 in a pattern."""
+"""The pattern of a number: 1,234.5 or 1234.5."""
 SCALES = {
     **dict.fromkeys(("k", "K", "thousand"), "thousand"),
     **dict.fromkeys(("M", "m", "mn", "mio", "million"), "million"),
@@ -20,7 +20,7 @@ _DENOMINATORS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 
 
 def cardinal(digits: str) -> str:
-    """Twelve for "12"; commas between thousands are allowed, leading zeros are read out."""
+    """Return "twelve" for "12"; commas between thousands are allowed, and leading zeros are read out."""
     digits = digits.replace(",", "")
     if len(digits) > LONGEST_CARDINAL or (len(digits) > 1 and digits[0] == "0"):
         return one_by_one(digits)
@@ -28,7 +28,7 @@ def cardinal(digits: str) -> str:
 
 
 def number(text: str) -> str:
-    """Minus three point one four for "-3.14"; every decimal is read, as it was written."""
+    """Return "minus three point one four" for "-3.14"; every decimal is read, as it was written."""
     text, sign = (text[1:], "minus ") if text[:1] in "-−" else (text.removeprefix("+"), "")
     whole, _, decimals = text.partition(".")
     spoken = cardinal(whole or "0")
@@ -41,43 +41,43 @@ def is_one(text: str) -> bool:
 
 
 def ordinal(value: int) -> str:
-    """Twenty-first for 21."""
+    """Return "twenty-first" for 21."""
     return str(words.ordinal(value))
 
 
 def year(value: int) -> str:
-    """Nineteen oh five for 1905, two thousand and five for 2005, twenty twenty-six for 2026."""
+    """Return "nineteen oh five" for 1905, "two thousand and five" for 2005, and "twenty twenty-six" for 2026."""
     return str(words.year(value)).replace("oh-", "oh ")
 
 
 def decade(value: int) -> str:
-    """Nineteen eighties for 1980; two thousands for 2000."""
+    """Return "nineteen eighties" for 1980, and "two thousands" for 2000."""
     spoken = year(value)
     return spoken[:-1] + "ies" if spoken.endswith("y") else spoken + "s"
 
 
 def one_by_one(text: str) -> str:
-    """Zero zero seven for "007"; anything but digits is dropped."""
+    """Return "zero zero seven" for "007"; all characters but digits are dropped."""
     return " ".join(words.cardinal(int(digit)) for digit in re.findall(r"[0-9]", text))
 
 
 def grouped(groups: list[str]) -> str:
-    """Groups of digits read one by one, with a short pause between the groups."""
+    """Return groups of digits read one by one, with a short pause between the groups."""
     return ", ".join(one_by_one(group) for group in groups if group)
 
 
 def fraction(above: int, below: int) -> str:
-    """Three quarters for 3 and 4."""
+    """Return "three quarters" for 3 and 4."""
     singular, plural = _DENOMINATORS.get(below, (ordinal(below), ordinal(below) + "s"))
     return f"{words.cardinal(above)} {singular if above == 1 else plural}"
 
 
 def spelled(letters: str) -> str:
-    """A.P.I. for "API": with periods the voice names each letter, and stresses them as an abbreviation."""
+    """Return "A.P.I." for "API": with periods, the voice names each letter, and stresses them as an abbreviation."""
     return "".join(letter.upper() + "." for letter in letters if letter.isalpha())
 
 
 def letters_and_digits(code: str) -> str:
-    """U.A. four eight two for "UA482"."""
+    """Return "U.A. four eight two" for "UA482"."""
     parts = re.findall(r"[A-Za-z]+|\d+", code)
     return " ".join(spelled(part) if part.isalpha() else one_by_one(part) for part in parts)

@@ -1,7 +1,7 @@
-"""Rules that replace parts of a text, and the text they give. Pure.
+"""Rules that replace parts of a text with their spoken form. Pure.
 
-Each rule is a pattern with a function that says how a match is spoken, or None to leave it to later rules. A part of
-the text is replaced once: the first rule that takes it wins.
+Each rule is a pattern with a function. The function returns a match's spoken form, or None to leave the match to later
+rules. A part of the text is replaced once: the first rule that takes it wins.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 
 Say = Callable[[re.Match[str]], str | None]
 Rule = tuple[re.Pattern[str], Say]
-"""A pattern in written text, and how its matches are spoken."""
+"""A pattern in written text, and the function that returns the spoken form of a match."""
 
 
 def rule(pattern: str, say: Say | str, flags: int = 0) -> Rule:
-    """Make a rule; a string instead of a function is spoken as it stands."""
+    """Return a rule; a string in place of a function is the spoken form."""
     return re.compile(pattern, flags), say if callable(say) else lambda _match: say
 
 
 def replaced(text: str, rules: Sequence[Rule]) -> str:
-    """Return `text` with everything replaced that the rules take."""
-    found: list[tuple[int, int, str]] = []  # where a part begins and ends, and how it is spoken
+    """Return `text` with each part that a rule takes in its spoken form."""
+    found: list[tuple[int, int, str]] = []  # the begin, the end and the spoken form of a part
     for pattern, say in rules:
         for match in pattern.finditer(text):
             place = bisect_left(found, (match.start(),))

@@ -2,7 +2,7 @@
 
     verbalize("It is 7:30 and 21 °C.") == "It is seven thirty and twenty-one degrees Celsius."
 
-The transcript that the caller sees stays the written text; only the sound is made of the spoken words.
+The caller's transcript stays the written text; only the sound is made from the spoken words.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from backend.extensions.local.synthesis.verbalize.spans import replaced, rule
 
 
 def verbalize(text: str) -> str:
-    """Word numbers, abbreviations, links and the like as they are spoken in American English.
+    """Return text with numbers, abbreviations, links and the like in words, as in spoken American English.
 
-    The words come with punctuation, without digits or symbols; '' when nothing can be pronounced.
+    The words have punctuation, but no digits or symbols; '' if nothing can be pronounced.
     """
     return pronounceable(unicodedata.normalize("NFC", replaced(text, _RULES)))
 

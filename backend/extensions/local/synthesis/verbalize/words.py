@@ -1,4 +1,4 @@
-"""The tables in `words.toml`: what is written and how it is spoken."""
+"""The tables in `words.toml`: written forms → spoken forms."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ EMPHASIS: frozenset[str] = frozenset(_TABLES["capitals"]["emphasis"].upper().spl
 
 
 def any_of(written: Iterable[str]) -> str:
-    """A pattern that matches any of the words; the longest wins."""
+    """Return a pattern that matches any of the words; the longest wins."""
     return "|".join(re.escape(each) for each in sorted(written, key=len, reverse=True))
