@@ -10,8 +10,9 @@ import pytest
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.turns import commands as do
+from backend.turns import events as ev
 from backend.turns.limits import TurnLimits
-from tests.call.world import PlacedCall, placed_call
+from tests.call.world import TONE, PlacedCall, placed_call, settle
 from tests.support.pubsub import clients
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -58,10 +59,13 @@ async def test_a_notice_passes_the_files_that_the_page_lists(redis: RedisProcess
             with files_passed() as passed:
                 await worker.notify("ada", NOTICE)
                 await until(lambda: was_asked_for(call))
+                call.responder.say(ev.ReplyStarted("r1", call.responder.requests[-1].request))
+                await settle()
             [note] = call.done(do.AddNote)
             assert NOTICE.text in note.text
-            await call.begin_reply("By the way: the research about bees is done.")
-            await call.finish_reply()
+            call.responder.say(ev.ReplyText("r1", "i1", "By the way: the research about bees is done."))
+            call.responder.say(ev.ReplyAudio("r1", "i1", TONE), ev.ReplyFinished("r1", "completed"))
+            await settle()
             with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
                 await call.play_out()
                 await until(lambda: is_gone(worker))
