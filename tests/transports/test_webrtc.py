@@ -153,14 +153,13 @@ async def test_waiting_packets_do_not_count_as_missing(monkeypatch: pytest.Monke
         reads, read = reader_of_all._media_clock._readers, reader_of_all._read
         monkeypatch.setitem(reads, lambda _until: None, None)
         del reads[read]
-        heard = len(reader.frames)
-        await asyncio.sleep(0.2)
+        heard, to_say = len(reader.frames), len(caller._speech)
+        await until(lambda: len(caller._speech) <= to_say - 12)  # they are sent, and wait
         assert len(reader.frames) == heard
         reads[read] = None
-        await until(lambda: len(reader.frames) >= heard + 20)
-        voice = [audible(frame) for _, frame in reader.frames[heard : heard + 20]]
-        assert len(voice) == 20
-        assert voice.count(False) <= 2, "audio that a stall of this machine kept from being sent"
+        await until(lambda: len(reader.frames) >= heard + 10)
+        voice = [audible(frame) for _, frame in reader.frames[heard : heard + 10]]
+        assert voice.count(False) <= 1
 
 
 async def test_the_callers_own_statistics_see_the_loss() -> None:
