@@ -1,4 +1,4 @@
-"""There are two strategies of the metacognitive framework, in which a model names the state of its thinking.
+"""The two strategies of the metacognitive framework, in which a model names the state of its thinking.
 
     mono:  one model, in turns       <deep_thinking> … <action>            at most `rounds` turns
     dual:  Thinker ── <instruction>, <input> ──▶ Actor ── <shallow_thinking> … <action>

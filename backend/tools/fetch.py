@@ -22,7 +22,7 @@ BODY_LIMIT = 2_000_000
 
 
 class ServiceUnreachable(ToolFailed):
-    """There was no usable answer: no connection, silence, 5xx, a rate limit, or an undocumented form.
+    """The service gave no usable answer: no connection, silence, 5xx, a rate limit, or an undocumented form.
 
     `str(error)` gives the reason in words for the user.
     """

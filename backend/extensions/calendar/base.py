@@ -107,7 +107,7 @@ class CalendarRefused(_Final):
 
 
 class NoSuchEvent(_Final):
-    """There is no event, or no occurrence, with that id."""
+    """No event, or no occurrence, has that id."""
 
     hint = "List the events, and use the id and the occurrence exactly as the list gives them."
 
