@@ -84,7 +84,7 @@ class GauntletCall:
     @property
     def apologies(self) -> int:
         """How often the caller was asked to repeat."""
-        return [told["content"] for told in self.call.events_of("transcript")].count(APOLOGY)
+        return [event["content"] for event in self.call.events_of("transcript")].count(APOLOGY)
 
 
 Drive = Callable[[GauntletCall], Awaitable[None]]

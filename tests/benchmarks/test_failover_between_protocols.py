@@ -72,7 +72,7 @@ async def test_a_call_continues_in_another_protocol_with_its_history_and_its_ope
                 assert longest_silence_s(call.caller.received.frames, died, now()) < SILENCE_MOST_S
                 await call.hears_nothing_for(1.5)
                 assert heard(call, ANSWER) == 1
-                said = [told["content"] for told in call.events_of("transcript")]
+                said = [event["content"] for event in call.events_of("transcript")]
                 assert said.count("One moment, please.") <= 1
                 assert not call.events_of("session_ended")
                 await goes_on(call)

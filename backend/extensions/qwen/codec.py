@@ -43,7 +43,7 @@ RENAMED = {
 """The beta's names of events that were renamed later."""
 NOTES_KEPT = 60
 """The number of notes in the instructions besides the briefing; the newest stay."""
-TOLD = "# What has happened in this call, the newest last\n\n"
+HAPPENED = "# What has happened in this call, the newest last\n\n"
 ACTIVE_REPLY = "conversation_already_has_active_response"
 
 
@@ -123,7 +123,7 @@ class QwenCodec(RealtimeCodec):
         return (update,)
 
     def _update(self, more: Json | None = None, *, extra: str = "", may_call: bool = True) -> bytes:
-        notes = TOLD + "\n".join(self._notes) if self._notes else ""
+        notes = HAPPENED + "\n".join(self._notes) if self._notes else ""
         parts = (self.briefing.instructions, notes, extra)
         tools = [{"type": "function", "function": _function(each)} for each in self.briefing.tools if may_call]
         self._special = False

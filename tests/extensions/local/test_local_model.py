@@ -24,7 +24,7 @@ async def test_a_call_is_answered_by_the_model_and_an_interruption_ends_its_stre
         with running_server(OFFLINE_URL="", LOCAL_MODEL_URL=model.url, LOCAL_MODEL="llama3.2") as server:
             async with placed_call(server, within_s=30) as call:
                 await call.say(silence(500) + await asyncio.to_thread(speak, "Please tell me a story."))
-                await until(lambda: any("a fox" in told["delta"] for told in call.events_of("transcript_delta")), 30)
+                await until(lambda: any("a fox" in event["delta"] for event in call.events_of("transcript_delta")), 30)
                 heard = len(call.audible())
                 await until(lambda: len(call.audible()) > heard + 50, 20)
                 model.hung_up.clear()

@@ -149,7 +149,7 @@ def may_prepare(s: State) -> bool:
         return False  # the caller speaks or has said nothing yet, or has discarded enough replies
     has_asked = s.pending.our_words.endswith("?")
     likely_over = turn.voiced_ms >= LONG_TURN_MS or has_asked or s.barge_in.suspended is not None
-    # A turn that is not likely over needs a whole credit, and a caller whose latest turns had no pause.
+    # If the turn is not likely over, a reply costs a whole credit, and the caller's last turns must have had no pause.
     affordable = s.pending.credit >= (0 if likely_over else 1) and (likely_over or s.pending.whole_turns >= WHOLE_TURNS)
     goes_on = turn.wait.wait_ms > PREPARE_WAIT_MS  # its reply would probably be discarded
     return not goes_on and (affordable or _words_known(s, turn) is not None)
