@@ -73,7 +73,7 @@ tests() {
 }
 
 mode=${1:-all}
-workers=(--numprocesses "${WORKERS_OF_TESTS:-5}" --dist loadfile --no-loadscope-reorder)
+workers=(--numprocesses "${WORKERS_OF_TESTS:-4}" --dist loadfile --no-loadscope-reorder)
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 case "$mode" in
