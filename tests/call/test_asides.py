@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.support.first_sound import reply_sounds
 from tests.support.running_server import placed_call, running_server
 from tests.support.speech import silence, speech
+
+pytestmark = pytest.mark.realtime
 
 
 async def test_a_reply_resumes_after_words_to_another_person() -> None:

@@ -14,6 +14,8 @@ from tests.support.running_server import PlacedCall, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 QUESTION = "tell me a story"
 STORY = {"hear": QUESTION, "reply": {"text": "Once upon a time.", "tone": {"hz": 440, "ms": 6000}, "pace": 1}}
 REST = {"hear": QUESTION, "reply": {"text": "They lived happily.", "tone": {"hz": 880, "ms": 400}}}

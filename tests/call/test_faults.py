@@ -20,6 +20,8 @@ from tests.support.running_server import PlacedCall, RunningServer, placed_call,
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}
 STORY: dict[str, Any] = {"text": "A long story " * 20, "tone": {"hz": 400, "to_hz": 2400, "ms": 8000}}

@@ -6,11 +6,14 @@ import json
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 300}
 NOTES = {"summary": "Ana talked about her dog.", "facts": ["has a dog called Rex"]}

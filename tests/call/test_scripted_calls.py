@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.support.first_sound import reply_sounds
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, placed_call
 from tests.support.speech import silence, speech
 from tests.support.tones import pitch, sounding_ms
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 QUESTION = "what is the weather in Seattle"
 TONE: dict[str, Any] = {"hz": 440, "ms": 1000}

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from backend.testing.services import open_meteo
 from backend.testing.services.server import serving
 from tests.support.first_sound import reply_sounds
@@ -14,6 +16,8 @@ from tests.support.provider_calls import ask, slow_weather, thinking_with
 from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.realtime
 
 WEATHER = "what is the weather in Seattle"
 ELSEWHERE = "what is the weather in Paris"

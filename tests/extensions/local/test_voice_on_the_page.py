@@ -19,7 +19,7 @@ from tests.support.browser import Tab, chromium
 from tests.support.microphone import RATE, UNIVERSE, WEATHER, microphone_wav
 from tests.support.real_server import real_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.realtime, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 QUIET, LOUD = 1e-4, 1e-3
 """Energy of silence and of speech: the demonstration's voice measures about 1e-1, a silent line 1e-9."""
