@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, SettingsError
 from backend.storage.client import connect
-from backend.storage.local_redis import HoldsOtherData, NotUsed, is_ours, mark, place_of, spare_database
+from backend.storage.local_redis import LastResort, NotUsed, is_ours, mark, place_of, spare_database
 from backend.storage.memory import Close, Memory
 from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
@@ -41,8 +41,9 @@ async def open_memory(
 ) -> OpenedMemory:
     """Return the best memory available. Never fails: a Redis that is out of reach now may answer later.
 
-    Without `redis_url`, the Redis at `local_url` is used if it can be ours, else an embedded one, else one in this
-    process. Users' contexts are kept for `user_ttl_s` seconds after their last change; None: without limit.
+    Without `redis_url`, the Redis at `local_url` is used if it can be ours, else an embedded one, else another database
+    of the former, else a Redis in this process. Users' contexts are kept for `user_ttl_s` seconds after their last
+    change; None: without limit.
     """
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)
@@ -53,11 +54,12 @@ async def open_memory(
         return await _open_external(local_url, user_ttl_s)
     except NotUsed as refused:
         opened = await _open_without_external(data_dir, user_ttl_s)
-        spare = await spare_database(local_url) if isinstance(refused, HoldsOtherData) and opened.url is None else None
-        if spare:
+        detail = f"{opened.detail} {refused}".strip()
+        if opened.url is None and isinstance(refused, LastResort) and (url := await spare_database(local_url)):
             await opened.memory.close()
-            opened = await _open_external(spare, user_ttl_s)
-        return replace(opened, detail=f"{opened.detail} {refused}".strip())
+            detail = opened.detail if url == local_url else detail
+            opened = await _open_external(url, user_ttl_s)
+        return replace(opened, detail=detail)
 
 
 async def join_memory(
@@ -86,8 +88,8 @@ async def _claim(url: str, folder: Path) -> None:
 
 def _refuse_to_forget(url: str, folder: Path) -> None:
     if any(folder.glob("appendonly*")):
-        why = f"it is empty, and {folder} holds earlier memory. REDIS_URL=redis://{place_of(url)} begins without it"
-        raise NotUsed(f"Redis at {place_of(url)} is not used: {why}.")
+        why = f"it is empty, and {folder} holds what was remembered. To begin without it, set REDIS_URL=redis://{place_of(url)}"
+        raise LastResort(f"Redis at {place_of(url)} is not used: {why}.")
 
 
 async def _open_without_external(data_dir: Path, user_ttl_s: int | None) -> OpenedMemory:

@@ -39,8 +39,8 @@ class NotUsed(SetupError):
     """The Redis on this machine is not used; the message says why."""
 
 
-class HoldsOtherData(NotUsed):
-    """The database holds other programs' data."""
+class LastResort(NotUsed):
+    """The Redis on this machine answers, but it is used only where no embedded one can start."""
 
 
 def place_of(url: str) -> str:
@@ -56,7 +56,7 @@ async def is_ours(url: str) -> bool:
             return False
         if await redis.exists(MARKER):
             return True
-    raise HoldsOtherData(f"Redis at {place_of(url)} is not used: it holds data of other programs.")
+    raise LastResort(f"Redis at {place_of(url)} is not used: it holds data of other programs.")
 
 
 async def mark(url: str) -> None:
@@ -66,13 +66,13 @@ async def mark(url: str) -> None:
 
 
 async def spare_database(url: str) -> str | None:
-    """Return the address of another database of that Redis, which is ours from now on; None: there is none."""
-    for number in range(1, DATABASES):
+    """Return the address of a database of that Redis which was empty or ours, and is ours now; None: there is none."""
+    for number in range(DATABASES):
         other = urlsplit(url)._replace(path=f"/{number}").geturl()
         try:
             if not await is_ours(other):
                 await mark(other)
-        except HoldsOtherData:
+        except LastResort:
             continue
         except NotUsed:
             return None

@@ -91,6 +91,13 @@ async def test_without_a_redis_server_another_database_is_used_so_that_memory_su
 
 
 @pytest.mark.usefixtures("no_binary")
+async def test_an_empty_redis_is_used_where_earlier_memory_cannot_be_read(url: str, tmp_path: Path) -> None:
+    (tmp_path / "redis" / "appendonlydir").mkdir(parents=True)
+    opened = await opened_at(url, tmp_path)
+    assert opened.url == url and "not used" not in opened.detail
+
+
+@pytest.mark.usefixtures("no_binary")
 @pytest.mark.parametrize("given", ["", "wrong"])
 async def test_a_refused_password_is_named_and_never_shown(tmp_path: Path, given: str) -> None:
     with guarded_redis(tmp_path, REDIS_PASSWORD=PASSWORD, **TRIAL) as port:
