@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.support.offline_peer import OfflinePeer
 from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call
@@ -46,6 +47,7 @@ async def kept(browser: httpx2.AsyncClient) -> dict[str, Any]:
     return everything
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_name_reaches_the_running_call_and_the_next_until_it_is_erased(
     peer: OfflinePeer, running: RunningServer
 ) -> None:
