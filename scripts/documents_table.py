@@ -74,13 +74,14 @@ def held(root: Path = ROOT) -> Held:
 def _marks(tree: ast.Module) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield each row and block that is marked in a module, with the name of the test, or "" for a mark of the file."""
     for node in tree.body:
-        of_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if not of_function and not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"):
-            continue
-        for each in node.decorator_list if of_function else [node]:
-            for call in ast.walk(each):
-                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                    yield from ((key, node.name if of_function else "") for key in _keys(call.func.attr, call.args))
+        name, marked = "", list[ast.AST]()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            name, marked = node.name, [*node.decorator_list]
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            marked = [node]
+        for call in (each for mark in marked for each in ast.walk(mark)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                yield from ((key, name) for key in _keys(call.func.attr, call.args))
 
 
 def _keys(mark: str, arguments: list[ast.expr]) -> Iterator[tuple[str, str]]:
