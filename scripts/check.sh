@@ -91,6 +91,7 @@ case "$mode" in
     step "prose" python -m scripts.prose
     step "settings in .env.example and docs" python -m scripts.settings_table --check
     step "Thinkers in the docs" python -m scripts.thinkers_table --check
+    step "design documents in the docs" python -m scripts.documents_table --check
     ;;
 esac
 if [ "$mode" != quick ]; then

@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
-WRITTEN = ("scripts.settings_table", "scripts.thinkers_table")
+WRITTEN = ("scripts.settings_table", "scripts.thinkers_table", "scripts.documents_table")
 """The scripts that write parts of documents for the present extensions; they run after one is deleted."""
 ACROSS = ("tests/benchmarks",)
 """The tests of benchmarks that measure several extensions."""

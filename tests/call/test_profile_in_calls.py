@@ -49,6 +49,7 @@ async def kept(browser: httpx2.AsyncClient) -> dict[str, Any]:
     return everything
 
 
+@pytest.mark.document("001", "user context")
 async def test_a_name_reaches_the_running_call_and_the_next_until_it_is_erased(
     peer: OfflinePeer, running: RunningServer
 ) -> None:

@@ -153,6 +153,7 @@ async def _nothing_waits(browser: httpx2.AsyncClient) -> bool:
     return not (await status_of(browser))["notices"]
 
 
+@pytest.mark.document("003", "fallback and archive")
 async def test_the_coordinator_falls_back_from_its_own_model_to_that_of_the_thinkers(
     redis: RedisProcess,
 ) -> None:
