@@ -27,6 +27,7 @@ from backend.users.profile_updates import (
     DropPreference,
     MergeSummary,
     NotePlace,
+    NoteShare,
     ProfileUpdate,
     SetPreference,
     WatchTicker,
@@ -113,6 +114,12 @@ def test_places_in_questions_share_one_fact_and_push_out_no_other() -> None:
     ]
 
 
+def test_shares_in_questions_share_one_fact_and_push_out_no_other() -> None:
+    assert after(NoteShare("aapl")) == {"facts": ["Asked about AAPL stock"]}
+    context = after(AddFact("Is allergic to nuts."), *(NoteShare(f"S{name}") for name in "ABCDEFA"))
+    assert context["facts"] == ["Is allergic to nuts.", "Asked about SD, SE, SF, SA stock"]
+
+
 def test_a_home_is_assumed_only_for_a_user_without_one() -> None:
     context = after(AssumePreference("default_location", "Seattle"), AssumePreference("default_location", "Oslo"))
     assert context == {"preferences": {"default_location": "Seattle"}}
@@ -136,7 +143,7 @@ def test_an_update_with_an_invalid_value_changes_nothing() -> None:
             "temperature_unit": "celsius",
             "watched_tickers": ["AAPL"],
         },
-        "facts": ["Has a dog."],
+        "facts": ["Asked about AAPL stock", "Has a dog."],
     }
     assert merged([None, None]) is None
 
