@@ -264,8 +264,8 @@ class CountQuestion:
     at: float
 
     def apply(self, profile: UserProfile) -> UserProfile:
-        topics = _counted(profile.signals.topics, self.domain)
-        return replace(profile, signals=replace(_active(profile.signals, self.at), topics=topics))
+        counts = _counted(profile.signals.topic_counts, self.domain)
+        return replace(profile, signals=replace(_active(profile.signals, self.at), topic_counts=counts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +344,8 @@ def _merged(stored: str, over: str, text: str) -> str:
     return f"{older} {new}".strip()
 
 
-def _counted(topics: Mapping[str, int], domain: str) -> Mapping[str, int]:
-    counts = {**topics, domain: topics.get(domain, 0) + 1}
+def _counted(known: Mapping[str, int], domain: str) -> Mapping[str, int]:
+    counts = {**known, domain: known.get(domain, 0) + 1}
     while len(counts) > QUESTION_TOPIC_LIMIT:
         del counts[min((one for one in counts if one != domain), key=counts.__getitem__)]
     return counts

@@ -116,7 +116,7 @@ async def test_a_cached_answer_still_updates_the_profile() -> None:
     assert ada.preferences.default_location == "Seattle", "the first place is stored as the home of a user without one"
     assert bob.preferences.default_location == "Lima"
     assert ada.facts == bob.facts == ("Has asked about the weather in: Seattle.",)
-    assert ada.signals.topics == bob.signals.topics == {"weather": 1}
+    assert ada.signals.topic_counts == bob.signals.topic_counts == {"weather": 1}
 
 
 async def test_erasing_a_user_erases_their_answers() -> None:
