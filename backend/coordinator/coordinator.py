@@ -313,7 +313,7 @@ def due_at(
 
 
 def scope_within(scopes: Sequence[CallerScope]) -> CallerScope:
-    """Return the scope within all of these; of different ones that name tools, it has none."""
+    """Return the scope within all of these. If they differ, and one names its tools, no tool is within it."""
     if len(set(scopes)) > 1 and any(each.tools is not None for each in scopes):
         return CallerScope(tools=frozenset())
     return min(scopes, key=lambda each: each.scope, default=PUBLIC)

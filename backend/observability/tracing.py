@@ -3,8 +3,8 @@
     session ─► turn ─► thinker ─► routing ─► thinking ─┬─► model
                                                        └─► tool
 
-A thinker's span is its call, routing its cache and deadline, and thinking its own work, which an answer from the cache
-lacks.
+The routing has the cache and the deadline, and the thinking is the Thinker's own work. An answer from the cache has no
+thinking.
 
 Typed turns, background tasks, tasks of the reasoner, summaries and digests belong to no call, and have their own traces
 (see `rooted`).
