@@ -89,6 +89,14 @@ async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
 
 
+async def test_a_decision_without_words_makes_no_notice() -> None:
+    world = World()
+    async with Process(world, "one", decision=Decision("")) as one:
+        await one.channels.add_input(USER, "what a day", "voice")
+        await one.coordinator.run_digest(USER)
+        assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
+
+
 @pytest.mark.parametrize(("others", "reaches"), [([EVERYTHING], EVERYTHING), ([EVERYTHING, PUBLIC], PUBLIC)])
 async def test_a_new_task_reaches_what_the_users_of_all_entries_reach(
     others: list[CallerScope], reaches: CallerScope
@@ -107,14 +115,6 @@ def test_scopes_that_name_different_tools_share_none() -> None:
     assert scope_within([named, named]) == named
     assert scope_within([named, EVERYTHING]).tools == frozenset()
     assert scope_within([]) == PUBLIC
-
-
-async def test_a_decision_without_words_makes_no_notice() -> None:
-    world = World()
-    async with Process(world, "one", decision=Decision("")) as one:
-        await one.channels.add_input(USER, "what a day", "voice")
-        await one.coordinator.run_digest(USER)
-        assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
 
 
 async def test_only_one_coordinator_handles_a_user() -> None:

@@ -37,15 +37,15 @@ async def weather(*scenes: Any) -> AsyncIterator[World]:
         yield w
 
 
-async def learn(w: World, user: str, **preferences: Any) -> None:
-    await w.memory.update_user_context(user, lambda context: {**context, "preferences": preferences})
-
-
 def outcomes_of(w: World) -> dict[str, float | None]:
     """Return the counts of the cache's outcomes in `/metrics`."""
     counted = CollectorRegistry()
     w.thinkers.cache.register_in(counted)
     return {each: counted.get_sample_value("voice_answer_cache_total", {"outcome": each}) for each in cache.OUTCOMES}
+
+
+async def learn(w: World, user: str, **preferences: Any) -> None:
+    await w.memory.update_user_context(user, lambda context: {**context, "preferences": preferences})
 
 
 async def test_an_answer_is_served_again_with_its_citations_until_it_expires() -> None:

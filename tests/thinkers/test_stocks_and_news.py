@@ -26,7 +26,7 @@ async def test_the_stocks_thinker_gets_the_watched_tickers() -> None:
         assert "Ask which company is meant" in w.model.requests[-1]["messages"][-1]["content"]
 
 
-async def test_a_share_in_a_question_is_watched_and_noted() -> None:
+async def test_a_share_in_a_question_is_watched_from_then_on() -> None:
     async with serving(finnhub.answering) as server:
         settings = load_settings(_env_file=None, finnhub_url=server.url, finnhub_api_key=finnhub.KEY)
         async with world(PRICE, ["It fell."], settings=settings) as w:
