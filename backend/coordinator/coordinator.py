@@ -27,6 +27,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from backend.access.principal import PUBLIC, CallerScope
 from backend.coordinator.store import (
     Action,
     CancelTask,
@@ -238,6 +239,7 @@ class Coordinator:
             failure,
             tuple(entry.id for entry in entries if entry.kind == "input"),
             task_summary(listed),
+            scope_within([entry.scope for entry in entries]),
         )
         return await self.state.set_plan(user_id, plan)
 
@@ -268,7 +270,7 @@ class Coordinator:
         try:
             match action:
                 case CreateTask(kind, instruction):
-                    await self.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
+                    await self.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}", scope=plan.scope)
                 case CancelTask(task_id):
                     await self.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
@@ -308,6 +310,13 @@ def due_at(
     if inputs:
         times.append(max(last_at + settings.min_interval_s, min(inputs) + GATHER_S))
     return min(times, default=None)
+
+
+def scope_within(scopes: Sequence[CallerScope]) -> CallerScope:
+    """Return the scope within all of these. If they differ, and one names its tools, no tool is within it."""
+    if len(set(scopes)) > 1 and any(each.tools is not None for each in scopes):
+        return CallerScope(tools=frozenset())
+    return min(scopes, key=lambda each: each.scope, default=PUBLIC)
 
 
 async def decide_without_model(digest: Digest) -> Decision:

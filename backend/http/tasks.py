@@ -119,7 +119,7 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await spend(request, TURN)
-    await here.services.work.coordinator.add_input(caller.user, body.text)
+    await here.services.work.coordinator.add_input(caller.user, body.text, caller.principal.caller_scope)
     return {"ok": True}
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.coordinator.coordinator import Decision, Digest, DigestItem
+from backend.access.principal import EVERYTHING, PUBLIC, CallerScope, ToolScope
+from backend.coordinator.coordinator import Decision, Digest, DigestItem, scope_within
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
@@ -97,6 +98,26 @@ async def test_a_decision_without_words_makes_no_notice() -> None:
         await one.channels.add_input(USER, "what a day", "voice")
         await one.coordinator.run_digest(USER)
         assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
+
+
+@pytest.mark.parametrize(("others", "reaches"), [([EVERYTHING], EVERYTHING), ([EVERYTHING, PUBLIC], PUBLIC)])
+async def test_a_new_task_reaches_what_the_users_of_all_entries_reach(
+    others: list[CallerScope], reaches: CallerScope
+) -> None:
+    world = World()
+    async with Process(world, "one", decision=Decision("I look.", ALL_ACTIONS[:1])) as one:
+        await one.end(replace(world.ended(1), scope=EVERYTHING))
+        for scope in others:
+            await one.channels.add_input(USER, "Search our documents.", "api", scope)
+        await one.coordinator.run_digest(USER)
+    assert [task.scope for task in world.tasks.values() if task.open] == [reaches]
+
+
+def test_scopes_that_name_different_tools_share_none() -> None:
+    named = CallerScope(ToolScope.OPERATOR, frozenset({"kb_search"}))
+    assert scope_within([named, named]) == named
+    assert scope_within([named, EVERYTHING]).tools == frozenset()
+    assert scope_within([]) == PUBLIC
 
 
 async def test_only_one_coordinator_handles_a_user() -> None:
