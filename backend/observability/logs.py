@@ -126,10 +126,8 @@ def _cut_own(value: Any) -> Any:
 
 
 def _cut_foreign(value: Any) -> Any:
-    if isinstance(value, Number | None):
-        return value
-    text = type(value).__name__ if isinstance(value, BaseException) else str(value)
-    return QUOTED.sub(r"\1…\2", BEHIND_HOST.sub(r"\1/…", text))
+    cut = _cut_own(type(value).__name__ if isinstance(value, BaseException) else value)
+    return QUOTED.sub(r"\1…\2", BEHIND_HOST.sub(r"\1/…", cut)) if isinstance(cut, str) else cut
 
 
 def _raised(error: BaseException) -> list[str]:
@@ -138,4 +136,5 @@ def _raised(error: BaseException) -> list[str]:
     parts = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     before = [line for each in (error.__cause__ or context, *parts) if each for line in _raised(each)]
     message = f": {_cut_foreign(str(error))}" if isinstance(error, VoiceError) else ""
-    return [*before, *traceback.format_tb(error.__traceback__), f"{type(error).__name__}{message}\n"]
+    lines = traceback.format_tb(error.__traceback__)
+    return [*before, "Traceback (most recent call last):\n", *lines, f"{type(error).__name__}{message}\n"]
