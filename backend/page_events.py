@@ -16,7 +16,7 @@ from backend.citations import Citation
 
 Role = Literal["user", "assistant"]
 ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "cancelled"]
-"""`stale`: the answer came after the caller had taken a new turn, or was never spoken."""
+"""`stale`: a late answer, or one that the caller had not heard by the beginning of a new turn."""
 NoticeState = Literal["waiting", "speaking", "told"]
 ToolStage = Literal["started", "finished", "failed"]
 Problem = Literal[

@@ -164,10 +164,24 @@ class Coordinator:
         async with self.channels.lease(user_id).held() as is_ours:
             if not is_ours:
                 return False
-            plan = await self.state.plan(user_id) or await self._plan(user_id)
-            if plan is not None:
-                await self._carry_out(user_id, plan)
-            return plan is not None
+            plan = await self.state.plan(user_id)
+            entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
+            if plan is None and not entries:
+                await self.channels.unlist(user_id)
+                return False
+            await self._cycle(user_id, plan, entries)
+            return True
+
+    async def _cycle(self, user_id: str, plan: Plan | None, entries: Sequence[ChannelEntry]) -> None:
+        """Decide, unless there is a plan already, and carry the plan out; log the beginning and the end."""
+        digest, began, outcome = plan.id if plan else entries[-1].id, time.monotonic(), "broken off"
+        log.info("thinker_start: digest-%s, %d entries%s", digest, len(entries), ", decided before" if plan else "")
+        try:
+            plan = plan or await self._plan(user_id, entries)
+            await self._carry_out(user_id, plan)
+            outcome = "not decided, fallback" if plan.failure else f"decided, {len(plan.actions)} actions"
+        finally:
+            log.info("thinker_end: digest-%s %s, %d ms", digest, outcome, (time.monotonic() - began) * 1000)
 
     async def _begin_due(self) -> bool:
         """Begin the digests that are due, and return whether any user's entries wait."""
@@ -216,12 +230,8 @@ class Coordinator:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
         self._paused[user_id] = self.clock() + PAUSE_S
 
-    async def _plan(self, user_id: str) -> Plan | None:
+    async def _plan(self, user_id: str, entries: Sequence[ChannelEntry]) -> Plan:
         """Write the history, then decide, and write the plan before any part of it is carried out."""
-        entries = await self.channels.waiting(user_id, ENTRIES_LIMIT)
-        if not entries:
-            await self.channels.unlist(user_id)
-            return None
         tasks = [await self.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
         await self.state.add_history(user_id, [item.history_entry() for item in items])

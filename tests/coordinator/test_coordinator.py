@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -90,6 +91,23 @@ async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     [shown] = world.shown
     assert isinstance(shown, DecisionMade) and shown.input_ids == (said.id,)
     assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
+
+
+@pytest.mark.parametrize(
+    ("decision", "outcome"),
+    [(Decision("Bees dance."), "decided, 0 actions"), (NoAnswer("It broke off."), "not decided, fallback")],
+)
+async def test_a_cycle_is_logged_with_its_id_and_outcome(
+    decision: Any, outcome: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "backend.coordinator")
+    async with Process(World(), "one", decision=decision) as one:
+        await one.channels.add_input(USER, "and the ants?", "api")
+        await one.coordinator.run_digest(USER)
+        digest = (await one.state.status(USER)).id
+    start, end = [record.getMessage() for record in caplog.records if "thinker_" in record.msg]
+    assert start == f"thinker_start: digest-{digest}, 1 entries"
+    assert end.startswith(f"thinker_end: digest-{digest} {outcome}, ") and end.endswith(" ms")
 
 
 async def test_a_decision_without_words_makes_no_notice() -> None:
