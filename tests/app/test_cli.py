@@ -19,7 +19,7 @@ def run(*arguments: str | Path, folder: Path, **env: str) -> subprocess.Complete
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=folder,
-        env=kept | {"COLUMNS": "200"} | env,
+        env=kept | {"COLUMNS": "200", "REDIS_URL": "embedded"} | env,
         capture_output=True,
         text=True,
         timeout=RUN_WITHIN_S,

@@ -87,6 +87,10 @@ def test_redis_and_its_clients_have_the_same_password() -> None:
     assert services["redis"]["command"][:2] == ["sh", "/redis-users.sh"]
     assert "./kubernetes/redis-users.sh:/redis-users.sh:ro" in services["redis"]["volumes"]
     assert environment_of("backend")["REDIS_PASSWORD_FILE"] == "/run/redis-users/password"
+    assert environment_of("backend")["REDIS_URL"] == "redis://default@redis:6379/0", (
+        "without a user's name, a Redis that needs no password refuses one"
+    )
+    assert environment_of("redis") == {"REDIS_PASSWORD": None, "ACCESS": None, "PUBLISH_ON": "${PUBLISH_ON:-127.0.0.1}"}
     for name in ("backend", "worker"):
         assert "redis-users:/run/redis-users:ro" in services[name]["volumes"]
     assert services["redis"]["ports"] == ["127.0.0.1:${REDIS_PORT:-6379}:6379"], (
