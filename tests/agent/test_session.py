@@ -48,6 +48,17 @@ async def test_a_tool_call_and_its_result_are_reported_and_words_arrive_one_by_o
     assert_valid(session.get_context().messages)
 
 
+async def test_an_error_of_an_asynchronous_callback_ends_the_turn() -> None:
+    async def refuse(token: str) -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError(token)
+
+    session = agent(ScriptedModel("Hi.")).create_session("c", on_token=refuse)
+    with pytest.raises(RuntimeError, match="Hi"):
+        await session.think("x")
+    assert session.state is ThinkingState.ERROR
+
+
 async def test_one_stream_of_events_shows_a_turn_in_order() -> None:
     events: list[AgentEvent] = []
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["Hi."])
@@ -304,12 +315,11 @@ async def test_a_context_has_its_documented_methods() -> None:
     session = agent(ScriptedModel(["Hello."])).create_session("c")
     await session.think("hi")
     context = session.get_context()
-    assert context.get_messages_for_llm() == [
-        {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": "Hello."},
-    ]
+    system, *said = context.get_messages_for_llm()
+    assert system == {"role": "system", "content": context.system_prompt}
+    assert said == [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
     context.clear()
-    assert context.get_messages_for_llm() == []
+    assert context.get_messages_for_llm() == [system]
 
 
 async def test_a_silent_model_is_asked_once_more_before_the_turn_fails() -> None:
@@ -346,11 +356,10 @@ async def test_a_spoken_answer_is_made_speakable_and_a_typed_one_is_left_as_it_i
 
 
 async def test_metrics_count_all_turns_and_measure_the_last() -> None:
-    session = agent(ScriptedModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
+    session = agent(ScriptedModel([call("echo", '{"text": "a"}')], [0.01, "A."], ["B."]), echo).create_session("c")
     await session.think("x")
     metrics = session.get_metrics()
     assert (metrics.total_tokens, metrics.tool_calls_count, metrics.rounds) == (30, 1, 1)
-    assert metrics.first_token_latency_ms is not None
-    assert metrics.total_latency_ms >= metrics.first_token_latency_ms
+    assert metrics.total_latency_ms >= metrics.first_token_latency_ms > 0
     await session.think("y")
     assert session.get_metrics().total_tokens == 45
