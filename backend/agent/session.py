@@ -21,7 +21,6 @@ from backend.agent.turn import ThinkerMetrics, Turn
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.page_events import TokenGenerated, ToolCallEvent, ToolResultEvent
-from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import ClientRound, Message
 from backend.tools.base import Client, ToolContext, ToolRights
@@ -63,12 +62,6 @@ class Agent:
     """The name of the mode that is on, for tools."""
     shown: bool = True
     """Whether a reader sees the words as they arrive. If not, an answer that breaks off is requested once more."""
-
-    def register_tool(
-        self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]]
-    ) -> None:
-        """Offer one more tool: see `Toolbox.register`. Raises `BadPlugin`."""
-        self.toolbox.register(name, description, parameters, handler)
 
     def create_session(
         self,
