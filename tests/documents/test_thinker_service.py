@@ -146,7 +146,7 @@ async def test_an_error_is_a_response(tmp_path: Path, monkeypatch: pytest.Monkey
 async def test_a_conversation_goes_on_in_another_session_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     service, now = ThinkerService(), [1_000_000.0]
     sketch = await run(block("000/persistence.py"), **vars(typing), ConversationContext=module.ConversationContext)
-    monkeypatch.setattr(module.time, "time", lambda: now[0])
+    monkeypatch.setattr("time.time", lambda: now[0])
     with service.serving(agent(ScriptedModel("Hello."))):
         first = service.create_session("c", user_id="ada").get_context()
         assert (first.conversation_id, first.system_prompt) == ("c", module.ConversationContext("").system_prompt)
@@ -159,7 +159,7 @@ async def test_a_conversation_goes_on_in_another_session_for_an_hour(monkeypatch
         assert service.create_session("c", user_id="ada").get_context() is not first
 
 
-def fields(kind: type) -> Sequence[str]:
+def fields(kind: Any) -> Sequence[str]:
     return [each.name for each in dataclasses.fields(kind)]
 
 
