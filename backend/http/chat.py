@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from msgspec import to_builtins
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.addresses import address_key
@@ -150,7 +151,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     busy = await here.services.work.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
-    return {"conversation_id": conversation_id, "busy": busy, "messages": list(map(asdict, messages))}
+    return {"conversation_id": conversation_id, "busy": busy, "messages": to_builtins(messages)}
 
 
 @router.get("/api/conversations/{conversation_id}/export")

@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from backend.access.principal import EVERYTHING, CallerScope
@@ -112,8 +113,8 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Iterable[Tool],
-        services: Mapping[Any, Any],
+        tools: Iterable[Tool] = (),
+        services: Mapping[Any, Any] = MappingProxyType({}),
         confirmations: Confirmations | None = None,
         *,
         sources: tuple[ToolSource, ...] = (),
