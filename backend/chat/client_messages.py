@@ -107,8 +107,7 @@ def _text(message: ClientMessage, number: int) -> str:
     for index, part in enumerate(message.content):
         if part.type not in ("text", "refusal"):
             at = f"messages[{number}].content[{index}].type"
-            hint = "Send text; for audio use /v1/realtime."
-            raise BadField("Only text is supported here.", param=at, code="unsupported_value", hint=hint)
+            raise BadField("Only text is supported here.", param=at, code="unsupported_value", hint="Send text.")
     return "\n".join(part.text or part.refusal or "" for part in message.content)
 
 

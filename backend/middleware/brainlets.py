@@ -85,7 +85,8 @@ def brainlet(
             result = await function(_results(turn.earlier), _request(turn.asked, options, chat, turn.answer))
             return None if result is None else Aside(result)
 
-        declared: Any = step(
+        wrapped: Any = before if execution_stage == "pre" else after
+        step(
             name,
             stage=execution_stage,
             depends_on=depends_on,
@@ -93,8 +94,8 @@ def brainlet(
             model=model,
             options=options,
             deadline_s=DEADLINES_S.get(execution_stage),
-        )(before if execution_stage == "pre" else after)
-        function.__step__ = declared.__step__  # type: ignore[attr-defined]
+        )(wrapped)
+        function.__step__ = wrapped.__step__  # type: ignore[attr-defined]
         return function
 
     return declare
