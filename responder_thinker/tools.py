@@ -3,7 +3,7 @@
 from backend.access.principal import ToolScope
 from backend.citations import Citation
 from backend.errors import BadRequest, ToolFailed
-from backend.tools.base import OURS, Clock, Result, ToolContext, tool
+from backend.tools.base import OURS, Clock, Result, ToolContext, ToolResponse, tool
 from backend.tools.fetch import ServiceAnswer, fetch_answer
 from backend.users.context_update import ContextUpdate
 
@@ -17,6 +17,7 @@ __all__ = [
     "ServiceAnswer",
     "ToolContext",
     "ToolFailed",
+    "ToolResponse",
     "ToolScope",
     "fetch_answer",
     "tool",

@@ -280,11 +280,11 @@ class Turn:
     @property
     def untrusted(self) -> bool:
         """Return whether text of others has entered this turn, by a result, an earlier step, or the history."""
-        known = (call.name for message in self.context.messages for call in message.tool_calls)
+        known = (call for message in self.context.messages for call in message.tool_calls)
         return (
             self.tool_context.rights.untrusted
             or any(result.untrusted for result in self.results)
-            or any(map(self.agent.toolbox.brings_untrusted, known))
+            or any(call.by_client or self.agent.toolbox.brings_untrusted(call.name) for call in known)
         )
 
     def _call_context(self) -> ToolContext:

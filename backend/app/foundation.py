@@ -16,6 +16,7 @@ from backend.app.notifications import Notifications, open_notifications
 from backend.app.stores import Stores, TaskStore, open_stores, open_task_store
 from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.call.utterance_tap import Reader
+from backend.errors import SettingsError
 from backend.extension import Ground, Opened
 from backend.media.echo import EchoGuard
 from backend.media.vad import VadEngine
@@ -87,6 +88,9 @@ async def open_foundation(settings: Settings, opened: OpenedMemory, *, serves: b
             )
         )
         having = installed(settings.agent.plugin_folders)
+        for fault in having.faults:
+            if isinstance(fault, SettingsError):
+                raise fault
         endpoints = await open_endpoints(settings, stack, having)
         machine = f"{socket.gethostname()} {settings.memory.data_dir.resolve()}"
         budgets = await enter(open_budgets(settings.budgets, stores.opened.redis, machine))

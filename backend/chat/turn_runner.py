@@ -223,7 +223,8 @@ class TurnRunner:
     def _rights(self) -> ToolRights:
         """Return the rights of the turn's tool calls. Results that a client sends count as text of others."""
         request = self._request
-        return ToolRights(request.caller_scope, untrusted=bool(request.client_rounds), message=request.message_id)
+        untrusted = bool(request.client_rounds) or any(each.role == "tool" for each in request.earlier)
+        return ToolRights(request.caller_scope, untrusted=untrusted, message=request.message_id)
 
     async def _revise(self, response: ThinkerResponse) -> str:
         """Return the answer after the post-steps."""

@@ -21,6 +21,8 @@ class StoredCall:
     id: str
     name: str
     arguments: str
+    by_client: bool = False
+    """Whether the client carried it out, so that its result is text of others."""
 
 
 new_message_id = partial(secrets.token_hex, 8)

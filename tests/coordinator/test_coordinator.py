@@ -93,6 +93,7 @@ async def test_a_decision_names_its_inputs_and_sums_up_the_tasks() -> None:
     assert shown.task_summary == "research: wasps (queued)\nresearch: bees 1 (done)"
 
 
+@pytest.mark.document("003", "logs and state")
 @pytest.mark.parametrize(
     ("decision", "outcome"),
     [(Decision("Bees dance."), "decided, 0 actions"), (NoAnswer("It broke off."), "not decided, fallback")],
@@ -118,6 +119,7 @@ async def test_a_decision_without_words_makes_no_notice() -> None:
         assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
 
 
+@pytest.mark.document("000", "eight tools")
 @pytest.mark.parametrize(("others", "reaches"), [([EVERYTHING], EVERYTHING), ([EVERYTHING, PUBLIC], PUBLIC)])
 async def test_a_new_task_reaches_what_the_users_of_all_entries_reach(
     others: list[CallerScope], reaches: CallerScope

@@ -88,6 +88,7 @@ async def test_an_invalid_task_is_refused(tmp_path: Path, body: dict[str, Any]) 
     assert model.requests == []
 
 
+@pytest.mark.document("004", "mono")
 async def test_a_former_strategy_is_answered_with_the_names_of_the_two(tmp_path: Path) -> None:
     services = {"reasoner": reasoner(ScriptedModel())}
     async with world(tmp_path, services_with=services) as here, here.browser() as browser:

@@ -130,6 +130,7 @@ async def test_the_archive_of_a_task_is_redacted(tmp_path: Path) -> None:
         assert attempt["messages"][0]["content"] == "I am [e-mail]"
 
 
+@pytest.mark.document("003", "routes")
 async def test_the_archive_of_a_digest_is_for_its_user_alone(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser, at.here.browser() as other:
         task = await at.repository.find(await begin(browser))

@@ -64,6 +64,7 @@ async def tour(server: RunningServer) -> list[str]:
     return [*typed, *heard, TASK, INPUT, SEARCHED, SPOKEN]
 
 
+@pytest.mark.document("002", "logs and databases")
 @pytest.mark.slow
 @pytest.mark.parametrize("works", [True, False])
 async def test_no_word_is_in_the_log_of_a_server_that_was_told_everything(works: bool) -> None:

@@ -115,6 +115,7 @@ def test_places_in_questions_share_one_fact_and_push_out_no_other() -> None:
     ]
 
 
+@pytest.mark.document("001", "user context")
 def test_shares_in_questions_share_one_fact_and_push_out_no_other() -> None:
     assert after(NoteShare("aapl")) == {"facts": ["Asked about AAPL stock"]}
     context = after(AddFact("Is allergic to nuts."), *(NoteShare(f"S{name}") for name in "ABCDEFA"))
