@@ -119,7 +119,7 @@ async def test_a_decision_without_words_makes_no_notice() -> None:
         assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
 
 
-@pytest.mark.document("000", "eight tools")
+@pytest.mark.document("003", "actions")
 @pytest.mark.parametrize(("others", "reaches"), [([EVERYTHING], EVERYTHING), ([EVERYTHING, PUBLIC], PUBLIC)])
 async def test_a_new_task_reaches_what_the_users_of_all_entries_reach(
     others: list[CallerScope], reaches: CallerScope
