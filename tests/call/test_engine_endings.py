@@ -144,7 +144,7 @@ async def test_an_ended_call_leaves_no_task() -> None:
         call.transport.finish()
         await call.task
     await settle()
-    assert holdings().tasks == before.tasks
+    assert holdings().tasks <= before.tasks  # one of an earlier test may have ended meanwhile
 
 
 async def _never(_: ThinkerRun) -> Answer:

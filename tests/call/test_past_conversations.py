@@ -16,6 +16,8 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 QUESTION = "what is the weather in Seattle"
 OUTCOMES = {"complete", "failed"}
 TONE: dict[str, Any] = {"hz": 440, "ms": 200}

@@ -13,6 +13,8 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 TONE: dict[str, Any] = {"hz": 440, "ms": 300}
 NOTES = {"summary": "Ana talked about her dog.", "facts": ["has a dog called Rex"]}
 

@@ -23,6 +23,8 @@ from tests.support.running_server import PlacedCall, RunningServer, a_browser, p
 from tests.support.waiting import until
 from tests.support.workers import running_worker
 
+pytestmark = pytest.mark.realtime
+
 HELLO: dict[str, Any] = {
     "turns": [{"hear": "hello there", "reply": {"text": "Hello.", "tone": {"hz": 440, "ms": 300}}}],
     "loop": True,
