@@ -40,7 +40,7 @@ from backend.users.profile_updates import (
     SetPreference,
     WatchTicker,
     WriteSummary,
-    update_profile,
+    change_profile,
 )
 
 CHANGES_LIMIT = 50
@@ -72,11 +72,14 @@ async def show_me(here: Here, caller: Caller) -> Json:
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> Json:
-    """Change the profile, in the caller's live calls, too, and return the new one. 422 for an impossible value."""
+    """Change the profile, in the caller's live calls, too, and return the new one. 422 for an impossible value.
+
+    409, and nothing is changed, when a change is about a field of the profile that this server cannot read.
+    """
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     await spend(request, WRITE)
-    return _shown(here, await update_profile(here.services.data.memory, caller.user, *body.changes))
+    return _shown(here, await change_profile(here.services.data.memory, caller.user, *body.changes))
 
 
 @router.get("/api/me/usage")
@@ -166,7 +169,7 @@ async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
     """Choose a mode for the caller and their running calls. 404, with a list of all modes, if unknown."""
     await here.messages.take(f"mode {caller.user}", here.now())
     chosen = here.services.work.chat.modes.get(mode)
-    await update_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
+    await change_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
     return {"mode": chosen.name}
 
 

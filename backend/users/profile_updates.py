@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, StringConstraints
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest, Conflict, MemoryUnavailable
 from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
@@ -268,19 +268,42 @@ class CountSession:
 async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, also when this server cannot read what the updates change, or what an update raises;
-    then nothing is changed.
+    A field that this server cannot read stays as it is. Raises `MemoryUnavailable`, also when all updates change such
+    fields only, or what an update raises; then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        before = UserProfile.read(stored)
-        changed = reduce(lambda profile, update: update.apply(profile), updates, before)
-        kept = changed.stored(stored)
-        if changed != before and kept == stored:
+        kept, lost = _updated(stored, updates)
+        if lost and kept == stored:
             raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
         return kept
 
     return UserProfile.read(await memory.update_user_context(user_id, change))
+
+
+async def change_profile(memory: Memory, user_id: str, *changes: ProfileUpdate) -> UserProfile:
+    """Apply what a user asks for like `update_profile`, but all or nothing.
+
+    Raises `Conflict` when a change is about a field that this server cannot read.
+    """
+
+    def change(stored: Json) -> Json:
+        kept, lost = _updated(stored, changes)
+        if lost:
+            raise Conflict(
+                f"This server cannot read what your profile holds as {', '.join(lost)}. Nothing was changed.",
+                hint="Send the other changes without it. A newer server may have written it.",
+            )
+        return kept
+
+    return UserProfile.read(await memory.update_user_context(user_id, change))
+
+
+def _updated(stored: Json, updates: Iterable[ProfileUpdate]) -> tuple[Json, list[str]]:
+    """Return the profile after `updates` in its stored form, and the names of the fields that took no update."""
+    changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
+    kept = changed.stored(stored)
+    return kept, changed.missing_in(UserProfile.read(kept))
 
 
 def _with_preference(
