@@ -265,11 +265,14 @@ class CountSession:
         return replace(profile, signals=signals)
 
 
-async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
+async def update_profile(
+    memory: Memory, user_id: str, *updates: ProfileUpdate, only_stored: bool = False
+) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    A field that this server cannot read stays as it is. Raises `MemoryUnavailable`, also when all updates change such
-    fields only, or what an update raises; then nothing is changed.
+    Without `updates`, an empty profile is stored for a user who has none. With `only_stored`, nothing is changed for
+    such a user. A field that this server cannot read stays as it is. Raises `MemoryUnavailable`, also when all updates
+    change such fields only, or what an update raises; then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
@@ -278,7 +281,7 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
             raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
         return kept
 
-    return UserProfile.read(await memory.update_user_context(user_id, change))
+    return UserProfile.read(await memory.update_user_context(user_id, change, only_stored=only_stored))
 
 
 async def change_profile(memory: Memory, user_id: str, *changes: ProfileUpdate) -> UserProfile:

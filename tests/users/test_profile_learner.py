@@ -23,7 +23,7 @@ from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, LearnerDependencies, ProfileLearner
-from backend.users.profile_updates import CountQuestion, MergeSummary, SetPreference, update_profile
+from backend.users.profile_updates import CountQuestion, MergeSummary, ProfileUpdate, SetPreference, update_profile
 from backend.users.summaries import Summaries, draft_from, material
 from tests.call.world import PlacedCall, placed_call, settle
 from tests.support.waiting import until
@@ -325,12 +325,15 @@ async def test_a_stopped_summary_writes_nothing_and_leaves_nothing(
     assert (summaries.depth, model.open, await memory.user_context("ada")) == (0, 0, {})
 
 
-async def test_a_summary_of_a_user_who_was_erased_at_another_process_is_not_kept() -> None:
-    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("Late.")])
-    await update_profile(memory, "ada", SetPreference("name", "Ada"))
+@pytest.mark.parametrize("known", [(SetPreference("name", "Ada"),), ()])
+async def test_no_summary_of_a_user_who_was_erased_at_another_process_is_kept(known: tuple[ProfileUpdate, ...]) -> None:
+    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("Late.")], notes("Later."))
+    if known:
+        await update_profile(memory, "ada", *known)
     summaries = Summaries(model, "fast", memory)
     summaries.request("s1", "ada", SAID)
     await until(lambda: bool(model.requests))
+    summaries.request("s1", "ada", SAID)
     await memory.forget_user("ada")
     await summaries.close(1.0)
     assert (await memory.user_context("ada"), summaries.failed) == ({}, 0)
