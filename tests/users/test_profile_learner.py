@@ -164,10 +164,10 @@ class RecordedSummaries(Summaries):
         self.dropped.append(session_id)
 
 
-def a_call(told: RecordedSummaries) -> ProfileLearner:
+def a_call(recorded: RecordedSummaries) -> ProfileLearner:
     jobs: list[MemoryJob] = []
     return ProfileLearner(
-        LearnerDependencies(partial(watch_profile, FakeMemory()), told), "s1", "ada", jobs.append, lambda _: None
+        LearnerDependencies(partial(watch_profile, FakeMemory()), recorded), "s1", "ada", jobs.append, lambda _: None
     )
 
 
@@ -178,23 +178,23 @@ def talk(call: ProfileLearner, turns: int) -> None:
 
 
 async def test_the_summary_is_requested_every_ten_turns_and_at_the_end_from_the_last_thirty() -> None:
-    told = RecordedSummaries()
-    call = a_call(told)
+    recorded = RecordedSummaries()
+    call = a_call(recorded)
     talk(call, 3 * SUMMARY_EVERY + 4)
-    assert len(told.asked) == 3
+    assert len(recorded.asked) == 3
     call.close("disconnected")
-    assert len(told.asked) == 4
-    assert len(told.asked[-1]) == 2 * SUMMARY_TURNS
-    assert (told.asked[-1][0], told.asked[-1][-1]) == ("question 4", "answer 33")
+    assert len(recorded.asked) == 4
+    assert len(recorded.asked[-1]) == 2 * SUMMARY_TURNS
+    assert (recorded.asked[-1][0], recorded.asked[-1][-1]) == ("question 4", "answer 33")
 
 
 @pytest.mark.parametrize(("turns", "reason"), [(0, "idle"), (3, "deleted")])
 async def test_a_call_without_words_or_a_deleted_one_requests_no_summary(turns: int, reason: str) -> None:
-    told = RecordedSummaries()
-    call = a_call(told)
+    recorded = RecordedSummaries()
+    call = a_call(recorded)
     talk(call, turns)
     call.close(reason)
-    assert told.asked == [] and bool(told.dropped) is (reason == "deleted")
+    assert recorded.asked == [] and bool(recorded.dropped) is (reason == "deleted")
 
 
 SAID = [PastMessage("user", "I have a dog."), PastMessage("assistant", "Lovely.")]

@@ -18,7 +18,7 @@ from backend.models.base import Finished
 from backend.observability.tracing import Tracer
 from backend.testing.services.server import Reply, serving
 from tests.extensions.tracing.collector import Collector, ReceivedSpan, collector
-from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
+from tests.extensions.tracing.langsmith_api import KEY, langsmith, meta
 from tests.extensions.tracing.world import settings_for, traces_to
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call
 from tests.support.agents import call
@@ -72,8 +72,8 @@ async def test_the_same_tree_reaches_langsmith_with_the_fields_it_reads() -> Non
     tree = tree_at(server)
     kinds = [span.attributes["langsmith.span.kind"] for span in tree]
     assert kinds == ["chain", "chain", "chain", "llm", "tool", "llm"]
-    assert {told(span)["session_id"] for span in server.spans} == {session_id}
-    session, turn, thinker = map(told, tree[:3])
+    assert {meta(span)["session_id"] for span in server.spans} == {session_id}
+    session, turn, thinker = map(meta, tree[:3])
     assert (session["reason"], turn["outcome"], thinker["domain"]) == ("disconnected", "complete", "weather")
     assert (server.project, server.keys) == ("tests", {KEY})
 
