@@ -298,7 +298,7 @@ class CallTranslator:
     def _on_playback(self, name: str, *, started: bool) -> None:
         """Note that the items before `name` were sent; unless it has only `started`, `name` was sent as well."""
         if started and self._buffers and (sounding := self._response_of(name)) and sounding.id != self._sounds:
-            self._starts = sounding.id
+            self._starts = sounding.id  # its first sound
         for response in self._open:
             for each, item in response.items.items():
                 if started and each == name:
