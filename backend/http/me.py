@@ -40,7 +40,7 @@ from backend.users.profile_updates import (
     SetPreference,
     WatchTicker,
     WriteSummary,
-    change_profile,
+    update_profile,
 )
 
 CHANGES_LIMIT = 50
@@ -79,7 +79,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
     async with spending(request, WRITE):
-        return _shown(here, await change_profile(here.services.data.memory, caller.user, *body.changes))
+        return _shown(here, await update_profile(here.services.data.memory, caller.user, *body.changes, whole=True))
 
 
 @router.get("/api/me/usage")
@@ -169,7 +169,7 @@ async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
     """Choose a mode for the caller and their running calls. 404, with a list of all modes, if unknown."""
     await here.messages.take(f"mode {caller.user}", here.now())
     chosen = here.services.work.chat.modes.get(mode)
-    await change_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
+    await update_profile(here.services.data.memory, caller.user, SetMode(chosen.name))
     return {"mode": chosen.name}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Annotated, Any, Literal, Protocol
@@ -266,47 +266,27 @@ class CountSession:
 
 
 async def update_profile(
-    memory: Memory, user_id: str, *updates: ProfileUpdate, only_stored: bool = False
+    memory: Memory, user_id: str, *updates: ProfileUpdate, whole: bool = False, only_stored: bool = False
 ) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
     Without `updates`, an empty profile is stored for a user who has none. With `only_stored`, nothing is changed for
-    such a user. A field that this server cannot read stays as it is. Raises `MemoryUnavailable`, also when all updates
-    change such fields only, or what an update raises; then nothing is changed.
+    such a user. A field that this server cannot read stays as it is: that raises `Conflict` with `whole`, and
+    `MemoryUnavailable` when the updates change nothing else. An update may raise, too; then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        kept, lost = _updated(stored, updates)
+        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
+        kept = changed.stored(stored)
+        lost = changed.missing_in(UserProfile.read(kept))
+        if lost and whole:
+            unreadable = f"This server cannot read what your profile holds as {', '.join(lost)}. Nothing was changed."
+            raise Conflict(unreadable, hint="Send the other changes without it. A newer server may have written it.")
         if lost and kept == stored:
             raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
         return kept
 
     return UserProfile.read(await memory.update_user_context(user_id, change, only_stored=only_stored))
-
-
-async def change_profile(memory: Memory, user_id: str, *changes: ProfileUpdate) -> UserProfile:
-    """Apply what a user asks for like `update_profile`, but all or nothing.
-
-    Raises `Conflict` when a change is about a field that this server cannot read.
-    """
-
-    def change(stored: Json) -> Json:
-        kept, lost = _updated(stored, changes)
-        if lost:
-            raise Conflict(
-                f"This server cannot read what your profile holds as {', '.join(lost)}. Nothing was changed.",
-                hint="Send the other changes without it. A newer server may have written it.",
-            )
-        return kept
-
-    return UserProfile.read(await memory.update_user_context(user_id, change))
-
-
-def _updated(stored: Json, updates: Iterable[ProfileUpdate]) -> tuple[Json, list[str]]:
-    """Return the profile after `updates` in its stored form, and the names of the fields that took no update."""
-    changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
-    kept = changed.stored(stored)
-    return kept, changed.missing_in(UserProfile.read(kept))
 
 
 def _with_preference(

@@ -31,7 +31,6 @@ from backend.users.profile_updates import (
     SetPreference,
     WatchTicker,
     WriteSummary,
-    change_profile,
     shortened,
     update_profile,
 )
@@ -204,12 +203,11 @@ async def test_a_users_changes_of_readable_and_unreadable_fields_are_refused_tog
     stored = {"preferences": {"theme": 7, "name": "Ana"}, "facts": "many"}
     await memory.update_user_context("ana", lambda _: stored)
     with pytest.raises(Conflict) as refused:
-        await change_profile(
-            memory, "ana", SetPreference("name", "Bo"), SetPreference("theme", "dark"), AddFact("has a dog")
-        )
+        changes = SetPreference("name", "Bo"), SetPreference("theme", "dark"), AddFact("has a dog")
+        await update_profile(memory, "ana", *changes, whole=True)
     assert "holds as theme, facts." in str(refused.value)
     assert await memory.user_context("ana") == stored
-    assert (await change_profile(memory, "ana", SetPreference("name", "Bo"))).preferences.name == "Bo"
+    assert (await update_profile(memory, "ana", SetPreference("name", "Bo"), whole=True)).preferences.name == "Bo"
     assert await memory.user_context("ana") == stored | {"preferences": {"theme": 7, "name": "Bo"}}
 
 
