@@ -88,7 +88,7 @@ def conclusion(tries: Sequence[Try], where: str) -> str:
     found = answer(held)
     verdict = f"{counted(found)} hold the rule with {where}"
     above = [each for each in tries if each.calls == min((n for n, good in held.items() if not good), default=None)]
-    return f"{verdict}. {above[-1].verdict()}" if above else f"{verdict}; more were not tried."
+    return f"{verdict}. {above[-1].in_words()}" if above else f"{verdict}; more were not tried."
 
 
 def counted(calls: int) -> str:

@@ -27,7 +27,7 @@ def test_no_happening_causes_four_seconds_of_silence_or_a_lost_or_doubled_answer
     of_provider = [cell for cell in cells if cell.provider == provider]
     assert len(of_provider) >= 16, "some happenings were neither tried nor excused"
     wrong = [
-        f"{cell.happening}: {shown(cell)} {cell.trouble}\n" + "\n".join(cell.shown)
+        f"{cell.happening}: {shown(cell)} {cell.trouble}\n" + "\n".join(cell.events)
         for cell in of_provider
         if not cell.is_right
     ]
