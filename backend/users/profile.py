@@ -107,6 +107,12 @@ class UserProfile:
         """Return what is set as JSON data, by name; what this server cannot read of `before` stays as it is."""
         return _carried(UserProfile, before, _set(self))
 
+    def missing_in(self, other: UserProfile) -> list[str]:
+        """Return the names of the fields, and of the preferences, that are set here and not the same in `other`."""
+        here, there = (_set(each) for each in (self, other))
+        found = _missing(here.pop("preferences", {}), there.pop("preferences", {}))
+        return [*found, *_missing(here, there)]
+
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile with only these preferences, the instructions and `summary_chars` of the summary."""
         chosen = {name: value for name, value in _set(self.preferences).items() if name in preferences}
@@ -155,6 +161,10 @@ def _carried(kind: type[Any], before: Mapping[str, Any], data: dict[str, Any]) -
         name: _carried(part, before[name], data.get(name, {})) for name, part in _PARTS.items() if name in readable
     }
     return data | {name: part for name, part in parts.items() if part} | kept
+
+
+def _missing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in here.items() if there.get(name) != value]
 
 
 def _set(part: object) -> dict[str, Any]:

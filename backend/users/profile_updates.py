@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, StringConstraints
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest, Conflict, MemoryUnavailable
 from backend.language.moments import zone_of
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
@@ -279,22 +279,28 @@ class CountSession:
         return replace(profile, signals=signals)
 
 
-async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
+async def update_profile(
+    memory: Memory, user_id: str, *updates: ProfileUpdate, whole: bool = False, only_stored: bool = False
+) -> UserProfile:
     """Apply `updates` in order, atomically, to the stored profile, and return it.
 
-    Raises `MemoryUnavailable`, also when this server cannot read what the updates change, or what an update raises;
-    then nothing is changed.
+    Without `updates`, an empty profile is stored for a user who has none. With `only_stored`, nothing is changed for
+    such a user. A field that this server cannot read stays as it is: that raises `Conflict` with `whole`, and
+    `MemoryUnavailable` when the updates change nothing else. An update may raise, too; then nothing is changed.
     """
 
     def change(stored: Json) -> Json:
-        before = UserProfile.read(stored)
-        changed = reduce(lambda profile, update: update.apply(profile), updates, before)
+        changed = reduce(lambda profile, update: update.apply(profile), updates, UserProfile.read(stored))
         kept = changed.stored(stored)
-        if changed != before and kept == stored:
+        lost = changed.missing_in(UserProfile.read(kept))
+        if lost and whole:
+            unreadable = f"This server cannot read what your profile holds as {', '.join(lost)}. Nothing was changed."
+            raise Conflict(unreadable, hint="Send the other changes without it. A newer server may have written it.")
+        if lost and kept == stored:
             raise MemoryUnavailable("This server cannot read that part of the profile, and leaves it as it is.")
         return kept
 
-    return UserProfile.read(await memory.update_user_context(user_id, change))
+    return UserProfile.read(await memory.update_user_context(user_id, change, only_stored=only_stored))
 
 
 def _with_preference(

@@ -94,8 +94,10 @@ async def test_an_input_is_refused_when_too_many_wait(tmp_path: Path) -> None:
         [user] = await process.channels.users()
         for number in range(INPUTS_LIMIT - 1):
             await process.channels.add_input(user, f"word {number}", "api")
+        used = (await browser.get("/api/me/usage")).json()["user"]["used"]
         refused = await browser.post("/api/input", json={"text": "One more."})
         assert refused.status_code == 429 and refused.headers["retry-after"]
+        assert (await browser.get("/api/me/usage")).json()["user"]["used"] == used, "a refused input was charged"
 
 
 async def test_without_redis_input_and_status_answer_503(tmp_path: Path) -> None:

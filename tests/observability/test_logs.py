@@ -122,5 +122,5 @@ async def test_the_ids_follow_the_work_and_reach_no_other_work(log: logging.Logg
     with log_ids(session="s2"):
         second = asyncio.create_task(work(2))
     await asyncio.gather(first, second)
-    told: dict[str, Any] = {line["message"]: line["session"] for line in map(json.loads, written)}
-    assert told == {"work 1": "s1", "work 2": "s2"}
+    sessions: dict[str, Any] = {line["message"]: line["session"] for line in map(json.loads, written)}
+    assert sessions == {"work 1": "s1", "work 2": "s2"}

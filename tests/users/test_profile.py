@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest, Conflict, MemoryUnavailable
 from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
@@ -206,6 +206,19 @@ async def test_a_change_of_nothing_but_an_unreadable_field_is_refused() -> None:
     with pytest.raises(MemoryUnavailable):
         await update_profile(memory, "ana", AddFact("has a dog"))
     assert await memory.user_context("ana") == {"facts": "many"}
+
+
+async def test_a_users_changes_of_readable_and_unreadable_fields_are_refused_together() -> None:
+    memory = FakeMemory()
+    stored = {"preferences": {"theme": 7, "name": "Ana"}, "facts": "many"}
+    await memory.update_user_context("ana", lambda _: stored)
+    with pytest.raises(Conflict) as refused:
+        changes = SetPreference("name", "Bo"), SetPreference("theme", "dark"), AddFact("has a dog")
+        await update_profile(memory, "ana", *changes, whole=True)
+    assert "holds as theme, facts." in str(refused.value)
+    assert await memory.user_context("ana") == stored
+    assert (await update_profile(memory, "ana", SetPreference("name", "Bo"), whole=True)).preferences.name == "Bo"
+    assert await memory.user_context("ana") == stored | {"preferences": {"theme": 7, "name": "Bo"}}
 
 
 def test_the_repr_of_a_context_hides_its_words() -> None:

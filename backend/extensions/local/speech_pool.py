@@ -214,7 +214,7 @@ class _Worker:
     def cancel(self, job: _Job) -> None:
         """Inform the process that the rest of `job` is not wanted, if it is the present job."""
         process = self.child.running_process
-        if job is self.job and process and process.stdin and not process.stdin.is_closing():
+        if job is self.job and process and process.stdin and not process.stdin.is_closing():  # it may be ending
             process.stdin.write(FRAME.pack(CANCEL, job.number, 0))
 
     async def _serve(self) -> None:

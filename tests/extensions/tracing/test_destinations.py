@@ -22,7 +22,7 @@ from backend.settings.settings import load_settings
 from backend.testing.services.server import Reply, serving
 from tests.documents.blocks import block
 from tests.extensions.tracing.collector import Collector, ReceivedSpan, collector
-from tests.extensions.tracing.langsmith_api import KEY, langsmith, told
+from tests.extensions.tracing.langsmith_api import KEY, langsmith, meta
 from tests.extensions.tracing.world import settings_for, traces_to
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call
 from tests.support.agents import call
@@ -87,8 +87,8 @@ async def test_the_same_tree_reaches_langsmith_with_the_fields_it_reads() -> Non
         "thinker_router.think",
         "weather_thinker.think",
     ], "LangSmith shows the names of the document"
-    assert {told(span)["session_id"] for span in server.spans} == {session_id}
-    session, turn, _, routing = map(told, tree[:4])
+    assert {meta(span)["session_id"] for span in server.spans} == {session_id}
+    session, turn, _, routing = map(meta, tree[:4])
     assert (session["reason"], turn["outcome"], routing["domain"]) == ("disconnected", "complete", "weather")
     assert (server.project, server.keys) == ("tests", {KEY})
 
