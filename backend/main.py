@@ -38,9 +38,6 @@ class Served:
     def __init__(self) -> None:
         self._app: App | None = None
 
-    def __repr__(self) -> str:
-        return f"Served({'started' if self._app else 'not started'})"
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
             raise SettingsError(

@@ -35,9 +35,6 @@ class ChatProfileUpdater:
         self._summaries = summaries
         self._recent: OrderedDict[tuple[str, str], _Recent] = OrderedDict()
 
-    def __repr__(self) -> str:
-        return f"ChatProfileUpdater({len(self._recent)} conversations)"
-
     def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
         """Learn from an answered turn."""
         # Only a complete answer in a conversation says something lasting about the user.

@@ -103,9 +103,6 @@ class TurnRunner:
         memory = dependencies.memory if turn.request.conversation_id is not None else None
         self._history = ChatHistory(memory, turn.request.earlier, dependencies.ledger, turn.request.platform)
 
-    def __repr__(self) -> str:
-        return f"TurnRunner({self._request!r})"
-
     async def run(self) -> ChatReply:
         """Answer the request. Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         request = self._request

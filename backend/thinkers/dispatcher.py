@@ -82,9 +82,6 @@ class ThinkerCall:
     error: str = ""
     """Why there is no answer, in words that can be spoken."""
 
-    def __repr__(self) -> str:  # without the user's words
-        return f"ThinkerCall({self.id}, {self.question.domain}, {'working' if self.working else 'over'})"
-
     @property
     def has_outcome(self) -> bool:
         """Whether there is an answer or an error; a cancelled call has neither."""
@@ -135,9 +132,6 @@ class ThinkerDispatcher:
         self.registry = registry
         self._handoff = handoff
         self.cache = cache or AnswerCache(registry.dependencies.memory)
-
-    def __repr__(self) -> str:
-        return f"ThinkerDispatcher({self.registry!r})"
 
     def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
         """Return a dispatcher with the same Thinkers and cache that hands long work to the background."""

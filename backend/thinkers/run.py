@@ -99,9 +99,6 @@ class ThinkerRun:
     _situation: Situation | None = field(default=None, init=False)
     _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
-    def __repr__(self) -> str:
-        return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # without anybody's words
-
     async def answer(self) -> Answer:
         """Answer in the usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await self.ask(self.manifest.prompt, self.question.query, situation=await self.situation())

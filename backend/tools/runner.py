@@ -139,9 +139,6 @@ class Toolbox:
                         hint="An argument must have a JSON type; services are injected by their exact type.",
                     )
 
-    def __repr__(self) -> str:
-        return f"Toolbox({', '.join(self.names)})"
-
     def __contains__(self, name: object) -> bool:
         """Return whether the box holds a tool of this name, or a source could provide one."""
         if not isinstance(name, str):

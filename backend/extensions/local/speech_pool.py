@@ -87,9 +87,6 @@ class SpeechPool:
             _Worker(self, f"{name} {number}" if limits.workers > 1 else name, engine) for number in numbers
         ]
 
-    def __repr__(self) -> str:
-        return f"SpeechPool({self.name}, {self.ready} of {len(self._workers)} ready, {self.depth} waiting)"
-
     @property
     def depth(self) -> int:
         """Return the number of jobs that no process has taken."""
