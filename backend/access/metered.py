@@ -14,6 +14,7 @@ from backend.access.budgets import Budgets
 from backend.access.usage import CALL, Resource
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.embedding import Embedder
+from backend.models.options import USUAL, ModelOptions
 from backend.observability.work_metrics import WorkMetrics
 from backend.runtime.json_objects import Json
 from backend.storage.ledger.work import current_work
@@ -38,7 +39,7 @@ class MeteredModel:
     metrics: WorkMetrics | None = None
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
         """Stream from the model; see `ChatModel.stream`. Raises `OverBudget` or `CeilingReached` before it asks."""
         billed = current_billing.get()
@@ -47,7 +48,7 @@ class MeteredModel:
         characters, finished, begun = 0, None, False
         began = time.perf_counter()
         try:
-            async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
+            async with aclosing(self.model.stream(messages, model=model, tools=tools, options=options)) as deltas:
                 async for delta in deltas:
                     begun = True
                     match delta:

@@ -99,7 +99,10 @@ async def _python(settings: Settings) -> Finding:
 
 
 async def _settings(settings: Settings) -> Finding:
-    if slips := installed(settings.agent.plugin_folders).slips():
+    having = installed(settings.agent.plugin_folders)
+    if having.faults:
+        raise having.faults[0]
+    if slips := having.slips():
         return note(" ".join(slips), "Correct the name, in the environment or in .env.")
     return fine("no misspelled names")
 

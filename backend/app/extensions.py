@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import pkgutil
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -30,6 +31,9 @@ from backend.storage.memory import Memory
 from backend.tools.discovery import folder_modules, imported_module
 from backend.tools.registry import tools_of
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 OWN_PACKAGES = ("backend", "responder_thinker")
 ENTRY_POINTS = "responder_thinker.extensions"
 """The entry-point group in which installed packages name their `Extension`."""
@@ -45,6 +49,8 @@ class Installed:
     plugin_settings: tuple[type[PluginSettings], ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     """Extensions that cannot be loaded → the package that each lacks."""
+    faults: tuple[SetupError, ...] = ()
+    """The faults of plugins that are left out, or stay as they were loaded last."""
 
     @property
     def settings(self) -> tuple[type[PluginSettings], ...]:
@@ -100,26 +106,48 @@ class Installed:
 def installed(folders: Iterable[Path] = ()) -> Installed:
     """Return the extensions and plugins of this server and of `folders`. A file is loaded once.
 
-    Raises `BadPlugin` for a broken file or one that declares nothing, `SettingsError` for a plugin's wrong setting.
+    A plugin that is broken, declares nothing or has a wrong setting keeps no other out. Raises `SetupError` for an
+    extension that cannot be loaded.
     """
     own, missing = _of_this_server()
-    found, plugins = [*own, *_of_packages()], []
-    for module in (module for each in folders for module in folder_modules(each)):
-        declared = getattr(module, "EXTENSION", None)
-        if isinstance(declared, Extension):
-            found.append(declared)
-        else:
-            plugins.append(module)
+    found, plugins, faults = [*own, *_of_packages()], list[ModuleType](), list[SetupError]()
+    files = [module for each in folders for module in folder_modules(each, faults)]
+    found += [module.EXTENSION for module in files if _is_extension(module)]
     _require_different_names(found)
     taken = prefixes() | {kind.prefix() for each in found for kind in each.settings}
     kinds = list[type[PluginSettings]]()
-    for module in plugins:
-        if not hasattr(module, "MANIFEST") and not tools_of(module) and not steps_of(module):
-            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step, nor an EXTENSION.")
-        for kind in settings_in(module, taken):
-            kinds.append(kind)
-            taken |= {kind.prefix()}
-    return Installed(tuple(found), tuple(plugins), tuple(kinds), missing)
+    for module in (each for each in files if not _is_extension(each)):
+        try:
+            declared = _settings_of(module, taken)
+        except SetupError as error:
+            faults.append(error)
+        else:
+            plugins.append(module)
+            kinds += declared
+            taken |= {kind.prefix() for kind in declared}
+    return Installed(tuple(found), tuple(plugins), tuple(kinds), missing, tuple(faults))
+
+
+def with_working_plugins(having: Installed, build: Callable[[Installed], T]) -> T:
+    """Return what `build` makes of all plugins or, if it raises `BadPlugin`, of those that work together.
+
+    Each plugin that is left out is logged. Raises `BadPlugin` if `build` fails without any plugin.
+    """
+    try:
+        return build(having)
+    except BadPlugin:
+        built = build(replace(having, plugins=()))
+    kept, faulty = tuple[ModuleType, ...](), dict[ModuleType, BadPlugin]()
+    while module := next((each for each in having.plugins if each not in (*kept, *faulty)), None):
+        try:
+            built = build(replace(having, plugins=(*kept, module)))
+        except BadPlugin as error:
+            faulty[module] = error
+        else:
+            kept, faulty = (*kept, module), {}  # those that may have needed it are tried again
+    for module, fault in faulty.items():
+        log.error("the plugin %s is left out: %s", module.__file__, fault)
+    return built
 
 
 @asynccontextmanager
@@ -152,6 +180,17 @@ def _of_this_server() -> tuple[tuple[Extension, ...], Mapping[str, str]]:
                 raise
             missing[name] = error.name.partition(".")[0]
     return tuple(found), missing
+
+
+def _is_extension(module: ModuleType) -> bool:
+    return isinstance(getattr(module, "EXTENSION", None), Extension)
+
+
+def _settings_of(module: ModuleType, taken: frozenset[str]) -> list[type[PluginSettings]]:
+    """Return the settings of a plugin. Raises `BadPlugin`, and `SettingsError` for a wrong value."""
+    if not hasattr(module, "MANIFEST") and not tools_of(module) and not steps_of(module):
+        raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step, nor an EXTENSION.")
+    return settings_in(module, taken)
 
 
 def _of_packages() -> Iterator[Extension]:

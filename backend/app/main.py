@@ -118,6 +118,7 @@ def _banner(foundation: Foundation, calls: CallSubsystem, host: str, further: It
         lines.append(f"MCP        {summary}")
     if missing := foundation.installed.missing:
         lines.append(f"Extensions not there: {', '.join(missing)}; {how_to_install(*missing)}")
+    lines += [f"Plugins    {fault}" for fault in foundation.installed.faults]
     lines += [f"Settings   {sentence}" for sentence in foundation.installed.slips()]
     if settings.rtc.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")

@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.5
 
 
 async def reload_saved(folders: Sequence[Path], load: Callable[[], ThinkerRegistry], live: ThinkerRegistry) -> None:
-    """After each change, put what `load` returns into `live`, until cancelled. Faulty files leave `live` as it is."""
+    """After each change, put what `load` returns into `live`, until cancelled. If it fails, `live` stays as it is."""
     seen = _saved(folders)
     while True:
         await asyncio.sleep(LOOK_EVERY_S)

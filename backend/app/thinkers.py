@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from backend.access.metered import MeteredEmbedder
 from backend.agent.context import SourceMode
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
-from backend.app.extensions import installed
+from backend.app.extensions import Installed, installed, with_working_plugins
 from backend.app.mcp import other_servers
 from backend.app.models import Models
 from backend.app.notifications import Notifications, webhook_of
@@ -52,6 +53,8 @@ from backend.users.text_vectors import TextVectors
 
 if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
+
+log = logging.getLogger(__name__)
 
 POST_STEPS_WITHIN_S = 2.0
 """Seconds an ending server waits for the post-steps of the last turns."""
@@ -112,9 +115,15 @@ async def open_thinkers(
         tiers = {"fast": settings.models.thinker_model, "advanced": settings.models.thinker_model_advanced}
         here = installed(settings.agent.plugin_folders)
         known = {**for_steps, **here.services(settings, models.http, stores.memory), **services}
-        pipeline = Pipeline(
-            discover(here.modules("steps")), known, options=settings.agent.pipeline.options, models=tiers
-        )
+        given = settings.agent.pipeline.options
+
+        def build_pipeline(those: Installed) -> Pipeline:
+            steps = discover(those.modules("steps"))
+            whole = those is here and not here.faults  # otherwise options may be those of a step that is left out
+            options = given if whole else {each.name: given.get(each.name, {}) for each in steps}
+            return Pipeline(steps, known, options=options, models=tiers)
+
+        pipeline = with_working_plugins(here, build_pipeline)
         stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
         load = partial(
             build_thinkers,
@@ -147,7 +156,7 @@ def build_thinkers(
     memory: Memory,
     http: httpx2.AsyncClient,
     pipeline: Pipeline = NO_STEPS,
-    tool_sources: Iterable[ToolSource] = (),
+    tool_sources: Sequence[ToolSource] = (),
     services: Mapping[Any, Any] = MappingProxyType({}),
     confirmations: Confirmations | None = None,
     enqueue: Enqueue | None = None,
@@ -162,6 +171,8 @@ def build_thinkers(
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     here = installed(settings.agent.plugin_folders)
+    for fault in here.faults:
+        log.error("a plugin cannot be used as it is: %s", fault)
     modes = load_modes(settings.models.modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
@@ -172,19 +183,24 @@ def build_thinkers(
         **here.services(settings, http, memory),
         **services,
     }
-    toolbox = tools.discover(known, here.modules("tools"), tool_sources, confirmations)
     fast, advanced = settings.models.thinker_model, settings.models.thinker_model_advanced
-    agent = Agent(model, toolbox, fast, clock=clock)
-    # A mode with an unknown tool is refused. Tools of other servers count as known: they may connect later.
-    load_modes(settings.models.modes_file, has_tool=lambda name: name == ROUTE_TOOL or toolbox.knows(name))
     deadline_s = settings.agent.reasoning.deadline_s
-    reasoner = Reasoner(agent, planner=advanced, executor=fast, deadline_s=deadline_s, tracer=tracer)
     routing = settings.agent.router
     router = ToolRouter(model, routing.model or fast, above=routing.above)
-    dependencies = ThinkerDependencies(
-        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue, "chat" in without_model
-    )
-    registry = ThinkerRegistry.discover(dependencies, further=here.modules("thinkers"), without_model=without_model)
+
+    def build(those: Installed) -> ThinkerRegistry:
+        toolbox = tools.discover(known, those.modules("tools"), tool_sources, confirmations)
+        agent = Agent(model, toolbox, fast, clock=clock)
+        reasoner = Reasoner(agent, planner=advanced, executor=fast, deadline_s=deadline_s, tracer=tracer)
+        dependencies = ThinkerDependencies(
+            agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router, enqueue, "chat" in without_model
+        )
+        return ThinkerRegistry.discover(dependencies, further=those.modules("thinkers"), without_model=without_model)
+
+    registry = with_working_plugins(here, build)
+    knows = registry.dependencies.toolbox.knows
+    # A mode with an unknown tool is refused. Tools of other servers count as known: they may connect later.
+    load_modes(settings.models.modes_file, has_tool=lambda name: name == ROUTE_TOOL or knows(name))
     return ThinkerDispatcher(registry)
 
 

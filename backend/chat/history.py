@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from backend.storage.ledger.entries import of_message
@@ -29,18 +28,15 @@ class ChatHistory:
     def __init__(
         self,
         memory: Memory | None,
-        earlier: Sequence[tuple[str, str]] = (),
+        earlier: Sequence[Message] = (),
         ledger: Ledger | None = None,
         platform: str = "",
     ) -> None:
-        """`memory` None: nothing is kept. `earlier` are the messages that the client sends: (role, text)."""
-        now = time.time()
+        """`memory` None: nothing is kept. `earlier` are the messages that the client sends."""
         self._memory = memory
         self._ledger = ledger
         self._platform = platform
-        self._earlier = [
-            Message("user" if role == "user" else "assistant", text, now, "chat") for role, text in earlier
-        ]
+        self._earlier = list(earlier)
         self._to_keep: list[Message] = []
         self.lost = False
         """Whether the kept conversation could not be read or extended."""

@@ -44,7 +44,7 @@ class ChatProfileUpdater:
         if request.conversation_id is None or reply.state != "complete" or reply.client_calls:
             return
         if self._ingest and request.user_id:
-            self._ingest(request.user_id, request.text, "chat")
+            self._ingest(request.user_id, request.text, "chat", request.caller_scope)
         if updates := stated(request.text):
             self._enqueue(lambda memory: update_profile(memory, request.user_id, *updates))
         key = (request.user_id, request.conversation_id)

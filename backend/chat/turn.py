@@ -20,7 +20,7 @@ from backend.errors import VoiceError
 from backend.models.base import ToolCall
 from backend.page_events import ChatTurnFinished, ErrorShown
 from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.storage.messages import ClientRound, new_message_id
+from backend.storage.messages import ClientRound, Message, new_message_id
 from backend.turns.call_options import ClientTool
 
 EVENT_LIMIT = 8_000
@@ -32,7 +32,7 @@ class ChatRequest:
     """One message to answer.
 
     `conversation_id` None: there is no conversation; nothing earlier is known, and nothing is kept. `earlier` are the
-    client's messages, (role, text), for a conversation without a stored history.
+    client's messages, for a conversation without a stored history.
     """
 
     user_id: str = field(repr=False)
@@ -41,7 +41,7 @@ class ChatRequest:
     named_conversation: bool = True
     """Whether the client named the conversation. If not, a retry may have another id."""
     message_id: str = field(default_factory=new_message_id)
-    earlier: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    earlier: Sequence[Message] = field(default=(), repr=False)
     platform: str = ""
     """The platform that the client names; steps around the turn may depend on it."""
     mode: str = ""

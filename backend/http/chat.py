@@ -10,18 +10,20 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from msgspec import to_builtins
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.access.addresses import address_key
 from backend.access.concurrency import PermitKind
 from backend.access.principal import Grant, Principal
 from backend.access.usage import TURN
+from backend.chat.client_messages import ClientMessage, as_turn
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.errors import Forbidden, NotFound, NotOwner
+from backend.errors import BadField, BadRequest, Forbidden, NotFound, NotOwner
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, identity_of, principal_of, spend, take_permit
 from backend.http.long_answers import json_response
@@ -46,18 +48,11 @@ PlatformUser = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{0,32}$")]
 
 
-class EarlierMessage(BaseModel):
-    """A message of `messages`."""
-
-    role: Literal["user", "assistant"]
-    content: Text
-
-
 class SingleTurn(BaseModel):
     """`POST /api/singleturn`."""
 
     message: Text | None = None
-    messages: list[EarlierMessage] = Field(default_factory=list, max_length=MESSAGES_LIMIT)
+    messages: list[ClientMessage] = Field(default_factory=list, max_length=MESSAGES_LIMIT)
     platform: Label = ""
     user_id: PlatformUser | None = None
     """A user of `platform` (empty: `api`). Only the operator's programs may name one."""
@@ -68,16 +63,16 @@ class SingleTurn(BaseModel):
     def _one_question(self) -> SingleTurn:
         if (self.message is None) == (not self.messages):
             raise ValueError("send either `message` or `messages`")
-        if self.messages and self.messages[-1].role != "user":
-            raise ValueError("the last of `messages` must be the user's")
         return self
 
     def turn(self, principal: Principal) -> ChatRequest:
-        """Return the request, which belongs to no conversation."""
-        text = self.message if self.message is not None else self.messages[-1].content
-        earlier = tuple((message.role, message.content) for message in self.messages[:-1])
-        asked = ChatRequest(principal.user, text, earlier=earlier, platform=self.platform, mode=self.mode)
-        return replace(asked, caller_scope=principal.caller_scope)
+        """Return the request, which belongs to no conversation. Raises `BadRequest`, which names a wrong field."""
+        messages = self.messages or [ClientMessage(role="user", content=self.message)]
+        try:
+            asked = as_turn(messages, principal.user)
+        except BadField as error:
+            raise BadRequest(f"{error.param}: {error}", hint=error.hint) from None
+        return replace(asked, platform=self.platform, mode=self.mode, caller_scope=principal.caller_scope)
 
 
 class MultiTurn(SingleTurn):
@@ -87,7 +82,7 @@ class MultiTurn(SingleTurn):
     message_id: MessageId | None = None
 
     def turn(self, principal: Principal) -> ChatRequest:
-        """Return the request, in `conversation_id` or a new one. Raises `NotFound` for another user's conversation."""
+        """Return the request, in `conversation_id` or a new one. Raises `NotFound` for another user's."""
         named = own_conversation(principal, self.conversation_id)
         return replace(
             super().turn(principal),
@@ -150,7 +145,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     busy = await here.services.work.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise _no_conversation()
-    return {"conversation_id": conversation_id, "busy": busy, "messages": list(map(asdict, messages))}
+    return {"conversation_id": conversation_id, "busy": busy, "messages": to_builtins(messages)}
 
 
 @router.get("/api/conversations/{conversation_id}/export")

@@ -85,10 +85,11 @@ async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
 
 @router.get("/api/tasks/{task_id}/archive", response_model=None)
 async def show_archive(task_id: str, here: Here, caller: Caller) -> Response:
-    """Return every model call of a task, without secrets."""
-    await _own(task_id, here, caller)
-    entries = await here.services.work.model_calls.read(caller.user, task_id) or []
-    return await json_response({"attempts": entries})
+    """Return every model call of a task, or of the digest `digest-{id}`, without secrets."""
+    entries = await here.services.work.model_calls.read(caller.user, task_id)
+    if entries is None:
+        await _own(task_id, here, caller)
+    return await json_response({"attempts": entries or []})
 
 
 async def _own(task_id: str, here: Context, caller: Caller) -> Task:
@@ -119,7 +120,7 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     await here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await spend(request, TURN)
-    await here.services.work.coordinator.add_input(caller.user, body.text)
+    await here.services.work.coordinator.add_input(caller.user, body.text, caller.principal.caller_scope)
     return {"ok": True}
 
 

@@ -21,7 +21,8 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from backend.agent.context import Exchange, Note, SourceMode
 from backend.citations import Citation
-from backend.errors import BadPlugin
+from backend.errors import BadPlugin, SettingsError
+from backend.models.options import OPTION_NAMES, USUAL, ModelOptions, read_options
 
 Stage = Literal["pre", "post"]
 PRE_DEADLINE_S = 1.0
@@ -84,11 +85,13 @@ class WholeTurn:
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """The options of a step: its declared ones, overridden by the operator's, and the name of its model."""
+    """The options of a step: its declared ones, overridden by the operator's, and its model."""
 
     values: Mapping[str, Any]
     model: str = ""
     """The model that the step may ask; empty: it declares none."""
+    of_model: ModelOptions = USUAL
+    """The options of the step's requests to that model."""
 
 
 Function = Callable[..., Awaitable[Output | None]]
@@ -116,6 +119,21 @@ class MiddlewareStep:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
 
+    def configured(self, given: Mapping[str, Any] = {}, models: Mapping[str, str] = {}) -> StepOptions:
+        """Return the options with those `given` by the operator. `models` names 'fast' and 'advanced'.
+
+        A step with a model has the options of its requests and `model` beside its own. Raises `SettingsError`.
+        """
+        of_requests = ("model", *OPTION_NAMES) if self.model else ()
+        known = (*self.options, *of_requests)
+        if unknown := [name for name in given if name not in known]:
+            hint = f"Correct PIPELINE__OPTIONS. Its options are: {', '.join(known) or 'none'}."
+            raise SettingsError(f"Step {self.name} has no option {', '.join(unknown)}.", hint=hint)
+        values = {**self.options, **given}
+        asked = {name: values.pop(name) for name in of_requests if name in values}
+        model = str(asked.pop("model", self.model))
+        return StepOptions(values, models.get(model, model), read_options(f"Step {self.name}", asked))
+
 
 F = TypeVar("F", bound=Function)
 
@@ -135,8 +153,8 @@ def step(
 ) -> Callable[[F], F]:
     """Declare the decorated function as a step. Raises `BadPlugin` when it cannot be one.
 
-    `model` is 'fast', 'advanced', or a model's name. A `detached` post-step runs only for its effects. The function
-    itself stays unchanged, so tests can call it directly.
+    `model` is 'fast', 'advanced', or a model's name; `options` may hold those of its requests. A `detached` post-step
+    runs only for its effects. The function itself stays unchanged, so tests can call it directly.
     """
 
     def declare(function: F) -> F:
@@ -166,6 +184,7 @@ def step(
             raise BadPlugin(f"Step {name} runs before the turn, which waits for it: it cannot be detached.")
         if declared.deadline_s <= 0:
             raise BadPlugin(f"Step {name} has a deadline that is not positive.")
+        declared.configured()
         function.__step__ = declared  # type: ignore[attr-defined]
         return function
 

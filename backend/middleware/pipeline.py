@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from backend.agent.context import Exchange, Note, Situation
-from backend.errors import BadPlugin
+from backend.errors import BadPlugin, SettingsError
 from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, Stage, StepOptions, WholeTurn
 from backend.middleware.run import StepMetrics, StepOutcome, run_steps
 from backend.runtime.supervisor import cancel_all
@@ -94,15 +94,15 @@ class Pipeline:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         models: Mapping[str, str] | None = None,
     ) -> None:
-        """`options` are the operator's options by step; `models` names 'fast' and 'advanced'. Raises `BadPlugin`."""
+        """`options` are the operator's options by step; `models` names 'fast' and 'advanced'.
+
+        Raises `BadPlugin`, or `SettingsError` for an option of no step.
+        """
         self._order = ordered(steps)
         self._services = dict(services or {})
         options, models = options or {}, models or {}
         self.check_names(options)
-        self._options = {
-            step.name: StepOptions({**step.options, **options.get(step.name, {})}, models.get(step.model, step.model))
-            for step in self._order
-        }
+        self._options = {step.name: step.configured(options.get(step.name, {}), models) for step in self._order}
         for step in self._order:
             self._check_services(step)
         self.counts = StepMetrics()
@@ -124,10 +124,10 @@ class Pipeline:
         return len(self._waiting)
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Raise `BadPlugin` when one of the names, which an operator's file lists, is no step."""
+        """Raise `SettingsError` when one of the names, which an operator's file lists, is no step."""
         if missing := [name for name in names if name not in self.names]:
             known = ", ".join(self.names) or "none"
-            raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
+            raise SettingsError(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
 
     async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
         """Run the pre-steps: all that fit the turn, or only `names` and their dependencies. Never raises."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
+from backend.models.options import USUAL, ModelOptions
 from backend.runtime.json_objects import Json
 
 
@@ -71,12 +73,18 @@ class ChatModel(Protocol):
     """A text model that streams its answers."""
 
     def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
         """Yield deltas as the model produces them, `Finished` last.
 
         Closing the iterator closes the HTTP stream. Raise `ModelUnavailable`.
         """
+
+
+async def words_of(model: ChatModel, name: str, messages: Sequence[ChatMessage], options: ModelOptions = USUAL) -> str:
+    """Return the words of the whole answer of the model `name`. Raises `ModelUnavailable`."""
+    async with aclosing(model.stream(messages, model=name, options=options)) as deltas:
+        return "".join([delta.text async for delta in deltas if isinstance(delta, TextDelta)])
 
 
 def quoted(value: Any) -> str:

@@ -21,6 +21,7 @@ import httpx2
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
+from backend.models.options import USUAL, ModelOptions
 from backend.runtime.json_objects import Json
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class ChatCompletions:
         return f"ChatCompletions({self._client.base_url})"
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
-        request: Json = {"messages": list(messages)}
+        request: Json = {"messages": list(messages), **options.fields(str(self._client.base_url))}
         if tools:
             request["tools"] = list(tools)
         model = self._only_model or model

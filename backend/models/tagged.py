@@ -12,6 +12,7 @@ from contextlib import aclosing
 from itertools import groupby
 
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, FunctionCall, TextDelta, ToolCall
+from backend.models.options import USUAL, ModelOptions
 from backend.models.tags import CALL, CALL_END, MALFORMED, RESULT, RESULT_END, TagReader
 from backend.runtime.json_objects import Json
 
@@ -37,17 +38,17 @@ class TaggedChatModel:
         return f"TaggedChatModel({self._inner!r})"
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of an answer as `ChatModel.stream` does; output after a call is dropped."""
         if self._models is not None and model not in self._models:
-            async with aclosing(self._inner.stream(messages, model=model, tools=tools)) as deltas:
+            async with aclosing(self._inner.stream(messages, model=model, tools=tools, options=options)) as deltas:
                 async for delta in deltas:
                     yield delta
             return
         reader = TagReader()
         called, end = False, Finished("stop")
-        async with aclosing(self._inner.stream(as_text(messages, tools), model=model)) as deltas:
+        async with aclosing(self._inner.stream(as_text(messages, tools), model=model, options=options)) as deltas:
             async for delta in deltas:
                 match delta:
                     case TextDelta(text):

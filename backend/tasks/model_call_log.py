@@ -23,6 +23,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.options import USUAL, ModelOptions
 from backend.runtime.faults import decode_all
 from backend.runtime.json_objects import Json, decode_object
 from backend.storage.client import RedisStore
@@ -144,7 +145,7 @@ class LoggedModel:
     calls: ModelCallLog
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
         """Stream from the model, and log the call; see `ChatModel.stream`."""
         began, clock = time.time(), time.perf_counter()
@@ -152,7 +153,7 @@ class LoggedModel:
         entry: Json = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
         entry |= {"tools": [str(each.get("function", each).get("name", "")) for each in tools], "calls": []}
         try:
-            async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
+            async with aclosing(self.model.stream(messages, model=model, tools=tools, options=options)) as deltas:
                 async for delta in deltas:
                     match delta:
                         case TextDelta(words):

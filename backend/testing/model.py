@@ -10,6 +10,7 @@ from typing import Any
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
+from backend.models.options import USUAL, ModelOptions
 from backend.runtime.json_objects import Json
 
 Line = str | float | Delta | BaseException
@@ -38,7 +39,7 @@ class ScriptedModel:
         self._scenes = list(scenes)
         self._improvise = improvise
         self.requests: list[Json] = []
-        """The requests so far, each with its messages, model and tools."""
+        """The requests so far, each with its messages, model and tools, and with its options if there are any."""
         self.open = 0
         """The number of streams that have begun and are not closed yet."""
 
@@ -48,10 +49,11 @@ class ScriptedModel:
         return str(self.requests[-1]["messages"][0]["content"])
 
     async def stream(
-        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = (), options: ModelOptions = USUAL
     ) -> AsyncGenerator[Delta, None]:
         """Yield the next scene's deltas. Raises `ModelUnavailable` when no scene is left."""
-        self.requests.append({"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)})
+        asked: Json = {"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)}
+        self.requests.append(asked | ({} if options == USUAL else {"options": options}))
         if self._improvise is not None:
             scene = self._improvise([dict(message) for message in messages], list(tools))
         elif self._scenes:

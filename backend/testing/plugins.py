@@ -117,7 +117,7 @@ async def run_step(
     """
     world = world or World()
     step = _declared(function, "step", MiddlewareStep)
-    given = {type(turn): turn, StepOptions: StepOptions({**step.options, **(options or {})}, step.model)}
+    given = {type(turn): turn, StepOptions: step.configured(options or {})}
     Pipeline([step], world.known)  # checks its services
     services = world.known | given
     async with asyncio.timeout(step.deadline_s):

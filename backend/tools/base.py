@@ -13,6 +13,8 @@ settings, memory, the `ToolContext` of the call. One annotated `Service | None` 
 
 The decorator's options declare who may see and call the tool, whether the user must agree first, and whether its result
 is remembered. `runner` enforces all of them, and nothing else does.
+
+With `parameters=`, a JSON Schema, the function takes all arguments as one dict, and returns a `ToolResponse` or JSON.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import partial, wraps
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -38,6 +40,7 @@ from backend.citations import Citation
 from backend.errors import BadPlugin, BadRequest
 from backend.runtime.json_objects import Json as Json
 from backend.settings.settings import Settings
+from backend.tools.schema_arguments import ReadArguments, argument_reader, schema_problem, without_keywords
 from backend.users.context_update import ContextUpdate
 
 DEADLINE_S = 8.0
@@ -123,9 +126,16 @@ class Result:
     """The data in spoken words (`SPOKEN_CAP`). A model may use them; without a model, the user hears them."""
 
 
+class ToolResponse(Result):
+    """The result of a tool as any JSON: an object as it is, other data under the name `result`."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result if isinstance(result, dict) else {"result": result})
+
+
 Function = Callable[..., Awaitable[Result]]
-ReadArguments = Callable[[str], Json]
-"""Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
+Handler = Callable[[Json], Awaitable[Any]]
+"""A tool's function that takes its arguments as one dict, and returns a `Result` or JSON."""
 SetUp = Callable[[Settings], bool]
 """Checks the settings: returns True if everything that the tool needs is configured."""
 ScopeFor = Callable[[Settings], ToolScope]
@@ -137,6 +147,16 @@ Actions = bool | frozenset[str]
 async def left_to_client(**_values: object) -> NoReturn:
     """Stand in for the function of a tool that the client carries out. The turn ends with its call."""
     raise RuntimeError("a client's function is called by the client")
+
+
+class Arguments(NamedTuple):
+    """How a tool is called: its function, and what fills the parameters."""
+
+    function: Function
+    read: ReadArguments
+    schema: Json
+    services: Mapping[str, Any] = {}
+    """Parameter name → the type to inject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +247,7 @@ def tool(
     name: str,
     description: str,
     *,
+    parameters: Json | None = None,
     requires_auth: bool = False,
     scope: ToolScope | ScopeFor = ToolScope.ANONYMOUS,
     confirm: bool | Collection[str] = False,
@@ -244,6 +265,7 @@ def tool(
 ) -> Callable[[F], F]:
     """Declare the decorated function as a tool. Raises `BadPlugin` when it cannot be one.
 
+    `parameters` is the JSON Schema of a function that takes one dict; None: the signature describes the arguments.
     `requires_auth` is short for the scope `SIGNED_IN`. `confirm` may list the values of an argument `action` that need
     the user's agreement, and `writes` those that change something; true applies to all calls. What needs agreement
     counts as writing. The function itself is unchanged and can be called directly in tests.
@@ -267,17 +289,17 @@ def tool(
             raise BadPlugin(
                 f"Tool {name} names unknown clients: {', '.join(unknown)}.", hint=f"There are: {', '.join(CLIENTS)}."
             )
-        arguments, parameters, services = _split(name, function)
+        made = by_signature(name, function) if parameters is None else by_schema(name, function, parameters)
         named = frozenset[str]().union(*(each for each in (confirm, writes) if not isinstance(each, bool)))
-        if named and "action" not in parameters["properties"]:
+        if named and "action" not in made.schema.get("properties", {}):
             raise BadPlugin(f"Tool {name} names some of its actions, but has no argument called action.")
         declared = Tool(
             name=name,
             description=description,
-            function=function,
-            read_arguments=partial(_read, arguments),
-            parameters=parameters,
-            services=services,
+            function=made.function,
+            read_arguments=made.read,
+            parameters=made.schema,
+            services=made.services,
             scope=least if isinstance(scope, ToolScope) else ToolScope.OPERATOR,
             scope_with=scope_with,
             confirm=confirm if isinstance(confirm, bool) else frozenset(confirm),
@@ -295,6 +317,23 @@ def tool(
         return function
 
     return declare
+
+
+def by_schema(name: str, handler: Handler, schema: Json) -> Arguments:
+    """Return the arguments of a handler that takes one dict. Raises `BadPlugin` for a wrong schema or handler."""
+    if problem := schema_problem(schema):
+        raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
+    try:
+        inspect.signature(handler).bind({})
+    except TypeError as error:
+        raise BadPlugin(f"Tool {name} has a JSON Schema, so its function takes one dict: {error}.") from None
+
+    @wraps(handler)
+    async def function(**values: Any) -> Result:
+        data = await handler(values)
+        return data if isinstance(data, Result) else ToolResponse(data)
+
+    return Arguments(function, argument_reader(schema), schema)
 
 
 def _read(model: type[BaseModel], text: str) -> Json:
@@ -371,8 +410,8 @@ def injected(hint: Any, services: Mapping[Any, Any]) -> Any:
     return services.get(kind) if optional else services[kind]
 
 
-def _split(name: str, function: Function) -> tuple[type[BaseModel], Json, Mapping[str, Any]]:
-    """Return the model of the arguments, its JSON Schema, and the services by parameter name."""
+def by_signature(name: str, function: Function) -> Arguments:
+    """Return the arguments and services of a function. Raises `BadPlugin` for a parameter that is neither."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
@@ -398,7 +437,7 @@ def _split(name: str, function: Function) -> tuple[type[BaseModel], Json, Mappin
         raise BadPlugin(f"Tool {name} has parameters without a JSON schema: {error}.") from error
     schema.setdefault("properties", {})
     schema["additionalProperties"] = False
-    return model, schema, services
+    return Arguments(function, partial(_read, model), schema, services)
 
 
 def _is_argument(hint: Any) -> bool:
@@ -421,18 +460,3 @@ def _described(hint: Any) -> Any:
     base, *extras = get_args(hint)
     extras = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
     return Annotated[(base, *extras)]
-
-
-def without_keywords(schema: Any, unwanted: Callable[[str, Any], bool]) -> Any:
-    """Return a JSON Schema without keywords that are `unwanted(keyword, value)`; properties with such names stay."""
-    if isinstance(schema, list):
-        return [without_keywords(part, unwanted) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: without_keywords(part, unwanted) for name, part in value.items()}
-        if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
-        else without_keywords(value, unwanted)
-        for key, value in schema.items()
-        if not unwanted(key, value)
-    }

@@ -13,10 +13,12 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TypeVar
 
-from backend.errors import BadPlugin, VoiceError
+from backend.errors import BadPlugin, SetupError, VoiceError
 
 T = TypeVar("T")
 
+_latest: dict[Path, ModuleType] = {}
+"""The latest version of each plugin that could be loaded."""
 PLUGIN = "plugin_"
 """The beginning of the name of a plugin's module."""
 EXTENSION_FILE = "extension.py"
@@ -30,14 +32,24 @@ def package_modules(package: str) -> list[ModuleType]:
     return [imported_module(name) for name in names]
 
 
-def folder_modules(folder: Path) -> list[ModuleType]:
-    """Return every `.py` file of `folder` except tests and names with a leading underscore. Raises `BadPlugin`.
+def folder_modules(folder: Path, faults: list[SetupError] | None = None) -> list[ModuleType]:
+    """Return every `.py` file of `folder` except tests and names with a leading underscore.
 
-    Of a subfolder with an `extension.py`, only that file is returned; it imports its neighbours relatively.
+    Of a subfolder with an `extension.py`, only that file is returned; it imports its neighbours relatively. A file that
+    cannot be loaded adds to `faults`, and is returned as it was last loaded, if ever. Raises `BadPlugin` for it without
+    `faults`, and for an extension that was never loaded, since it may have a say in who is admitted.
     """
     besides = ("_", "test_", "conftest.py")
-    files = [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
-    return files + [_loaded_extension(path.parent) for path in sorted(folder.glob(f"*/{EXTENSION_FILE}"))]
+    paths = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
+    extensions = [path.parent for path in sorted(folder.glob(f"*/{EXTENSION_FILE}"))]
+    for path in paths + extensions:
+        try:
+            _latest[path] = _loaded_extension(path) if path in extensions else _loaded(path)
+        except BadPlugin as error:
+            if faults is None or (path in extensions and path not in _latest):
+                raise
+            faults.append(error)
+    return [_latest[path] for path in paths + extensions if path in _latest]
 
 
 def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
@@ -88,9 +100,8 @@ def _loaded(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        if isinstance(error, VoiceError):
-            raise
-        raise BadPlugin(f"{_place(path, error)} cannot be loaded: {error}.") from error
+        hint = error.hint if isinstance(error, VoiceError) else ""
+        raise BadPlugin(f"{_place(path, error)} cannot be loaded: {str(error).rstrip('.')}.", hint=hint) from error
     return module
 
 

@@ -18,9 +18,10 @@ import logging
 import textwrap
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from backend.access.principal import EVERYTHING, CallerScope
@@ -28,12 +29,12 @@ from backend.citations import Citation, as_json
 from backend.errors import BadPlugin, BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.observability.security_log import SecurityEvent, hashed, security_event
 from backend.observability.work_metrics import WorkMetrics
+from backend.runtime.json_objects import Json
 from backend.storage.ledger.work import current_work
 from backend.storage.memory import Memory
-from backend.tools.base import SPOKEN_CAP, Client, Json, Result, Tool, ToolContext, injected, provided
+from backend.tools.base import SPOKEN_CAP, Client, Handler, Result, Tool, ToolContext, by_schema, injected, provided
 from backend.tools.confirmations import Confirmations, Consent
 from backend.tools.own_profile import OwnProfile
-from backend.tools.schema_arguments import argument_reader, schema_problem
 from backend.users.context_update import ContextUpdate
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,8 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Iterable[Tool],
-        services: Mapping[Any, Any],
+        tools: Iterable[Tool] = (),
+        services: Mapping[Any, Any] = MappingProxyType({}),
         confirmations: Confirmations | None = None,
         *,
         sources: tuple[ToolSource, ...] = (),
@@ -174,9 +175,7 @@ class Toolbox:
         own = (*self._own.values(), *tools)
         return self._with(own, self._remote)
 
-    def register(
-        self, name: str, description: str, parameters: Json, handler: Callable[[Json], Awaitable[Any]], **options: Any
-    ) -> None:
+    def register(self, name: str, description: str, parameters: Json, handler: Handler, **options: Any) -> None:
         """Add a tool to this box. `handler` gets the arguments, checked by their JSON Schema, and returns JSON.
 
         `options` are those of `Tool`, such as `scope` and `writes`. Boxes made of this one before do not have it. Raise
@@ -184,14 +183,8 @@ class Toolbox:
         """
         if name in self:
             raise BadPlugin(f"Two tools are called {name}.")
-        if problem := schema_problem(parameters):
-            raise BadPlugin(f"The parameters of tool {name} are no JSON Schema of an object: {problem}")
-
-        async def function(**values: Any) -> Result:
-            data = await handler(values)
-            return Result(data if isinstance(data, dict) else {"result": data})
-
-        self._own[name] = Tool(name, description, function, argument_reader(parameters), parameters, **options)
+        function, read, schema, _ = by_schema(name, handler, parameters)
+        self._own[name] = Tool(name, description, function, read, schema, **options)
 
     def take_over(self, newer: Toolbox) -> None:
         """Hold the tools of `newer`. Running calls, and boxes that were derived before, keep theirs."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from backend.errors import BadRequest
-from backend.tools.base import Json, ReadArguments, without_keywords
+from backend.runtime.json_objects import Json
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError as SchemaViolation
 
+ReadArguments = Callable[[str], Json]
+"""Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
 NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
 """Keywords that only the tool's own server checks: a foreign regular expression could block this server for minutes."""
 PROBLEMS_LIMIT = 5
@@ -67,3 +69,18 @@ def _described(problem: SchemaViolation) -> str:
     if problem.validator == "additionalProperties":
         return f"{where}: has properties that are not known"
     return f"{where}: must satisfy {problem.validator} {json.dumps(problem.validator_value, default=str)[:200]}"
+
+
+def without_keywords(schema: Any, unwanted: Callable[[str, Any], bool]) -> Any:
+    """Return a JSON Schema without keywords that are `unwanted(keyword, value)`; properties with such names stay."""
+    if isinstance(schema, list):
+        return [without_keywords(part, unwanted) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: without_keywords(part, unwanted) for name, part in value.items()}
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
+        else without_keywords(value, unwanted)
+        for key, value in schema.items()
+        if not unwanted(key, value)
+    }

@@ -73,7 +73,7 @@ class Preferences:
 class Signals:
     """Counts of a user's activity. `last_active` is Unix time in seconds."""
 
-    topics: Mapping[str, int] = field(default_factory=dict)
+    topic_counts: Mapping[str, int] = field(default_factory=dict)
     last_active: float = 0.0
     session_count: int = 0
 

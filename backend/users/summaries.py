@@ -51,7 +51,7 @@ the caller, correct what has changed, and leave out small talk, passing question
 only what the caller said of themselves or asked for. Never note passwords, card or account numbers.
 
 Answer with one JSON object and nothing else:
-{"summary": "at most eight short sentences about the caller and what was talked about", "facts": ["each lasting fact \
+{"summary": "three to five short sentences about the caller and what was talked about", "facts": ["each lasting fact \
 about the caller in a few words"]}
 Facts that are known already need not be repeated. When there is nothing to note, leave the summary as it is."""
 

@@ -165,6 +165,45 @@ async def test_messages_of_a_request_begin_a_conversation_but_do_not_change_one(
         assert shown_to_model(here.model, 1) == ["I am Ana.", "Hello.", "Who am I?", "Ana.", "Who am I?"]
 
 
+@pytest.mark.document("002", "multiturn")
+async def test_system_messages_and_tool_calls_of_a_request_reach_the_model_and_are_kept(tmp_path: Path) -> None:
+    made = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    brought = [
+        {"role": "system", "content": "You are a pirate."},
+        {"role": "user", "content": "Look outside."},
+        {"role": "assistant", "content": None, "tool_calls": [made], "function_call": None},
+        {"role": "tool", "tool_call_id": "c1", "content": "rain"},
+        {"role": "assistant", "content": "It rains."},
+        {"role": "user", "content": "Still?"},
+    ]
+    async with world(tmp_path, scenes=(["Aye."], ["No."])) as here, here.browser() as browser:
+        asked = {"messages": brought, "conversation_id": "c1"}
+        assert (await browser.post("/api/multiturn", json=asked)).status_code == 200
+        assert (await browser.post("/api/singleturn", json={"messages": brought[1:4]})).status_code == 200
+        kept = (await browser.get("/api/conversations/c1")).json()["messages"]
+        seen = here.model.requests
+    assert seen[0]["messages"][0]["content"].startswith("You are a pirate.")
+    asked_of_model = seen[0]["messages"][1:]
+    assert [each["role"] for each in asked_of_model] == [each["role"] for each in brought[1:]]
+    assert (asked_of_model[1]["tool_calls"], asked_of_model[2]["tool_call_id"]) == ([made], "c1")
+    assert [each["role"] for each in seen[1]["messages"]] == ["system", "user", "assistant", "tool"]
+    assert (kept[1]["tool_calls"][0]["id"], kept[2]["tool_call_id"], kept[2]["content"]) == ("c1", "c1", "rain")
+
+
+@pytest.mark.document("002", "multiturn")
+async def test_a_field_that_would_be_lost_is_refused_by_name(browser: Browser) -> None:
+    call = {"name": "look", "arguments": "{}"}
+    for field, message in (
+        ("function_call", {"role": "assistant", "function_call": call}),
+        ("tool_call_id", {"role": "user", "content": "x", "tool_call_id": "c1"}),
+        ("tool_calls", {"role": "user", "tool_calls": [{"id": "c1", "function": call}]}),
+        ("role", {"role": "tool", "tool_call_id": "c1", "content": "rain"}),
+    ):
+        asked = {"messages": [message, {"role": "user", "content": "x"}]}
+        refused = await browser.post("/api/multiturn", json=asked)
+        assert refused.status_code == 422 and message_of(refused).startswith(f"messages[0].{field}: ")
+
+
 async def test_the_prompt_has_the_profile_of_the_user_as_data(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hi."], ["Hi."])) as here, here.browser() as browser:
         session = (await place_call(browser))["session_id"]
@@ -190,10 +229,11 @@ async def test_a_typed_turn_consults_thinkers_and_streams_every_step(tmp_path: P
     kinds = [type_ for type_, _ in events]
     assert kinds[0] == "turn" and kinds[-1] == "final"
     data = dict(events)
-    assert data["tool_call"]["name"] == "route_to_thinker"
+    assert data["tool_call"]["tool_name"] == "route_to_thinker"
     thinker = [one["event"] for type_, one in events if type_ == "thinker"]
     assert thinker[0] == "routed" and thinker[-1] == "complete" and data["thinker"]["domain"] == "knowledge"
-    assert "Scattering." in data["tool_result"]["content"]
+    assert data["tool_call"]["arguments"] == json.loads(ROUTE)
+    assert "Scattering." in json.dumps(data["tool_result"]["result"])
     assert [one["text"] for type_, one in events if type_ == "token"] == ["Because of ", "scattering."]
     assert (data["final"]["text"], data["final"]["thinkers"]) == ("Because of scattering.", ["knowledge"])
     states = [one["state"] for type_, one in events if type_ == "state"]
@@ -352,7 +392,6 @@ async def test_turns_per_minute_are_limited_for_each_user(tmp_path: Path) -> Non
         {"message": "x" * 8_001},
         {"message": "x", "messages": [{"role": "user", "content": "x"}]},
         {"messages": [{"role": "assistant", "content": "x"}]},
-        {"messages": [{"role": "system", "content": "Obey."}, {"role": "user", "content": "x"}]},
         {"message": "x", "conversation_id": "a b"},
         {"message": "x", "message_id": "a b"},
     ],

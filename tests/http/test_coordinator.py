@@ -65,6 +65,7 @@ async def test_an_input_is_shown_until_its_digest_and_erased_with_its_user(tmp_p
         assert (await status_of(browser))["coordinator"] == IDLE | {"state": "gathering", "inputs_waiting": 1}
         assert (await status_of(stranger))["coordinator"] == IDLE
         [user] = await process.channels.users()
+        assert [entry.scope.scope.name for entry in await process.channels.waiting(user)] == ["OPERATOR"]
         assert await process.coordinator.run_digest(user)
         shown = await status_of(browser)
         assert (shown["coordinator"]["state"], shown["coordinator"]["digests"]) == ("idle", 1)

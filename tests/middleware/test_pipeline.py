@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from backend.agent.context import Exchange, Note, Situation
 from backend.citations import Citation
-from backend.errors import BadPlugin, MemoryUnavailable
+from backend.errors import BadPlugin, MemoryUnavailable, SettingsError
 from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
 from backend.middleware.pipeline import LATER_LIMIT, Pipeline
 from backend.middleware.run import OUTPUT_LIMIT
@@ -257,8 +257,9 @@ async def test_an_operator_sets_the_options_that_a_step_declares() -> None:
     steps = pipeline(set_up, options={"set_up": {"limit": 5}}, models={"fast": "small-model"})
     await steps.before(ASKED)
     assert seen == [StepOptions({"limit": 5, "depth": 1}, "small-model")]
-    with pytest.raises(BadPlugin, match="no step called nobody"):
-        pipeline(set_up, options={"nobody": {}})
+    for wrong in ({"nobody": {}}, {"set_up": {"limt": 5}}, {"set_up": {"temperature": 7}}):
+        with pytest.raises(SettingsError, match=r"no step called nobody|no option limt|temperature"):
+            pipeline(set_up, options=wrong)
 
 
 async def test_a_service_is_injected_and_an_optional_service_may_be_missing() -> None:

@@ -114,10 +114,11 @@ async def test_an_embedding_model_finds_by_meaning() -> None:
 @pytest.mark.document("002", "built-in brainlets")
 async def test_a_model_may_name_further_words_to_search_for() -> None:
     model = ScriptedModel(["bicycle\nbike "], [ModelUnavailable("no")])
-    pipeline, _, _ = await home(model=model, options={"keywords": True})
+    pipeline, _, _ = await home(model=model, options={"keywords": True, "temperature": 0.7})
     (only,) = found(await asked(pipeline, "How do I get to work?"), "memory_search")
     assert only["text"] == "The bike is in the cellar."
     [request] = model.requests
+    assert request["options"].temperature == 0.7
     assert request["model"] == "the-fast" and "How do I get to work?" in str(request["messages"])
     (first, *_) = found(await asked(pipeline, "Who plays chess?"), "memory_search")
     assert first["text"] == "My sister plays chess.", "without the model, by the question's own words"

@@ -11,6 +11,7 @@ import pytest
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, ModelLimits
+from backend.models.options import read_options
 from backend.testing.services.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
 
@@ -128,6 +129,13 @@ async def test_the_request_has_the_documented_form() -> None:
         "stream_options": {"include_usage": True},
     }
     assert deltas[-1] == Finished("stop", 10, 5)
+
+
+def test_a_server_gets_the_options_by_the_names_that_it_knows() -> None:
+    for given in ("max_tokens", "max_completion_tokens"):
+        options = read_options("x", {given: 64, "temperature": 1, "stream": False})
+        assert options.fields("https://api.openai.com/v1") == {"max_completion_tokens": 64, "temperature": 1}
+        assert options.fields("http://localhost:11434/v1") == {"max_tokens": 64, "temperature": 1}
 
 
 async def test_interleaved_call_pieces_are_joined() -> None:

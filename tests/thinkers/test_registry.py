@@ -90,6 +90,7 @@ async def test_a_thinker_with_code_of_its_own_runs_that_code(tmp_path: Path) -> 
         assert w.progress == ["rolling"]
 
 
+@pytest.mark.document("002", "tools and their registry")
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
@@ -102,12 +103,15 @@ async def test_a_thinker_with_code_of_its_own_runs_that_code(tmp_path: Path) -> 
     ],
     ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "nothing"],
 )
-async def test_a_broken_file_is_refused_at_the_start(tmp_path: Path, files: dict[str, str], complaint: str) -> None:
-    for name, text in files.items():
+async def test_a_broken_file_is_named_in_the_log_and_keeps_no_other_out(
+    tmp_path: Path, files: dict[str, str], complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    moon = {"good.py": MOON_THINKER.replace("moon", "sun"), "sun_phase.py": MOON_TOOL.replace("moon", "sun")}
+    for name, text in (moon | files).items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(BadPlugin, match=complaint):
-        async with world(folders=(tmp_path,)):
-            pass
+    async with world(folders=(tmp_path,)) as w:
+        assert "sun" in [manifest.domain for manifest in w.thinkers.registry.manifests]
+    assert complaint in caplog.text
 
 
 def test_a_manifest_is_checked_when_it_is_made() -> None:

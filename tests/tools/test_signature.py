@@ -71,6 +71,12 @@ def test_a_function_that_cannot_be_a_tool_is_refused(name: str, function: Any) -
         tool(name, "x")(function)
 
 
+def test_a_function_with_a_json_schema_takes_one_dict() -> None:
+    for function, schema in ((paint, {"type": "object"}), (act, {"type": "array"})):
+        with pytest.raises(BadPlugin, match="ok"):
+            tool("ok", "x", parameters=schema)(function)
+
+
 async def act(action: str) -> Result:
     return Result({})
 

@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse
 from backend.access.addresses import address_key
 from backend.chat.turn import ChatTurn
 from backend.errors import BadField, VoiceError
-from backend.extensions.chat_completions.request import MODEL, Completion, as_turn, parse
+from backend.extensions.chat_completions.request import MODEL, Completion, as_request, parse
 from backend.extensions.chat_completions.shapes import DONE, Shape, encode
 from backend.http.bodies import CONVERSATION_ID, documented, read_raw
 from backend.http.chat import begin_turn, own_conversation
@@ -40,7 +40,7 @@ async def complete(request: Request, here: Here) -> Response:
     await here.turns.take(identity.user if identity.known else address_key(request), here.now())
     completion = parse(await read_raw(request))
     _check_mode(here, completion)
-    asked = as_turn(completion, identity.user)
+    asked = as_request(completion, identity.user)
     kept = _conversation(request, completion)
     asked = replace(asked, caller_scope=identity.principal.caller_scope, conversation_id=kept)
     turn = await begin_turn(request, here, asked)

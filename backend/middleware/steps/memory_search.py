@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 from typing import Any
 
 from backend.agent.context import Exchange, Note
 from backend.errors import VoiceError
 from backend.middleware.base import Asked, StepOptions, step
-from backend.models.base import ChatMessage, ChatModel, TextDelta, quoted
+from backend.models.base import ChatMessage, ChatModel, quoted, words_of
 from backend.storage.memory import Memory
 from backend.users.memories import Memories
 from backend.users.profile import load_profile
@@ -64,7 +63,7 @@ async def memory_search(
         _memories(memories, asked.user_id),
         load_profile(memory, asked.user_id),
         _conversations(memory, asked),
-        _keywords(model, options.model, asked.text) if wants_keywords and model else _no_keywords(),
+        _keywords(model, options, asked.text) if wants_keywords and model else _no_keywords(),
     )
     sources = dict.fromkeys(said, "earlier conversation") | dict.fromkeys(profile.facts, "fact")
     sources |= dict.fromkeys(kept, "memory")
@@ -81,18 +80,15 @@ async def memory_search(
     return Note(TITLE, found)
 
 
-async def _keywords(model: ChatModel, name: str, question: str) -> str:
+async def _keywords(model: ChatModel, options: StepOptions, question: str) -> str:
     """Return the model's keywords; empty if they are late."""
     messages: list[ChatMessage] = [
         {"role": "system", "content": KEYWORDS_PROMPT},
         {"role": "user", "content": quoted({"question": question})},
     ]
-    words = ""
     try:
-        async with asyncio.timeout(KEYWORDS_WITHIN_S), aclosing(model.stream(messages, model=name)) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, TextDelta):
-                    words += delta.text
+        async with asyncio.timeout(KEYWORDS_WITHIN_S):
+            words = await words_of(model, options.model, messages, options.of_model)
     except (VoiceError, TimeoutError) as error:
         log.info("searched without keywords: %s", type(error).__name__)
         return ""
