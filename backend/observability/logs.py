@@ -97,7 +97,7 @@ OURS = frozenset({"backend", "responder_thinker", "security", "uvicorn"})
 
 
 class WordlessRecord(logging.LogRecord):
-    """A log record without what somebody said, whoever writes it.
+    """A log record of this server or of a library, without the words of users.
 
     Every address loses its query, in a library's record its path as well. A library's quoted values are left out. An
     exception has its type and the lines where it was raised; its message stays only if it is a `VoiceError`.

@@ -26,8 +26,8 @@ OURS = {
 
 
 def words_in(*texts: str) -> set[str]:
-    """Return the words of four letters or more, and names of three."""
-    return {word.lower() for text in texts for word in re.findall(r"[A-Za-z]{4,}|[A-Z][a-z]{2}", text)}
+    """Return the words of four letters or more."""
+    return {word for text in texts for word in re.findall(r"[a-z]{4,}", text.lower())}
 
 
 def failing(status: int) -> Reply:
@@ -59,8 +59,8 @@ async def tour(server: RunningServer) -> list[str]:
             await browser.post(
                 address, json={"text": typed[0]}, headers={"authorization": f"Bearer {call.ticket.token}"}
             )
-            await call.event("notice", within_s=30, state="told")
-            heard = [str(said["content"]) for said in call.events_of("transcript")]
+            await until(lambda: bool(call.events_of("notice")), 60)
+            heard = [str(said["content"]) for said in call.events_of("transcript") if said["role"] == "user"]
     return [*typed, *heard, TASK, INPUT, SEARCHED, SPOKEN]
 
 

@@ -108,7 +108,7 @@ async def test_the_documented_reasoners_return_text() -> None:
     assert DualModelReasoner.stopped(ModelMessage(DELIVERED)) and not MonoModelReasoner.stopped(ModelMessage("No."))
 
 
-@pytest.mark.document("004", "generate")
+@pytest.mark.document("004", "infer, conclude, stopped")
 def test_the_other_documented_names_are_here_or_lead_to_ours() -> None:
     assert model_reasoners.Task is ReasoningRequest and "{tools}" in model_reasoners.FUNC_CALLING_PROMPT
     for name in ("ModelService", "MONO_PROMPT_TEMPLATE", "injection_mapping"):
